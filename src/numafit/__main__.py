@@ -1,0 +1,60 @@
+"""The process: runs the command line and turns whatever goes wrong into one sentence and an exit status.
+
+0 done; 1 the output could not be written; 2 bad input or usage; 70 a bug in numafit; 130 interrupted. A command may
+end with a status of its own.
+"""
+
+import os
+import sys
+
+import click
+
+from numafit.cli import numafit
+from numafit.errors import NumafitError
+
+OUTPUT_FAILED = 1
+BAD_INPUT = 2
+BUG = 70
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """`arguments` are those of the process when None. A command chooses its exit status by returning it."""
+    try:
+        status = numafit.main(args=arguments, prog_name="numafit", standalone_mode=False)
+        # Flushed here and not at interpreter exit, where a failure could only be complained about.
+        sys.stdout.flush()
+    except click.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except NumafitError as error:
+        _say(str(error))
+        return BAD_INPUT
+    except BrokenPipeError:
+        _drop_output()
+        return OUTPUT_FAILED
+    except OSError as error:
+        _drop_output()
+        _say(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+        return OUTPUT_FAILED
+    except Exception as error:
+        if os.environ.get("NUMAFIT_DEBUG"):
+            raise
+        _say(f"this is a bug in numafit: {type(error).__name__}: {error} (NUMAFIT_DEBUG=1 shows the traceback)")
+        return BUG
+    return status if isinstance(status, int) else 0
+
+
+def _say(message: str) -> None:
+    print("numafit: " + " ".join(message.split("\n")), file=sys.stderr)
+
+
+def _drop_output() -> None:
+    """Point standard output nowhere, so that the flush at interpreter exit cannot fail a second time."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""Typing it: the `numafit` command and its table of subcommands, each loaded only when it is called."""
+
+from importlib import import_module
+from typing import NamedTuple
+
+import click
+
+from numafit import __version__
+
+
+class Entry(NamedTuple):
+    target: str
+    """`module:attribute` of the click command."""
+    help: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "replay": Entry("numafit.cli.replay:replay", "Decide recorded cases again and compare with what the kubelet did."),
+    "simulate": Entry("numafit.cli.simulate:simulate", "Say what a kubelet would do with pods, and why."),
+}
+
+
+class LazyGroup(click.Group):
+    """The list of commands comes from the table, so that `--help` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module, _, attribute = entry.target.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name].help) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="numafit")
+def numafit() -> None:
+    """Decide what the kubelet would decide about CPUs, memory and devices, and say why."""

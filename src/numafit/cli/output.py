@@ -1,0 +1,63 @@
+"""Writing for people: files that appear whole or not at all, and a bar for long work."""
+
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import click
+
+from numafit.errors import InputError
+
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
+
+
+def progress_bar(length: int) -> "ProgressBar[int]":
+    """On standard error, and only when that is a terminal."""
+    return click.progressbar(length=length, file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=False)
+
+
+class WholeFile:
+    """A file that takes its place only when it is complete: what was there before stays until `commit`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> "WholeFile":
+        try:
+            handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+        except OSError as error:
+            raise self._refused(error) from error
+        self.file: IO[bytes] = os.fdopen(handle, "wb")
+        self.temporary = Path(name)
+        return self
+
+    def write(self, data: bytes) -> None:
+        try:
+            self.file.write(data)
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def commit(self) -> None:
+        mask = os.umask(0)
+        os.umask(mask)
+        try:
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            # mkstemp makes files private; this one is an ordinary result.
+            os.fchmod(self.file.fileno(), 0o666 & ~mask)
+            self.temporary.replace(self.path)
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def _refused(self, error: OSError) -> InputError:
+        return InputError(f"cannot be written: {error.strerror or error}", source=str(self.path))
+
+    def __exit__(self, *_: object) -> None:
+        # A full disk fails the last flush too; it was reported when it was met first.
+        with suppress(OSError):
+            self.file.close()
+        self.temporary.unlink(missing_ok=True)

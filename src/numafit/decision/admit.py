@@ -1,0 +1,164 @@
+"""Yes or no: a pod is admitted or rejected, in the kubelet's order, with the kubelet's reason and message.
+
+The managers allocate in here and nowhere else. Nothing is rolled back: a rejected pod leaves what its earlier
+containers got until stale state is removed.
+"""
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from numafit.decision.decision import NO_LOCALITY, Decision, MergeStep, Placement
+from numafit.decision.node import Node
+from numafit.errors import KubeletPanic
+from numafit.ledger.ledger import Hint, Ledger
+from numafit.managers.ask import ask_of
+from numafit.managers.hint import ProviderHints
+from numafit.managers.manager import TOPOLOGY_AFFINITY, UNEXPECTED, Call, Choices, Refusal
+from numafit.managers.merge import merge
+from numafit.workload.pod import Container, Pod
+
+POD_LEVEL_CONTAINER_SCOPE = (
+    "Pod Scope pod with pod-level resources failed admission with a container-level topology manager"
+)
+POD_LEVEL_POD_SCOPE = "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"
+
+
+def admit(node: Node, ledger: Ledger, pod: Pod, choices: Choices | None = None) -> Decision:
+    """Decide on a pod, new or known from before a restart. Afterwards it is active if it was admitted."""
+    ask = ask_of(pod, node.settings)
+    ledger = replace(ledger, active={**ledger.active, pod.uid: pod})
+    call = Call(ledger, ask, choices or Choices())
+    admission = _Admission(node, call)
+    panic = ""
+    refusal: Refusal | None = None
+    try:
+        refusal = admission.run()
+    except KubeletPanic as error:
+        panic = str(error)
+    reason, message = _verdict(node, refusal)
+    containers = {container.name: _placement(call.ledger, pod.uid, container.name) for container in pod.all_containers}
+    admitted = refusal is None and not panic
+    return Decision(
+        pod,
+        ask.qos,
+        admitted,
+        call.ledger if admitted else _rejected(call.ledger, pod.uid),
+        reason,
+        message,
+        None if node.topology.policy == "none" else tuple(admission.merges),
+        containers,
+        tuple(call.plugin_calls),
+        panic,
+    )
+
+
+class _Admission:
+    """One admission under way: the merges so far, and the call that carries the ledger."""
+
+    def __init__(self, node: Node, call: Call) -> None:
+        self.node = node
+        self.call = call
+        self.pod = call.ask.pod
+        self.managed = call.ask.pod_level == "managed"
+        self.merges: list[MergeStep] = []
+
+    def run(self) -> Refusal | None:
+        if self.node.topology.policy == "none":
+            return self._each(self._allocate)
+        if self.node.topology.scope == "pod":
+            return self._pod_scope()
+        return self._each(self._container_scope)
+
+    def _each(self, step: Callable[[Container], Refusal | None]) -> Refusal | None:
+        for container in self.pod.all_containers:
+            refusal = step(container)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _container_scope(self, container: Container) -> Refusal | None:
+        hints = tuple(manager.hints(self.call, container) for manager in self.node.managers)
+        best, admitted = self._merge(container.name, hints)
+        if not admitted:
+            return Refusal(POD_LEVEL_CONTAINER_SCOPE if self.managed else NO_LOCALITY, TOPOLOGY_AFFINITY)
+        self._remember(best, (container,))
+        return self._allocate(container)
+
+    def _pod_scope(self) -> Refusal | None:
+        hints = tuple(manager.pod_hints(self.call) for manager in self.node.managers)
+        best, admitted = self._merge("", hints)
+        if not admitted:
+            return Refusal(POD_LEVEL_POD_SCOPE if self.managed else NO_LOCALITY, TOPOLOGY_AFFINITY)
+        if self.managed:
+            self._remember(best, self.pod.all_containers)
+            return self._allocate_pod()
+        for container in self.pod.all_containers:
+            self._remember(best, (container,))
+            refusal = self._allocate(container)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _merge(self, container: str, hints: tuple[ProviderHints, ...]) -> tuple[Hint, bool]:
+        topology = self.node.topology
+        merged = merge(
+            topology.policy,
+            hints,
+            topology.numa_nodes,
+            behaviour=self.node.settings.behaviour,
+            distances=topology.distances,
+        )
+        self.merges.append(MergeStep(container, hints, merged.best, merged.admit))
+        return merged.best, merged.admit
+
+    def _remember(self, best: Hint, containers: tuple[Container, ...]) -> None:
+        ledger = self.call.ledger
+        own = {**ledger.affinity.get(self.pod.uid, {}), **{container.name: best for container in containers}}
+        self.call.ledger = replace(ledger, affinity={**ledger.affinity, self.pod.uid: own})
+
+    def _allocate(self, container: Container) -> Refusal | None:
+        for manager in self.node.managers:
+            refusal = manager.allocate(self.call, container)
+            if refusal is not None:
+                return refusal
+        return None
+
+    def _allocate_pod(self) -> Refusal | None:
+        for manager in self.node.managers:
+            refusal = manager.allocate_pod(self.call)
+            if refusal is not None:
+                return refusal
+        return None
+
+
+def _verdict(node: Node, refusal: Refusal | None) -> tuple[str, str]:
+    if refusal is None:
+        return "", ""
+    typed = node.settings.behaviour.typed_errors or refusal.reason == TOPOLOGY_AFFINITY
+    if refusal.reason and typed:
+        return refusal.reason, refusal.text
+    return UNEXPECTED, f"Allocate failed due to {refusal.text}, which is unexpected"
+
+
+def _rejected(ledger: Ledger, uid: str) -> Ledger:
+    """The pod is no longer active. Its hints are of no use any more; the kubelet keeps them until it ends."""
+    active = {other: pod for other, pod in ledger.active.items() if other != uid}
+    affinity = {other: hints for other, hints in ledger.affinity.items() if other != uid}
+    return replace(ledger, active=active, affinity=affinity)
+
+
+def _placement(ledger: Ledger, uid: str, container: str) -> Placement:
+    devices: dict[str, dict[str, tuple[int, ...]]] = {}
+    for resource, held in ledger.device.held.get(uid, {}).get(container, {}).items():
+        nodes: dict[str, list[int]] = {}
+        for node, ids in held.by_numa.items():
+            for device in ids:
+                nodes.setdefault(device, []).append(node)
+        devices[resource] = {device: tuple(sorted(own)) for device, own in sorted(nodes.items())}
+    return Placement(
+        ledger.affinity_of(uid, container),
+        ledger.cpu.entries.get(uid, {}).get(container),
+        ledger.memory.entries.get(uid, {}).get(container),
+        devices,
+    )

@@ -1,0 +1,49 @@
+"""A decision is data: what each manager offered, what the merge made of it, the verdict, and the ledger after it."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from numafit.ledger.ledger import Hint, Ledger
+from numafit.ledger.memory_values import Block
+from numafit.managers.hint import ProviderHints
+from numafit.managers.manager import PluginCall
+from numafit.workload.pod import Pod
+
+NO_LOCALITY = "Resources cannot be allocated with Topology locality"
+
+
+class MergeStep(msgspec.Struct, frozen=True):
+    """One merge: of one container's hints, or in the pod scope of the pod's (`container` is then empty)."""
+
+    container: str
+    providers: tuple[ProviderHints, ...]
+    """In the kubelet's order: device manager, CPU manager, memory manager."""
+    best: Hint
+    admit: bool
+
+
+class Placement(msgspec.Struct, frozen=True):
+    """What a container holds after the decision. None: no entry."""
+
+    affinity: Hint
+    cpus: int | None = None
+    memory: tuple[Block, ...] | None = None
+    devices: Mapping[str, Mapping[str, tuple[int, ...]]] = {}
+    """Resource -> device id -> its NUMA nodes."""
+
+
+class Decision(msgspec.Struct, frozen=True):
+    pod: Pod
+    qos: str
+    admitted: bool
+    ledger: Ledger
+    """After the decision. A rejection leaves behind what earlier containers got, until stale state is removed."""
+    reason: str = ""
+    message: str = ""
+    merges: tuple[MergeStep, ...] | None = None
+    """None with the topology policy none, which merges nothing."""
+    containers: Mapping[str, Placement] = {}
+    plugin_calls: tuple[PluginCall, ...] = ()
+    panic: str = ""
+    """The kubelet process would crash here, with this text."""

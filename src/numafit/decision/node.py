@@ -1,0 +1,120 @@
+"""A node: a machine and the settings of its kubelet, with everything the managers derive from both once, at start."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.ledger.checkpoint import RestoreError
+from numafit.ledger.device_file import read_device
+from numafit.ledger.ledger import DeviceLedger, Held, Ledger
+from numafit.ledger.memory_values import MemoryNode
+from numafit.machine.bits import mask_of
+from numafit.machine.model import Device, Machine
+from numafit.managers.cpu import CpuManager
+from numafit.managers.cpu_start import new_cpu_manager, start_cpu_manager
+from numafit.managers.device import DeviceManager
+from numafit.managers.manager import Choices, Manager
+from numafit.managers.memory import MemoryManager
+from numafit.managers.memory_start import new_memory_manager, start_memory_manager
+from numafit.managers.plugin import Plugin
+from numafit.managers.topology import TopologyPolicy, topology_policy
+from numafit.settings.settings import Settings
+from numafit.workload.pod import Pod
+
+CPU_FILE = "cpu_manager_state"
+MEMORY_FILE = "memory_manager_state"
+DEVICE_FILE = "kubelet_internal_checkpoint"
+
+
+class Node(msgspec.Struct, frozen=True):
+    machine: Machine
+    settings: Settings
+    topology: TopologyPolicy
+    device: DeviceManager
+    cpu: CpuManager
+    memory: MemoryManager | None
+    """None for releases without a memory manager, or with its gate off."""
+    idle_memory: Mapping[int, MemoryNode]
+    """The memory of the machine with nobody on it."""
+
+    @property
+    def managers(self) -> tuple[Manager, ...]:
+        """In the kubelet's order, for hints and for allocation alike."""
+        return (self.device, self.cpu) if self.memory is None else (self.device, self.cpu, self.memory)
+
+
+class Started(msgspec.Struct, frozen=True):
+    node: Node
+    ledger: Ledger
+    device_file_error: str = ""
+    """The device manager's file could not be read: the kubelet says so and goes on without it."""
+
+
+def new_node(
+    machine: Machine, settings: Settings, plugins: Mapping[str, Plugin] | None = None, choices: Choices | None = None
+) -> Node:
+    """What the kubelet constructs before it reads any state; raises StartError as the kubelet would."""
+    choices = choices or Choices()
+    topology = topology_policy(settings, machine)
+    if plugins is None:
+        plugins = {device.resource: Plugin() for device in machine.devices}
+    nodes = mask_of(node.id for node in machine.numa_nodes)
+    cpu = new_cpu_manager(machine, settings, choices)
+    memory: MemoryManager | None = None
+    idle: Mapping[int, MemoryNode] = {}
+    if settings.behaviour.memory_manager and settings.gates.get("MemoryManager", True):
+        memory, idle = new_memory_manager(machine, settings)
+    return Node(machine, settings, topology, DeviceManager(nodes, settings.behaviour, plugins), cpu, memory, idle)
+
+
+def start(
+    node: Node,
+    files: Mapping[str, str] | None = None,
+    *,
+    active: Sequence[Pod] = (),
+    containers: tuple[tuple[str, str, str], ...] = (),
+    choices: Choices | None = None,
+) -> Started:
+    """The kubelet starts over these state files. No plugin has registered yet.
+
+    `containers` are the (pod UID, container, container id) that the runtime knows; `active` pods are known, but not yet
+    admitted.
+    """
+    files = files or {}
+    choices = choices or Choices()
+    cpu = start_cpu_manager(node.cpu, node.settings, files.get(CPU_FILE), containers)
+    ledger = Ledger(cpu=cpu, active={pod.uid: pod for pod in active})
+    if node.memory is not None:
+        text = files.get(MEMORY_FILE)
+        memory = start_memory_manager(node.memory, node.idle_memory, node.settings, text, choices)
+        ledger = replace(ledger, memory=memory)
+    device, error = _read_devices(node, files.get(DEVICE_FILE))
+    return Started(node, replace(ledger, device=device), error)
+
+
+def _read_devices(node: Node, text: str | None) -> tuple[DeviceLedger, str]:
+    if text is None:
+        return DeviceLedger(), ""
+    try:
+        content = read_device(text, node.settings.behaviour)
+    except RestoreError as error:
+        return DeviceLedger(file=text), str(error)
+    held: dict[str, dict[str, dict[str, Held]]] = {}
+    allocated: dict[str, frozenset[str]] = {}
+    for entry in content.entries or ():
+        ids = frozenset(device for devices in entry.devices.values() for device in devices)
+        container = held.setdefault(entry.pod_uid, {}).setdefault(entry.container, {})
+        container[entry.resource] = Held(entry.devices, ids, entry.response)
+        allocated[entry.resource] = allocated.get(entry.resource, frozenset()) | ids
+    healthy: dict[str, frozenset[str]] = dict.fromkeys(content.registered, frozenset())
+    return DeviceLedger(held=held, allocated=allocated, healthy=healthy, file=text), ""
+
+
+def register(node: Node, ledger: Ledger, devices: Sequence[Device]) -> Ledger:
+    """Every plugin registers and lists its devices, one resource after the other."""
+    device = ledger.device
+    for resource in node.device.plugins:
+        own = tuple(device for device in devices if device.resource == resource)
+        device = node.device.listed(device, resource, own)
+    return replace(ledger, device=device)

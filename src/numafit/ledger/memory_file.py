@@ -1,0 +1,196 @@
+"""The memory manager's state file `memory_manager_state`, both ways.
+
+Two layouts: v1, and v2 with the blocks of pods as a whole (1.36 with PodLevelResourceManagers).
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from numafit.ledger.checkpoint import CORRUPTED, RestoreError, drain_text, dump_of, matches
+from numafit.ledger.gocontainers import Field, List, NumberMap, Pointer, Record, TextMap
+from numafit.ledger.gojson import go_quote
+from numafit.ledger.gotypes import Text, Whole, unmarshal
+from numafit.ledger.memory_values import Block, MemoryFile, MemoryNode, MemoryTable
+from numafit.ledger.spew import checksum
+from numafit.settings.versions import Behaviour
+
+FILE_NAME = "memory_manager_state"
+
+MemoryFormat = Literal["v1", "v2"]
+
+
+# The shapes of the file with every `null` that JSON allows; the values in `memory_values` have none.
+class _Node(msgspec.Struct, frozen=True):
+    assignments: int = 0
+    tables: Mapping[str, MemoryTable | None] | None = None
+    cells: tuple[int, ...] | None = None
+
+
+class _Block(msgspec.Struct, frozen=True):
+    numa: tuple[int, ...] | None = None
+    type: str = ""
+    size: int = 0
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    blocks: tuple[_Block, ...] | None = None
+
+
+class _Checkpoint(msgspec.Struct, frozen=True):
+    policy: str = ""
+    nodes: Mapping[int, _Node | None] | None = {}
+    entries: Mapping[str, Mapping[str, tuple[_Block, ...] | None] | None] | None = {}
+    pod_entries: Mapping[str, _Pod] | None = {}
+    checksum: int = 0
+
+
+_NAME = "state.MemoryManagerCheckpoint"
+_INT = Whole("int", 64, signed=True)
+_UINT64 = Whole("uint64", 64, signed=False)
+_TYPE = Text("v1.ResourceName")
+
+_TABLE = Record(
+    "state.MemoryTable",
+    MemoryTable,
+    Field("TotalMemSize", "total", "total", _UINT64),
+    Field("SystemReserved", "systemReserved", "system_reserved", _UINT64),
+    Field("Allocatable", "allocatable", "allocatable", _UINT64),
+    Field("Reserved", "reserved", "reserved", _UINT64),
+    Field("Free", "free", "free", _UINT64),
+)
+_NODE = Record(
+    "state.NUMANodeState",
+    _Node,
+    Field("NumberOfAssignments", "numberOfAssignments", "assignments", _INT),
+    Field("MemoryMap", "memoryMap", "tables", TextMap(Pointer(_TABLE), key=_TYPE)),
+    Field("Cells", "cells", "cells", List(_INT)),
+)
+_BLOCKS = List(
+    Record(
+        "state.Block",
+        _Block,
+        Field("NUMAAffinity", "numaAffinity", "numa", List(_INT)),
+        Field("Type", "type", "type", _TYPE),
+        Field("Size", "size", "size", _UINT64),
+    )
+)
+_POD = Record("state.PodEntry", _Pod, Field("MemoryBlocks", "memoryBlocks", "blocks", _BLOCKS, omit_empty=True))
+
+_POLICY = Field("PolicyName", "policyName", "policy", Text())
+_STATE = Field("MachineState", "machineState", "nodes", NumberMap(_INT, Pointer(_NODE), "state.NUMANodeMap"))
+_ENTRIES = Field(
+    "Entries", "entries", "entries", TextMap(TextMap(_BLOCKS), "state.ContainerMemoryAssignments"), omit_empty=True
+)
+_POD_ENTRIES = Field(
+    "PodEntries", "podEntries", "pod_entries", TextMap(_POD, "state.PodMemoryAssignments"), omit_empty=True
+)
+_SUM = Field("Checksum", "checksum", "checksum", Whole("checksum.Checksum", 64, signed=False))
+
+_V1 = Record(f"{_NAME}V1", _Checkpoint, _POLICY, _STATE, _ENTRIES, _SUM)
+_V2 = Record(_NAME, _Checkpoint, _POLICY, _STATE, _ENTRIES, _POD_ENTRIES, _SUM)
+_LAYOUTS: dict[MemoryFormat, Record[_Checkpoint]] = {"v1": _V1, "v2": _V2}
+
+
+def _blocks(blocks: tuple[Block, ...]) -> tuple[_Block, ...]:
+    return tuple(_Block(block.numa, block.type, block.size) for block in blocks)
+
+
+def _unsealed(file: MemoryFile) -> _Checkpoint:
+    return _Checkpoint(
+        file.policy,
+        {numa: _Node(node.assignments, node.tables, node.cells) for numa, node in file.nodes.items()},
+        {
+            pod_uid: {name: _blocks(blocks) for name, blocks in containers.items()}
+            for pod_uid, containers in file.entries.items()
+        },
+        {pod_uid: _Pod(_blocks(blocks)) for pod_uid, blocks in file.pod_entries.items()},
+    )
+
+
+def memory_dump(file: MemoryFile, layout: MemoryFormat) -> str:
+    """The text whose hash is the checksum; both layouts are hashed under the same type name."""
+    return dump_of(_LAYOUTS[layout], _unsealed(file), _NAME)
+
+
+def memory_bytes(file: MemoryFile, layout: MemoryFormat) -> str:
+    unsealed = _unsealed(file)
+    record = _LAYOUTS[layout]
+    return record.encode(msgspec.structs.replace(unsealed, checksum=checksum(dump_of(record, unsealed, _NAME))))
+
+
+def parse_memory(data: str | bytes) -> MemoryFile:
+    """The contents of the file without any verification; RestoreError with Go's text where it is not one."""
+    file, error = unmarshal(data, _V2, _Checkpoint())
+    if error:
+        raise RestoreError(error)
+    return _restored(file)
+
+
+class _RefusedError(Exception):
+    """One attempt to read the file failed."""
+
+
+def read_memory(data: str | bytes, *, policy: str, behaviour: Behaviour, gate: bool, state_dir: str) -> MemoryFile:
+    """What the kubelet restores from the file, or RestoreError in its words.
+
+    `gate` is PodLevelResourceManagers; releases without it ignore it.
+    """
+    try:
+        file = _loaded(data, behaviour, gate)
+        if policy != file.policy:
+            found = f"differs from state checkpoint policy {go_quote(file.policy)}"
+            raise _RefusedError(f"[memorymanager] configured policy {go_quote(policy)} {found}")
+    except _RefusedError as refusal:
+        raise RestoreError(drain_text(str(refusal), "memory", state_dir, FILE_NAME)) from None
+    return _restored(file)
+
+
+def _loaded(data: str | bytes, behaviour: Behaviour, gate: bool) -> _Checkpoint:
+    zero = behaviour.memory_zero_checksum
+    if behaviour.pod_level != "managed":
+        return _read_v1(data, _NAME, (_NAME,), zero)
+    if not gate:
+        return _read_v1(data, f"{_NAME}V1", (f"{_NAME}V1", _NAME), zero)
+    newest, error = unmarshal(data, _V2, _Checkpoint())
+    if not error and matches(_V2, newest, newest.checksum, _NAME):
+        return newest
+    # the failed attempt's pod entries stay in the value into which the older layout is then migrated (1.36)
+    older = _read_v1(data, f"{_NAME}V1", (_NAME,), zero)
+    return msgspec.structs.replace(older, pod_entries=newest.pod_entries)
+
+
+def _read_v1(data: str | bytes, root: str, type_names: tuple[str, ...], zero: bool) -> _Checkpoint:
+    file, error = unmarshal(data, _V1.renamed(root), _Checkpoint())
+    if error:
+        raise _RefusedError(error)
+    if (file.checksum or not zero) and not matches(_V1, file, file.checksum, *type_names):
+        raise _RefusedError(CORRUPTED)
+    return file
+
+
+def _restored(file: _Checkpoint) -> MemoryFile:
+    return MemoryFile(
+        file.policy,
+        {numa: _node(node or _Node()) for numa, node in (file.nodes or {}).items()},
+        {
+            pod_uid: {name: _public(blocks) for name, blocks in (containers or {}).items()}
+            for pod_uid, containers in (file.entries or {}).items()
+        },
+        {pod_uid: _public(pod.blocks) for pod_uid, pod in (file.pod_entries or {}).items()},
+    )
+
+
+def _node(node: _Node) -> MemoryNode:
+    tables: dict[str, MemoryTable] = {}
+    for name, table in (node.tables or {}).items():
+        if table is None:
+            # the kubelet copies every table as it restores the state, and crashes on this one (seen in 1.21 to 1.36)
+            raise RestoreError("runtime error: invalid memory address or nil pointer dereference")
+        tables[name] = table
+    return MemoryNode(node.assignments, tables, node.cells or ())
+
+
+def _public(blocks: tuple[_Block, ...] | None) -> tuple[Block, ...]:
+    return tuple(Block(block.numa or (), block.type, block.size) for block in blocks or ())

@@ -1,0 +1,172 @@
+"""What the topology manager makes of all hints: one mask, preferred or not, and whether the policy admits it.
+
+The kubelet combines one hint of each list by AND, for every permutation, and keeps the best. Here the same answer comes
+without permutations, in two stages.
+
+1. Preferred: since 1.24 a merged hint is preferred only if all its masks are equal and all hints preferred. So the
+   candidates are the masks that are preferred in every list: an intersection of sets.
+2. Otherwise nothing preferred is left, and the candidates are all ANDs of one mask per list (`superset.meets`). The
+   best has as many nodes as the list that needs the most (`_wanted`), else the next smaller number, else the next
+   larger one.
+
+Up to 1.23 masks of a preferred hint may differ, and the narrowest mask wins in both stages.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from numafit.machine.bits import members
+from numafit.managers.family import EXPLICIT_NODES, Family
+from numafit.managers.fold import fold, too_large
+from numafit.managers.hint import ProviderHints
+from numafit.managers.masks import Hint
+from numafit.managers.merge_families import merge_families
+from numafit.managers.rank import Distances, closest_size, fittest, narrowest, rows_too_short
+from numafit.managers.superset import meets
+from numafit.settings.versions import Behaviour
+
+NONE = "none"
+BEST_EFFORT = "best-effort"
+RESTRICTED = "restricted"
+SINGLE_NUMA_NODE = "single-numa-node"
+
+_Lists = list[tuple[Hint, ...] | Family]
+
+
+class Merge(msgspec.Struct, frozen=True):
+    best: Hint
+    admit: bool
+
+
+def merge(
+    policy: str,
+    providers: Sequence[ProviderHints],
+    numa_nodes: int,
+    *,
+    behaviour: Behaviour,
+    distances: Distances | None = None,
+) -> Merge:
+    """Merge the hints of all providers. Policy none never merges.
+
+    `numa_nodes` holds all nodes of the machine, those without CPUs too; families must lie inside it. `distances` are
+    given only with prefer-closest-numa-nodes. Raises KubeletPanic where the kubelet reads beyond a distance row.
+    """
+    lists, possible = _constraints(providers)
+    if policy == SINGLE_NUMA_NODE:
+        best = _single(lists, possible, numa_nodes)
+        return Merge(best, best[1])
+    found = _best(lists, possible, numa_nodes, behaviour, distances)
+    if found is None:
+        found = (numa_nodes, False)
+    return Merge(found, policy == BEST_EFFORT or found[1])
+
+
+def _constraints(providers: Sequence[ProviderHints]) -> tuple[_Lists, bool]:
+    """The lists that say something, and whether every resource can be satisfied at all.
+
+    A list of (any node, preferred) changes no permutation, so "no preference" is left out. An empty list stands for
+    (any node, not preferred): it makes every permutation non-preferred and changes no mask.
+    """
+    lists: _Lists = []
+    possible = True
+    for hints in providers:
+        if not hints:
+            continue
+        for listed in hints.values():
+            if listed is None:
+                continue
+            if listed.empty() if isinstance(listed, Family) else not listed:
+                possible = False
+            else:
+                lists.append(listed)
+    return lists, possible
+
+
+def _best(
+    lists: _Lists, possible: bool, ground: int, behaviour: Behaviour, distances: Distances | None
+) -> tuple[int, bool] | None:
+    if not behaviour.merge_equal_masks:
+        # these releases refuse machines of more than 8 nodes, so a list is never long
+        return _best_until_1_23(_written(lists), possible, ground)
+    if distances is not None and rows_too_short(ground, distances):
+        listed = _written(lists)
+        return fold(listed if possible else [*listed, ((None, False),)], ground, _wanted(listed), distances)
+    explicit = [hints for hints in lists if not isinstance(hints, Family)]
+    if len(explicit) < len(lists):
+        families = [hints for hints in lists if isinstance(hints, Family)]
+        return merge_families(explicit, families, possible, ground, distances)
+    if possible:
+        mask = narrowest(_common(explicit, ground), distances)
+        if mask is not None:
+            return mask, True
+    reached = meets([{ground if mask is None else mask & ground for mask, _ in hints} for hints in explicit], ground)
+    reached.discard(0)
+    if not reached:
+        return None
+    size = closest_size({mask.bit_count() for mask in reached}, _wanted(explicit))
+    mask = fittest([mask for mask in reached if mask.bit_count() == size], distances)
+    return None if mask is None else (mask, False)
+
+
+def _written(lists: _Lists) -> list[tuple[Hint, ...]]:
+    for hints in lists:
+        if isinstance(hints, Family) and hints.ground.bit_count() > 2 * EXPLICIT_NODES:
+            raise too_large()
+    return [hints.listed() if isinstance(hints, Family) else hints for hints in lists]
+
+
+def _best_until_1_23(lists: Sequence[tuple[Hint, ...]], possible: bool, ground: int) -> tuple[int, bool] | None:
+    for preferred in (True, False):
+        if preferred and not possible:
+            continue
+        mask = narrowest(
+            meets(
+                [{ground if m is None else m & ground for m, p in hints if p or not preferred} for hints in lists],
+                ground,
+            )
+        )
+        if mask is not None:
+            return mask, preferred
+    return None
+
+
+def _wanted(lists: Sequence[tuple[Hint, ...]]) -> int:
+    """The number of nodes in the narrowest mask of the list that needs the most; lists without a mask do not count."""
+    sizes = [min([mask.bit_count() for mask, _ in hints if mask is not None], default=0) for hints in lists]
+    return max(sizes, default=0)
+
+
+def _common(lists: Sequence[tuple[Hint, ...]], ground: int) -> set[int]:
+    """The masks, cut to `ground`, of all preferred merged hints."""
+    return _shared([{mask for mask, preferred in hints if preferred} for hints in lists], ground)
+
+
+def _shared(preferred: Sequence[set[int | None]], ground: int) -> set[int]:
+    """What equal masks, one of each set, can give; None in a set leaves the choice to the others."""
+    constrained = [masks for masks in preferred if None not in masks]
+    if constrained:
+        # masks are compared before they are cut: two that differ only outside the machine are different
+        return {mask & ground for mask in constrained[0].intersection(*constrained[1:]) if mask is not None}
+    return {ground, *[mask & ground for masks in preferred for mask in masks if mask is not None]}
+
+
+def _single(lists: _Lists, possible: bool, ground: int) -> Hint:
+    """Only preferred hints of one node, or of any, take part. A mask of all nodes is stored as none."""
+    if not possible:
+        return None, False
+    preferred: list[set[int | None]] = []
+    for hints in lists:
+        if isinstance(hints, Family):
+            nodes = [1 << i for i in members(ground)]
+            masks: set[int | None] = {node for node in nodes if hints.preferred(node) and hints.holds(node)}
+        else:
+            masks = {m for m, p in hints if p}
+            masks = {m for m in masks if m is None or m.bit_count() == 1}
+        if not masks:
+            return None, False
+        preferred.append(masks)
+    mask = narrowest(_shared(preferred, ground))
+    if mask is None:
+        return None, False
+    return (None if mask == ground else mask), True

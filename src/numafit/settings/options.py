@@ -1,0 +1,148 @@
+"""The policy options of the CPU manager and the topology manager: which release knows them, and what they say."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from numafit.errors import KubeletError
+from numafit.settings.gotext import in_byte_order, parse_bool, parse_int, quoted
+from numafit.settings.settings import Settings
+
+Stage = Literal["alpha", "beta", "stable"]
+Stages = Mapping[str, Mapping[int, Stage]]
+
+FULL_PCPUS_ONLY = "full-pcpus-only"
+DISTRIBUTE_CPUS_ACROSS_NUMA = "distribute-cpus-across-numa"
+ALIGN_BY_SOCKET = "align-by-socket"
+DISTRIBUTE_CPUS_ACROSS_CORES = "distribute-cpus-across-cores"
+STRICT_CPU_RESERVATION = "strict-cpu-reservation"
+PREFER_ALIGN_CPUS_BY_UNCORECACHE = "prefer-align-cpus-by-uncorecache"
+PREFER_CLOSEST_NUMA_NODES = "prefer-closest-numa-nodes"
+MAX_ALLOWABLE_NUMA_NODES = "max-allowable-numa-nodes"
+
+CPU_OPTION_STAGES: Stages = {
+    FULL_PCPUS_ONLY: {22: "alpha", 23: "beta", 33: "stable"},
+    DISTRIBUTE_CPUS_ACROSS_NUMA: {23: "alpha", 33: "beta"},
+    ALIGN_BY_SOCKET: {25: "alpha"},
+    DISTRIBUTE_CPUS_ACROSS_CORES: {31: "alpha"},
+    STRICT_CPU_RESERVATION: {32: "alpha", 33: "beta", 35: "stable"},
+    PREFER_ALIGN_CPUS_BY_UNCORECACHE: {32: "alpha", 34: "beta", 36: "stable"},
+}
+"""Option -> the minor in which a stage begins."""
+
+TOPOLOGY_OPTION_STAGES: Stages = {
+    PREFER_CLOSEST_NUMA_NODES: {26: "alpha", 28: "beta", 32: "stable"},
+    MAX_ALLOWABLE_NUMA_NODES: {31: "beta", 35: "stable"},
+}
+
+_INCOMPATIBLE = (
+    (FULL_PCPUS_ONLY, DISTRIBUTE_CPUS_ACROSS_CORES),
+    (DISTRIBUTE_CPUS_ACROSS_NUMA, DISTRIBUTE_CPUS_ACROSS_CORES),
+    (PREFER_ALIGN_CPUS_BY_UNCORECACHE, DISTRIBUTE_CPUS_ACROSS_CORES),
+    (PREFER_ALIGN_CPUS_BY_UNCORECACHE, DISTRIBUTE_CPUS_ACROSS_NUMA),
+)
+
+DEFAULT_MAX_NODES = 8
+"""The largest number of NUMA nodes that a topology policy takes without `max-allowable-numa-nodes`."""
+
+
+class CpuOptions(msgspec.Struct, frozen=True):
+    full_pcpus_only: bool = False
+    distribute_cpus_across_numa: bool = False
+    align_by_socket: bool = False
+    distribute_cpus_across_cores: bool = False
+    strict_cpu_reservation: bool = False
+    prefer_align_cpus_by_uncorecache: bool = False
+
+
+class TopologyOptions(msgspec.Struct, frozen=True):
+    prefer_closest: bool = False
+    max_nodes: int = DEFAULT_MAX_NODES
+
+
+def stage_of(option: str, stages: Stages, minor: int) -> Stage | None:
+    """None when the release does not know the option."""
+    reached = [stage for first, stage in stages.get(option, {}).items() if first <= minor]
+    return reached[-1] if reached else None
+
+
+def cpu_options(settings: Settings) -> CpuOptions:
+    """The options of the static policy; the caller puts `new static policy error: ` before an error.
+
+    The kubelet walks a Go map in random order, so with several bad options any one of their errors comes first. Here
+    the first in byte order does. The check that needs the machine (sockets against NUMA nodes) is the policy's own.
+    """
+    if not settings.behaviour.cpu_options:
+        return CpuOptions()
+    values: dict[str, bool] = {}
+    for option in in_byte_order(settings.cpu_options):
+        value = settings.cpu_options[option]
+        _check_cpu_option(option, value, settings)
+        values[option] = _option_bool(option, value)
+    for first, second in _INCOMPATIBLE:
+        if values.get(first) and values.get(second):
+            raise KubeletError(f"static policy options {first} and {second} can not be used at the same time")
+    if values.get(ALIGN_BY_SOCKET) and settings.topology_policy == "single-numa-node":
+        raise KubeletError(
+            "Topolgy manager single-numa-node policy is incompatible with CPUManager align-by-socket policy option"
+        )
+    return CpuOptions(**{option.replace("-", "_"): value for option, value in values.items()})
+
+
+def topology_options(settings: Settings) -> TopologyOptions:
+    """The options of the topology manager, in byte order too. Since 1.28 policy none does not look at them."""
+    behaviour = settings.behaviour
+    if not behaviour.topology_options or (behaviour.none_checks_nothing and settings.topology_policy == "none"):
+        return TopologyOptions()
+    options = TopologyOptions()
+    for option in in_byte_order(settings.topology_options):
+        value = settings.topology_options[option]
+        _check_topology_option(option, settings)
+        if option == PREFER_CLOSEST_NUMA_NODES:
+            options = msgspec.structs.replace(options, prefer_closest=_option_bool(option, value))
+        else:
+            options = msgspec.structs.replace(options, max_nodes=_max_nodes(option, value))
+    return options
+
+
+def _check_cpu_option(option: str, value: str, settings: Settings) -> None:
+    stage = stage_of(option, CPU_OPTION_STAGES, settings.version.minor)
+    if not settings.behaviour.cpu_option_stages:
+        if stage is None:
+            raise KubeletError(f"unsupported cpumanager option: {quoted(option)} ({value})")
+        return
+    if stage is None:
+        raise KubeletError(f"unknown CPU Manager Policy option: {quoted(option)}")
+    if stage != "stable" and not settings.gate(f"CPUManagerPolicy{stage.capitalize()}Options"):
+        raise KubeletError(
+            f"CPU Manager Policy {stage.capitalize()}-level Options not enabled, but option {quoted(option)} provided"
+        )
+
+
+def _check_topology_option(option: str, settings: Settings) -> None:
+    stage = stage_of(option, TOPOLOGY_OPTION_STAGES, settings.version.minor)
+    if stage is None:
+        raise KubeletError(f"unknown Topology Manager Policy option: {quoted(option)}")
+    if stage != "stable" and not settings.gate(f"TopologyManagerPolicy{stage.capitalize()}Options"):
+        level = f"Topology Manager Policy {stage.capitalize()}-level Options"
+        if settings.behaviour.topology_option_lower:
+            level = level.lower()
+        raise KubeletError(f"{level} not enabled, but option {quoted(option)} provided")
+
+
+def _option_bool(option: str, value: str) -> bool:
+    try:
+        return parse_bool(value)
+    except KubeletError as error:
+        raise KubeletError(f"bad value for option {quoted(option)}: {error}") from None
+
+
+def _max_nodes(option: str, value: str) -> int:
+    try:
+        number = parse_int(value)
+    except KubeletError as error:
+        raise KubeletError(f"unable to convert policy option to integer {quoted(option)}: {error}") from None
+    if number < DEFAULT_MAX_NODES:
+        raise KubeletError(f"the minimum value of {quoted(option)} should not be less than {DEFAULT_MAX_NODES}")
+    return number

@@ -1,0 +1,193 @@
+"""The static validation of a configuration."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numafit.quantity import parse_quantity
+from numafit.settings.config import KubeletConfig
+from numafit.settings.settings import ReservedMemory
+from numafit.settings.validation import config_outcome, validate
+from numafit.settings.versions import parse_version
+
+ORACLE = Path(__file__).resolve().parents[2].parent / "shared" / "oracle"
+HEAD = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+ENFORCE = "enforceNodeAllocatable (--enforce-node-allocatable)"
+
+
+def errors(release: str, **fields: Any) -> tuple[str, ...]:
+    return validate(KubeletConfig(**fields), parse_version(release))
+
+
+@pytest.mark.parametrize("version", ["v1.27.3", "v1.34.11", "v1.36.4"])
+def test_recorded_configurations_have_the_recorded_outcome(version: str) -> None:
+    """Every recording of the kubelet's decoding, gates and validation."""
+    path = ORACLE / version / "validation.jsonl.gz"
+    if not path.exists():
+        pytest.skip("the recordings of the kubelet are not here")
+    with gzip.open(path, "rt") as lines:
+        cases = [case for case in map(json.loads, lines) if case["input"]["kind"] == "config"]
+    assert cases
+    for case in cases:
+        given = case["input"]
+        outcome = config_outcome(given["spec"], given["config"]["featureGates"], parse_version(version))
+        assert (case["id"], outcome) == (case["id"], case["expect"])
+
+
+@pytest.mark.parametrize("minor", range(20, 38))
+def test_the_defaults_are_valid_in_every_release(minor: int) -> None:
+    """An empty file starts a kubelet."""
+    assert config_outcome(HEAD, {}, parse_version(f"1.{minor}.0")) == {"error": None}
+
+
+def test_a_bad_topology_policy_and_scope_are_reported_in_this_order() -> None:
+    """The texts of 1.24 and later, and those before."""
+    assert errors("1.24.0", topology_manager_policy="None", topology_manager_scope="Pod") == (
+        'invalid configuration: topologyManagerPolicy (--topology-manager-policy) "None" must be one of: '
+        '["none" "best-effort" "restricted" "single-numa-node"]',
+        'invalid configuration: topologyManagerScope (--topology-manager-scope) "Pod" must be one of: '
+        '"container", or "pod"',
+    )
+    assert errors("1.23.17", topology_manager_policy="None", topology_manager_scope="Pod") == (
+        "invalid configuration: topologyManagerPolicy non-allowable value: None",
+        "invalid configuration: topologyManagerScope non-allowable value: Pod",
+    )
+
+
+def test_a_topology_policy_needs_its_gate_up_to_1_26() -> None:
+    """The gate is locked on in 1.27 and gone in 1.29."""
+    off = {"TopologyManager": False}
+    assert errors("1.26.0", topology_manager_policy="restricted", topology_manager_scope="pod", feature_gates=off) == (
+        "invalid configuration: topologyManagerPolicy restricted requires feature gate TopologyManager",
+        "invalid configuration: topologyManagerScope pod requires feature gate TopologyManager",
+    )
+
+
+def test_numbers_of_pods_are_not_negative() -> None:
+    """maxPods and podsPerCore."""
+    assert errors("1.36.4", max_pods=-1, pods_per_core=-2) == (
+        "invalid configuration: maxPods (--max-pods) -1 must not be a negative number",
+        "invalid configuration: podsPerCore (--pods-per-core) -2 must not be a negative number",
+    )
+
+
+def test_enforcement_needs_cgroups_per_qos() -> None:
+    """One error before everything else up to 1.30, later one for each value but none."""
+    given = {"cgroups_per_qos": False, "max_pods": -1, "enforce_node_allocatable": ("pods",)}
+    negative = "invalid configuration: maxPods (--max-pods) -1 must not be a negative number"
+    assert errors("1.30.0", **given) == (
+        f"invalid configuration: {ENFORCE} is not supported unless cgroupsPerQOS (--cgroups-per-qos) is set to true",
+        negative,
+    )
+    assert errors("1.31.0", **given) == (
+        negative,
+        'invalid configuration: cgroupsPerQOS (--cgroups-per-qos) must be set to true when "pods" contained in '
+        + ENFORCE,
+    )
+    assert errors("1.36.4", cgroups_per_qos=False, enforce_node_allocatable=("none",)) == ()
+    assert errors("1.20.1", cgroups_per_qos=False, enforce_node_allocatable=()) == ()
+
+
+@pytest.mark.parametrize(
+    ("release", "when"),
+    [
+        ("1.36.4", '"kube-reserved" or "kube-reserved-compressible" included in'),
+        ("1.31.0", '"kube-reserved" contained in'),
+        ("1.23.0", "'kube-reserved' contained in"),
+    ],
+)
+def test_an_enforced_reservation_needs_its_cgroup(release: str, when: str) -> None:
+    """Three wordings: up to 1.23, up to 1.31, later."""
+    assert errors(release, enforce_node_allocatable=("pods", "kube-reserved")) == (
+        f"invalid configuration: kubeReservedCgroup (--kube-reserved-cgroup) must be specified when {when} {ENFORCE}",
+    )
+
+
+def test_enforcements_contradict_repeat_and_stand_alone() -> None:
+    """1.36: contradictions first, then value by value."""
+    given = ("system-reserved", "system-reserved-compressible", "none", "pods", "pods", "foo")
+    assert errors("1.36.4", enforce_node_allocatable=given, system_reserved_cgroup="/s") == (
+        'invalid configuration: both "system-reserved" and "system-reserved-compressible" cannot be specified together '
+        f"in {ENFORCE}",
+        f'invalid configuration: {ENFORCE} may not contain additional enforcements when "none" is specified',
+        f'invalid configuration: duplicated enforcements "pods" in {ENFORCE}',
+        f'invalid configuration: option "foo" specified for {ENFORCE}. Valid options are "pods", "system-reserved", '
+        '"system-reserved-compressible", "kube-reserved", "kube-reserved-compressible" or "none"',
+    )
+
+
+def test_a_repeated_enforcement_is_fine_before_1_31() -> None:
+    """And `none` is quoted otherwise before 1.24."""
+    assert errors("1.30.0", enforce_node_allocatable=("pods", "pods")) == ()
+    assert errors("1.23.0", enforce_node_allocatable=("none", "pods")) == (
+        f"invalid configuration: {ENFORCE} may not contain additional enforcements when 'none' is specified",
+    )
+
+
+@pytest.mark.parametrize(
+    ("release", "first", "second"),
+    [
+        (
+            "1.36.4",
+            "invalid configuration: can't use",
+            "invalid configuration: unable to parse reservedSystemCPUs (--reserved-cpus) 5-3, error: "
+            'invalid range "5-3" (5 > 3)',
+        ),
+        (
+            "1.26.0",
+            "invalid configuration: can't use",
+            "invalid configuration: unable to parse reservedSystemCPUs (--reserved-cpus) 5-3, error: "
+            'invalid range "5-3" (5 >= 3)',
+        ),
+        (
+            "1.22.0",
+            "can't use",
+            'unable to parse reservedSystemCPUs (--reserved-cpus), error: invalid range "5-3" (5 >= 3)',
+        ),
+    ],
+)
+def test_reserved_cpus_are_checked_twice(release: str, first: str, second: str) -> None:
+    """Against the cgroups and as a list; both report."""
+    assert errors(release, reserved_system_cpus="5-3", kube_reserved_cgroup="/k") == (
+        f"{first} reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) "
+        "or kubeReservedCgroup (--kube-reserved-cgroup)",
+        second,
+    )
+
+
+@pytest.mark.parametrize(("release", "prefix"), [("1.24.0", "invalid configuration: "), ("1.23.0", "")])
+def test_reserved_memory_is_checked_item_by_item(release: str, prefix: str) -> None:
+    """Within an item in byte order, where the kubelet has none; node numbers and page sizes are not looked at."""
+    zero, one = parse_quantity("0"), parse_quantity("1")
+    items = (
+        ReservedMemory(-1, {"memory": zero, "cpu": one, "hugepages-3Mi": one}),
+        ReservedMemory(-1, {"memory": one}),
+    )
+    assert errors(release, reserved_memory=items) == (
+        f'{prefix}the limit type "cpu" for NUMA node -1 is not supported, '
+        "only [memory hugepages-<HugePageSize>] is accepted",
+        f'{prefix}reserved memory may not be zero for NUMA node -1 and resource "memory"',
+        f'{prefix}the reserved memory has a duplicate value for NUMA node -1 and resource "memory"',
+    )
+
+
+def test_a_locked_gate_in_a_file_crashes_the_kubelet_since_1_32() -> None:
+    """It is met while defaults are filled in; before, it is an ordinary error."""
+    spec = {**HEAD, "featureGates": {"DevicePluginCDIDevices": False}}
+    locked = "cannot set feature gate DevicePluginCDIDevices to false, feature is locked to true"
+    assert config_outcome(spec, {}, parse_version("1.31.0")) == {"featureGateError": locked}
+    assert config_outcome(spec, {}, parse_version("1.32.0")) == {
+        "panic": f"failed to merge global and in-flight KubeletConfiguration while setting defaults, error: {locked}"
+    }
+
+
+def test_the_same_problem_is_told_once_in_the_joined_text() -> None:
+    """Go's aggregate drops repeated texts; the list keeps them."""
+    limits = [{"numaNode": 0, "limits": {"memory": "0"}}] * 3
+    outcome = config_outcome({**HEAD, "reservedMemory": limits}, {}, parse_version("1.36.4"))
+    zero = 'invalid configuration: reserved memory may not be zero for NUMA node 0 and resource "memory"'
+    double = 'invalid configuration: the reserved memory has a duplicate value for NUMA node 0 and resource "memory"'
+    assert outcome == {"error": f"[{zero}, {double}]", "errors": [zero, zero, double, zero, double]}

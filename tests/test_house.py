@@ -1,0 +1,114 @@
+"""The rules of the house: who may import whom, what the core may not know, and what a start may not load."""
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from numafit.cli import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "numafit"
+CORE = ("machine", "settings", "workload", "ledger", "managers", "decision")
+IMPURE = {
+    "asyncio",
+    "datetime",
+    "http",
+    "logging",
+    "random",
+    "secrets",
+    "select",
+    "selectors",
+    "socket",
+    "ssl",
+    "subprocess",
+    "threading",
+    "time",
+    "urllib",
+}
+EXTRAS = {"grpc", "httpx", "lightkube", "prometheus_client", "pynvml", "rich", "starlette", "uvicorn"}
+LARGEST_MODULE = 400
+
+
+def core_modules() -> list[Path]:
+    """The rooms of the pure core and the modules that lie under all rooms."""
+    rooms = [path for room in CORE for path in sorted((PACKAGE / room).rglob("*.py"))]
+    return rooms + [path for path in sorted(PACKAGE.glob("*.py")) if path.name != "__main__.py"]
+
+
+def imported_names(source: str) -> Iterator[str]:
+    """The first part of each name that is imported, wherever in the module the import stands."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def loaded_by(code: str) -> set[str]:
+    """The top-level modules in memory after `code` ran in a process of its own."""
+    report = "import sys\nprint(*{name.partition('.')[0] for name in sys.modules}, file=sys.__stderr__)"
+    done = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def test_a_module_imports_only_from_rooms_above_its_own() -> None:
+    """The contracts in pyproject.toml hold; each room is named in them."""
+    code = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("path", core_modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_the_core_knows_no_clock_network_logging_or_randomness(path: Path) -> None:
+    """The core takes values and returns values; also an import inside a function counts."""
+    assert set(imported_names(path.read_text())) & (IMPURE | EXTRAS) == set()
+
+
+def test_an_import_inside_a_function_is_seen() -> None:
+    """The walk behind the rule above looks into functions and at dotted names."""
+    assert list(imported_names("def f():\n    import os.path\n    from urllib.parse import quote")) == ["os", "urllib"]
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_stays_short(path: Path) -> None:
+    """At 400 lines there are two modules in it."""
+    lines = path.read_bytes().count(b"\n")
+    assert lines <= LARGEST_MODULE
+
+
+def test_help_loads_no_command_and_no_extra() -> None:
+    """`numafit --help` prints the table; commands are imported when they are called."""
+    code = (
+        "import sys\nfrom numafit.__main__ import main\nassert main(['--help']) == 0\n"
+        "loaded = [name for name in sys.modules if name.startswith('numafit.cli.')]\nassert not loaded, loaded"
+    )
+    assert loaded_by(code) & (EXTRAS | {"yaml", "msgspec"}) == set()
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_command_is_imported_without_extras(name: str) -> None:
+    """`--json` output must not pay for rich, and no command for an extra that may be missing."""
+    module = COMMANDS[name].target.partition(":")[0]
+    if find_spec(module) is None:
+        pytest.skip(f"{module} is not there yet")
+    assert loaded_by(f"import {module}") & EXTRAS == set()
+
+
+def test_the_lock_file_names_no_host() -> None:
+    """No package index belongs in a commit."""
+    assert "://" not in (ROOT / "requirements.lock").read_text()
+
+
+def test_dev_help_needs_no_environment(tmp_path: Path) -> None:
+    """`./dev help` answers before anything is set up."""
+    script = tmp_path / "dev"
+    script.write_text((ROOT / "dev").read_text())
+    done = subprocess.run([sys.executable, str(script), "help"], capture_output=True, text=True, check=True)
+    assert "./dev test" in done.stdout
+    assert os.listdir(tmp_path) == ["dev"]

@@ -1,0 +1,114 @@
+"""One sentence and an exit status for whatever goes wrong."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+
+import click
+import pytest
+
+from numafit import __main__ as process
+from numafit import cli
+from numafit.errors import InputError, KubeletError
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Puts a body behind `numafit probe`."""
+
+    def install(body: Callable[[], object]) -> None:
+        module = click.Command("probe", callback=body)
+        monkeypatch.setattr(process, "probe", module, raising=False)
+        monkeypatch.setitem(cli.COMMANDS, "probe", cli.Entry("numafit.__main__:probe", "Tests this."))
+
+    return install
+
+
+def raising(error: BaseException) -> Callable[[], object]:
+    def body() -> object:
+        raise error
+
+    return body
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (InputError("no cpu", source="pod.yaml", line=3, column=5), 2, "numafit: pod.yaml:3:5: no cpu\n"),
+        (InputError("two\nlines"), 2, "numafit: two lines\n"),
+        (KubeletError("no cpus provided"), 2, "numafit: no cpus provided\n"),
+        (KeyboardInterrupt(), 130, "\n"),
+        (
+            click.UsageError("what?"),
+            2,
+            "Usage: numafit probe [OPTIONS]\nTry 'numafit probe --help' for help.\n\nError: what?\n",
+        ),
+        (PermissionError(13, "Permission denied", "state"), 1, "numafit: state: Permission denied\n"),
+        (
+            KeyError("x"),
+            70,
+            "numafit: this is a bug in numafit: KeyError: 'x' (NUMAFIT_DEBUG=1 shows the traceback)\n",
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
+)
+def test_an_error_is_one_sentence_and_an_exit_status(
+    command: Callable[[Callable[[], object]], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    status: int,
+    text: str,
+) -> None:
+    """Never a traceback: bad input ends with 2, an interruption with 130, a bug of ours with 70."""
+    monkeypatch.delenv("NUMAFIT_DEBUG", raising=False)
+    monkeypatch.setattr(process, "_drop_output", lambda: None)
+    command(raising(error))
+    assert process.main(["probe"]) == status
+    assert capsys.readouterr().err == text
+
+
+def test_a_bug_shows_its_traceback_on_demand(
+    command: Callable[[Callable[[], object]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NUMAFIT_DEBUG lets the exception through."""
+    monkeypatch.setenv("NUMAFIT_DEBUG", "1")
+    command(raising(KeyError("x")))
+    with pytest.raises(KeyError):
+        process.main(["probe"])
+
+
+def test_a_command_chooses_its_exit_status_by_what_it_returns(
+    command: Callable[[Callable[[], object]], None],
+) -> None:
+    """A number is the status; nothing means success."""
+    command(lambda: 3)
+    assert process.main(["probe"]) == 3
+    command(lambda: None)
+    assert process.main(["probe"]) == 0
+
+
+def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit 2, with the name that was not understood."""
+    assert process.main(["frobnicate"]) == 2
+    assert "frobnicate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("target", ["closed pipe", "/dev/full"])
+def test_output_that_cannot_be_written_gives_no_traceback(target: str) -> None:
+    """A closed pipe is silent, a full disk one sentence; both end with 1."""
+    if target == "closed pipe":
+        reading, writing = os.pipe()
+        os.close(reading)
+    elif not os.path.exists(target):
+        pytest.skip(f"no {target} here")
+    else:
+        writing = os.open(target, os.O_WRONLY)
+    try:
+        run = [sys.executable, "-m", "numafit", "--help"]
+        done = subprocess.run(run, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    finally:
+        os.close(writing)
+    expected = "" if target == "closed pipe" else "numafit: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, expected)
