@@ -17,7 +17,7 @@ from numafit.managers.device import DeviceManager
 from numafit.managers.manager import Choices, Manager
 from numafit.managers.memory import MemoryManager
 from numafit.managers.memory_start import new_memory_manager, start_memory_manager
-from numafit.managers.plugin import Plugin
+from numafit.managers.plugin import Plugin, plugins_of
 from numafit.managers.topology import TopologyPolicy, topology_policy
 from numafit.settings.settings import Settings
 from numafit.workload.pod import Pod
@@ -58,7 +58,7 @@ def new_node(
     choices = choices or Choices()
     topology = topology_policy(settings, machine)
     if plugins is None:
-        plugins = {device.resource: Plugin() for device in machine.devices}
+        plugins = plugins_of(machine)
     nodes = mask_of(node.id for node in machine.numa_nodes)
     cpu = new_cpu_manager(machine, settings, choices)
     memory: MemoryManager | None = None

@@ -1,7 +1,8 @@
-"""What is there: CPUs, NUMA nodes, memory, devices and the links between them, as frozen values.
+"""What is there: CPUs, caches, NUMA nodes, memory, devices and the links between them, as frozen values.
 
 Ids are the operating system's: they need not be contiguous, and a NUMA node may have no CPU (memory of an accelerator)
-or no memory. Amounts are bytes.
+or no memory. Amounts are bytes. A source that does not know something leaves it at its default: a machine may be
+partial (`nvidia-smi topo` tells of devices and links only) until it is combined with others.
 """
 
 import msgspec
@@ -19,6 +20,19 @@ class Cpu(msgspec.Struct, frozen=True):
     online: bool = True
     kind: str = ""
     """`performance` or `efficiency` on hybrid processors, else empty."""
+    die: int | None = None
+    isolated: bool = False
+    """Kept free of ordinary work by the kernel (`isolcpus`)."""
+
+
+class Cache(msgspec.Struct, frozen=True):
+    level: int
+    kind: str
+    """`data`, `instruction` or `unified`."""
+    size: int
+    cpus: int
+    """The CPUs that share it, as a mask."""
+    id: int | None = None
 
 
 class NumaNode(msgspec.Struct, frozen=True):
@@ -28,19 +42,43 @@ class NumaNode(msgspec.Struct, frozen=True):
     """Page size in bytes -> number of pages."""
     distances: tuple[int, ...] | None = None
     """One entry per NUMA node, in the order of the machine's node list."""
+    device: str = ""
+    """The id of the device whose own memory this node is (GPU memory on coherent systems)."""
 
 
 class Device(msgspec.Struct, frozen=True):
-    """Something a device plugin offers. `numa` None: the plugin says nothing; (): it names no node."""
+    """A device, offered by a device plugin if `resource` is not empty.
+
+    `numa` is what the plugin tells the kubelet. None: it says nothing; (): it names no node.
+    """
 
     resource: str
     id: str
     numa: tuple[int, ...] | None = None
     healthy: bool = True
+    kind: str = ""
+    """`gpu`, `mig`, `nic`, `nvme`, … or empty when unknown."""
+    name: str = ""
+    """The product, such as `NVIDIA H200`."""
+    label: str = ""
+    """How the tools of its vendor number it, such as `GPU0` or `NIC1`."""
+    bus: str = ""
+    """PCI address, such as `0000:3b:00.0`."""
+    pci_class: int | None = None
+    switch: str = ""
+    """PCI address of the switch above it, if any: devices of one switch are nearest to each other."""
+    root_port: str = ""
+    memory: int = 0
+    parent: str = ""
+    """The id of the device that a MIG slice is cut from."""
+    cpus: int = 0
+    """The CPUs that the vendor's tool calls near, as a mask; 0 when it says nothing."""
+    driver_numa: int | None = None
+    """The NUMA node that the vendor's tool names; `numa`, which the plugin reads in /sys, may differ from it."""
 
 
 class Link(msgspec.Struct, frozen=True):
-    """How two devices reach each other, in the words of `nvidia-smi topo` (`PIX`, `NODE`, `NV4`, …)."""
+    """How two devices reach each other, in the words of `nvidia-smi topo` (`PIX`, `NODE`, `NV4`, …); `a` < `b`."""
 
     a: str
     b: str
@@ -48,9 +86,9 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Machine(msgspec.Struct, frozen=True):
-    cpus: tuple[Cpu, ...]
+    cpus: tuple[Cpu, ...] = ()
     """In the order met; the kubelet's core order follows it."""
-    numa_nodes: tuple[NumaNode, ...]
+    numa_nodes: tuple[NumaNode, ...] = ()
     devices: tuple[Device, ...] = ()
     links: tuple[Link, ...] = ()
     memory: int | None = None
@@ -58,3 +96,6 @@ class Machine(msgspec.Struct, frozen=True):
     sockets: int | None = None
     """Number of physical packages when the source states it; else counted from the CPUs."""
     name: str = ""
+    caches: tuple[Cache, ...] = ()
+    model: str = ""
+    """The processor, such as `AMD EPYC 9654`."""

@@ -7,10 +7,15 @@ import msgspec
 
 from numafit.errors import KubeletError
 from numafit.ledger.device_response import nvidia_response
+from numafit.machine.model import Machine
+from numafit.managers.nvidia import pair_scores, prefer_near
 
-Preference = Literal["none", "first", "last", "short", "error"]
+NVIDIA_GPU = "nvidia.com/gpu"
+
+Preference = Literal["none", "first", "last", "short", "error", "near"]
 """`none`: GetPreferredAllocation is not offered. `first` and `last`: the lexicographically smallest or largest of what
-is available. `short`: as `first`, with one device too few. `error`: the call fails."""
+is available. `short`: as `first`, with one device too few. `error`: the call fails. `near`: what NVIDIA's plugin
+prefers."""
 
 Response = Literal["nvidia", "empty"]
 
@@ -26,10 +31,14 @@ class Plugin(msgspec.Struct, frozen=True):
     """Allocate fails with this text."""
     minors: Mapping[str, int] = {}
     """Device id -> the number of its device node; for the response of NVIDIA's plugin."""
+    scores: Mapping[frozenset[str], int] = {}
+    """How near two devices are to each other; for `near`."""
 
     def prefer(self, available: frozenset[str], must_include: frozenset[str], size: int) -> tuple[str, ...]:
         if self.preference == "error":
             raise PluginError("preferred allocation refused")
+        if self.preference == "near":
+            return prefer_near(sorted(available), must_include, size, self.scores)
         rest = sorted(available - must_include, reverse=self.preference == "last")
         answer = (sorted(must_include) + rest)[:size]
         if self.preference == "short" and len(answer) > 1:
@@ -41,3 +50,21 @@ class Plugin(msgspec.Struct, frozen=True):
         if self.allocate_error:
             raise PluginError(self.allocate_error)
         return nvidia_response(ids, self.minors) if self.response == "nvidia" else b""
+
+
+def plugins_of(machine: Machine) -> dict[str, Plugin]:
+    """One plugin for each resource of the machine: NVIDIA's for its GPUs, for others one that prefers nothing."""
+    plugins: dict[str, Plugin] = {}
+    for device in machine.devices:
+        if device.resource and device.resource not in plugins:
+            plugins[device.resource] = _plugin_for(device.resource, machine)
+    return plugins
+
+
+def _plugin_for(resource: str, machine: Machine) -> Plugin:
+    if resource != NVIDIA_GPU:
+        return Plugin()
+    own = [device for device in machine.devices if device.resource == resource]
+    places = {device.id: device.numa for device in own}
+    minors = {device.id: i for i, device in enumerate(own)}
+    return Plugin("near", "nvidia", minors=minors, scores=pair_scores(machine.links, places))

@@ -130,6 +130,8 @@ def allocatable_of(config: KubeletConfig, machine: Machine, version: KubeVersion
         pods = min(len(_online(machine)) * config.pods_per_core, pods)
     left["pods"] = Quantity(pods)
     for device in machine.devices:
+        if not device.resource:
+            continue
         left[device.resource] = left.get(device.resource, Quantity(0)) + Quantity(int(device.healthy))
     return left
 

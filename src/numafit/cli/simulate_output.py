@@ -1,0 +1,133 @@
+"""How a simulation reads: as a table for people, as JSON for programs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from numafit.decision.decision import Decision
+from numafit.decision.recording import FileLog, block_record, decision_record
+from numafit.decision.simulation import Simulation
+from numafit.ledger.memory_values import Block
+from numafit.machine.bits import cpuset_text
+from numafit.quantity import Quantity
+
+
+def simulation_json(simulation: Simulation) -> str:
+    """Field names as in a step of a recording; `files` holds what changed by the decision."""
+    files = FileLog()
+    files.changed(simulation.node, simulation.before)
+    decisions = []
+    for step in simulation.steps:
+        decision = step.decision
+        record: dict[str, Any] = {"pod": pod_name(decision), "qos": decision.qos, **decision_record(decision)}
+        record["defaultCPUSet"] = cpuset_text(decision.ledger.cpu.default)
+        record["files"] = files.changed(simulation.node, decision.ledger)
+        after = files.changed(simulation.node, step.ledger)
+        if after:
+            record["filesAfterStart"] = after
+        decisions.append(record)
+    settings = simulation.node.settings
+    result = {
+        "kubeVersion": str(settings.version),
+        "reservedCPUs": cpuset_text(simulation.node.cpu.reserved),
+        "decisions": decisions,
+        "left": _left_records(simulation),
+    }
+    return msgspec.json.format(msgspec.json.encode(result)).decode()
+
+
+def _left_records(simulation: Simulation) -> list[dict[str, Any]]:
+    node, ledger = simulation.node, simulation.after
+    free = node.cpu.available(ledger.cpu) if node.cpu.static else 0
+    return [
+        {
+            "numaNode": numa.id,
+            "cpus": cpuset_text(free & node.cpu.topology.numa_nodes.get(numa.id, 0)),
+            "memory": [
+                block_record(Block((numa.id,), memory_type, table.free))
+                for memory_type, table in sorted(_tables(simulation, numa.id).items())
+            ],
+            "devices": _free_devices(simulation, numa.id),
+        }
+        for numa in sorted(node.machine.numa_nodes, key=lambda numa: numa.id)
+    ]
+
+
+def _tables(simulation: Simulation, numa: int) -> dict[str, Any]:
+    nodes = simulation.after.memory.nodes
+    return dict(nodes[numa].tables) if numa in nodes else {}
+
+
+def _free_devices(simulation: Simulation, numa: int) -> dict[str, list[str]]:
+    device = simulation.after.device
+    free = {}
+    for resource, devices in sorted(device.devices.items()):
+        ids = device.healthy.get(resource, frozenset()) - device.allocated.get(resource, frozenset())
+        own = sorted(device_id for device_id in ids if numa in (devices[device_id].numa or ()))
+        if own:
+            free[resource] = own
+    return free
+
+
+def simulation_table(simulation: Simulation) -> str:
+    rows: list[Sequence[str]] = [("POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES")]
+    notes = []
+    for step in simulation.steps:
+        decision = step.decision
+        first = True
+        for container, placement in decision.containers.items():
+            mask = placement.affinity[0]
+            devices = [device for own in placement.devices.values() for device in own]
+            rows.append(
+                (
+                    _container_name(decision, container),
+                    decision.qos if first else "",
+                    _verdict(decision) if first else "",
+                    "any" if mask is None else cpuset_text(mask),
+                    "shared" if placement.cpus is None else cpuset_text(placement.cpus),
+                    ", ".join(_block_text(block) for block in placement.memory or ()) or "-",
+                    ", ".join(sorted(devices)) or "-",
+                )
+            )
+            first = False
+        if decision.message:
+            notes.append(f"{pod_name(decision)}: {decision.message}")
+        if decision.panic:
+            notes.append(f"{pod_name(decision)}: the kubelet would crash here: {decision.panic}")
+    left: list[Sequence[str]] = [("LEFT", "EXCLUSIVE CPUS", "MEMORY", "DEVICES")]
+    for record in _left_records(simulation):
+        memory = [_block_text(Block((), item["type"], item["size"])) for item in record["memory"] if item["size"]]
+        devices = [device for own in record["devices"].values() for device in own]
+        cells = (record["cpus"], ", ".join(memory), ", ".join(devices))
+        left.append((f"NUMA node {record['numaNode']}", *(cell or "-" for cell in cells)))
+    parts = [_aligned(rows), "\n".join(notes), _aligned(left)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def pod_name(decision: Decision) -> str:
+    return f"{decision.pod.namespace}/{decision.pod.name}"
+
+
+def _container_name(decision: Decision, container: str) -> str:
+    alone = len(decision.pod.all_containers) == 1
+    return pod_name(decision) if alone else f"{pod_name(decision)}/{container}"
+
+
+def _verdict(decision: Decision) -> str:
+    if decision.panic:
+        return "crash"
+    return "admitted" if decision.admitted else decision.reason
+
+
+def _block_text(block: Block) -> str:
+    size = str(Quantity(block.size, 0, "BinarySI"))
+    kind = "" if block.type == "memory" else f" {block.type}"
+    where = f"@{cpuset_text(sum(1 << node for node in block.numa))}" if block.numa else ""
+    return f"{size}{where}{kind}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
