@@ -1,7 +1,10 @@
 """How fast numafit is. A module `bench_<noun>.py` offers `rows()`; `./dev bench` finds and measures them."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+TIMES_FASTER = 5
+"""Where the kubelet's own code was measured, numafit takes at most this part of its CPU time."""
 
 
 class Row(NamedTuple):
@@ -10,6 +13,16 @@ class Row(NamedTuple):
     name: str
     run: Callable[[], object]
     budget: float | None = None
-    """Seconds of CPU time per call that may not be passed."""
+    """Seconds of CPU time per call that may not be passed; for other units the number that may not be passed."""
     kubelet: float | None = None
     """Seconds of CPU time that the kubelet's own code needs for the same work, when it was measured."""
+    unit: Literal["ms", "MB", "x"] = "ms"
+    measured: bool = False
+    """`run` measures by itself: it is called once and returns the amount, time in seconds."""
+
+    @property
+    def limit(self) -> float | None:
+        limits = [] if self.budget is None else [self.budget]
+        if self.kubelet is not None:
+            limits.append(self.kubelet / TIMES_FASTER)
+        return min(limits, default=None)

@@ -109,7 +109,10 @@ def test_a_kubelet_that_does_not_start_says_so_in_its_own_words(
 
 
 BAD_INPUT = {
-    "missing machine": (["--machine", "/no/such/file", *NODE[2:], str(EXAMPLES / "pod.yaml")], "/no/such/file: cannot"),
+    "missing machine": (
+        ["--machine", "/no/such/file", *NODE[2:], str(EXAMPLES / "pod.yaml")],
+        "/no/such/file: no such file",
+    ),
     "missing pods": ([*NODE, "/no/such/pod.yaml"], "/no/such/pod.yaml: cannot be read"),
     "bad version": ([*NODE, "--kube-version", "1.2", str(EXAMPLES / "pod.yaml")], "kubelet 1.2 is not covered"),
     "bad device": ([*NODE, "--device", "gpu", str(EXAMPLES / "pod.yaml")], "--device: gpu: is not RESOURCE=ID@NUMA"),

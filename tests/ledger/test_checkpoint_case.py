@@ -48,6 +48,23 @@ def test_a_written_case_gives_bytes_and_the_hashed_text() -> None:
     }
 
 
+def test_the_formats_of_1_37_are_written_and_read_back() -> None:
+    """With the gates of the case: pods and baselines come from `data` only."""
+    state = {"policyName": "static", "defaultCpuSet": "0-3", "entries": {"p": {"c": "4"}}}
+    written = replay_checkpoint({"kind": "write", "spec": {"format": "cpu-v4", "state": state}}, parse_version("1.37"))
+    spec = {"format": "cpu", "bytes": written["bytes"], "policyName": "static"}
+    gates = {"featureGates": {"InPlacePodVerticalScalingExclusiveCPUs": True}}
+    assert replay_checkpoint({"kind": "read", "spec": spec, "config": gates}, parse_version("1.37")) == {
+        "error": None,
+        "defaultCPUSet": "0-3",
+        "entries": {"p": {"c": "4"}},
+        "bytesAfter": written["bytes"],
+    }
+    state = {"policyName": "None", "machineState": {}}
+    case = {"kind": "write", "spec": {"format": "memory-v3", "state": state}}
+    assert str(replay_checkpoint(case, parse_version("1.37"))["bytes"]).endswith('"dataChecksum":3093843326}')
+
+
 def test_a_refused_file_is_left_as_it_was() -> None:
     case = {
         "kind": "read",

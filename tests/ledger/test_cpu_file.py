@@ -37,18 +37,26 @@ def read(
     *,
     policy: str = "static",
     gate: bool = False,
+    resize_gate: bool = False,
     containers: tuple[tuple[str, str, str], ...] = (),
 ) -> RestoredCpu:
-    behaviour = behaviour_of(parse_version(version))
     return read_cpu(
-        text, policy=policy, behaviour=behaviour, gate=gate, containers=containers, state_dir="/var/lib/kubelet"
+        text,
+        policy=policy,
+        behaviour=behaviour_of(parse_version(version)),
+        gate=gate,
+        resize_gate=resize_gate,
+        containers=containers,
+        state_dir="/var/lib/kubelet",
     )
 
 
-def refusal(text: str | bytes, version: str = "1.36", *, policy: str = "static", gate: bool = False) -> str:
+def refusal(
+    text: str | bytes, version: str = "1.36", *, policy: str = "static", gate: bool = False, resize_gate: bool = False
+) -> str:
     """The cause inside the kubelet's sentence."""
     with pytest.raises(RestoreError) as caught:
-        read(text, version, policy=policy, gate=gate)
+        read(text, version, policy=policy, gate=gate, resize_gate=resize_gate)
     before, after = "could not restore state from checkpoint: ", ", please drain this node and delete the CPU manager"
     rest = ' checkpoint file "/var/lib/kubelet/cpu_manager_state" before restarting Kubelet'
     message = str(caught.value)
@@ -207,6 +215,114 @@ def test_a_v2_checksum_under_its_own_type_name_is_good_only_without_the_gate() -
     assert refusal(sealed(text, own), "1.35") == "checkpoint is corrupted"
 
 
+MANAGED = CpuFile("static", "0,4-27", {POD: {"app": "1-3"}}, {POD: "1-3"}, {POD: {"app": "1-3"}})
+
+
+def with_data(data: str, text: str = STATIC_TEXT) -> str:
+    """The file with other `data`, and the checksum that goes with it."""
+    return json.dumps({**json.loads(text), "data": data, "dataChecksum": checksum(f"(string){data}")})
+
+
+def test_v4_files_are_those_of_the_kubelet() -> None:
+    """1.37: the v2 file, then all contents as a text; the second with both gates, which only `data` shows."""
+    assert cpu_bytes(STATIC, "v4") == STATIC_TEXT[:-1] + (
+        r',"data":"{\"policyName\":\"static\",\"defaultCpuSet\":\"0,4-27\",\"entries\":{'
+        r'\"39b37746-7f5e-4064-b8e1-eebd2bfaa003\":{\"app\":\"1-3\"}}}","dataChecksum":4067041728}'
+    )
+    assert cpu_bytes(MANAGED, "v4") == STATIC_TEXT[:-1] + (
+        r',"data":"{\"policyName\":\"static\",\"defaultCpuSet\":\"0,4-27\",\"entries\":{'
+        r"\"39b37746-7f5e-4064-b8e1-eebd2bfaa003\":{\"app\":\"1-3\"}},\"podEntries\":{"
+        r"\"39b37746-7f5e-4064-b8e1-eebd2bfaa003\":{\"cpuSet\":\"1-3\"}},\"baselines\":{"
+        r'\"39b37746-7f5e-4064-b8e1-eebd2bfaa003\":{\"app\":{\"baseline\":\"1-3\"}}}}","dataChecksum":3817483193}'
+    )
+
+
+def test_what_json_escapes_is_escaped_twice_in_data() -> None:
+    """1.37: `data` is JSON inside a JSON text."""
+    assert cpu_bytes(CpuFile("static", "0-3", {"a<b": {'c"': "4"}}), "v4") == (
+        r'{"policyName":"static","defaultCpuSet":"0-3","entries":{"a\u003cb":{"c\"":"4"}},"checksum":785162136,'
+        r'"data":"{\"policyName\":\"static\",\"defaultCpuSet\":\"0-3\",\"entries\":{\"a\\u003cb\":'
+        r'{\"c\\\"\":\"4\"}}}","dataChecksum":2529970240}'
+    )
+
+
+def test_the_gates_say_what_of_the_data_is_restored() -> None:
+    """1.37: pods with PodLevelResourceManagers, baselines with InPlacePodVerticalScalingExclusiveCPUs."""
+    text, default, held = cpu_bytes(MANAGED, "v4"), mask_of([0, *range(4, 28)]), {POD: {"app": 0b1110}}
+    assert read(text, "1.37") == RestoredCpu("static", default, held)
+    assert read(text, "1.37", gate=True) == RestoredCpu("static", default, held, {POD: 0b1110})
+    assert read(text, "1.37", resize_gate=True) == RestoredCpu("static", default, held, baselines=held)
+
+
+def test_only_the_data_count_once_they_are_there() -> None:
+    """1.37 looks at neither the fields beside them nor their checksum; an older kubelet looks at nothing else."""
+    text = with_data('{"policyName":"static","defaultCpuSet":"1"}', sealed(STATIC_TEXT, 5))
+    assert read(text, "1.37") == RestoredCpu("static", 0b10)
+    text = with_data('{"policyName":"static","defaultCpuSet":"1"}')
+    assert read(text, "1.36") == read(text, "1.20") == read(STATIC_TEXT)
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({"dataChecksum": 5}, "checkpoint is corrupted"),
+        ({"dataChecksum": 0}, "checkpoint is corrupted"),
+        ({"data": ""}, "failed to deserialize cpu manager checkpoint data: unexpected end of JSON input"),
+        (
+            {"data": 5},
+            "failed to deserialize cpu manager checkpoint: json: cannot unmarshal number into Go struct field "
+            "CPUManagerCheckpoint.data of type string",
+        ),
+        (
+            {"data": '{"entries":5}'},
+            "failed to deserialize cpu manager checkpoint data: json: cannot unmarshal number into Go struct field "
+            "CPUManagerCheckpointData.entries of type map[string]map[string]string",
+        ),
+    ],
+)
+def test_bad_data_are_not_made_up_for_by_the_fields_beside_them(change: dict[str, object], cause: str) -> None:
+    """1.37: good v2 fields do not help, and a checksum of 0 is no excuse."""
+    text = json.dumps({**json.loads(cpu_bytes(STATIC, "v4")), **change})
+    assert refusal(text, "1.37") == f"could not load v4 checkpoint: {cause}"
+
+
+def test_files_of_older_kubelets_are_migrated() -> None:
+    """1.37 reads v3 whatever the gate, under two type names, and v2; no longer v1."""
+    older = CpuFile("static", "0,4-27", {POD: {"app": "1-3"}}, {POD: "1-3"})
+    expected = read(STATIC_TEXT)
+    own_name = checksum(cpu_dump(older, "v3").replace("Checkpoint)", "CheckpointV3)", 1))
+    for text in (cpu_bytes(older, "v3"), sealed(cpu_bytes(older, "v3"), own_name)):
+        assert read(text, "1.37") == expected
+        assert read(text, "1.37", gate=True).pod_entries == {POD: 0b1110}
+    assert read(STATIC_TEXT, "1.37") == read(sealed(STATIC_TEXT, 0), "1.37") == expected
+    assert refusal(legacy_cpu_bytes(LegacyCpuFile("static", "0-3", {"id": "4"})), "1.37") == (
+        "json: cannot unmarshal string into Go struct field CPUManagerCheckpointV2.entries.id of type map[string]string"
+    )
+    assert refusal(sealed(STATIC_TEXT, 5), "1.37") == "checkpoint is corrupted"
+
+
+def test_a_failed_v3_attempt_leaves_no_pods_behind() -> None:
+    """1.37 starts each attempt afresh; 1.36 did not."""
+    text = '{"policyName":"static","defaultCpuSet":"0-3","podEntries":{"pod":{"cpuSet":"4-5"}},"checksum":0}'
+    assert read(text, "1.37", gate=True) == RestoredCpu("static", 0b1111)
+
+
+def test_baselines_default_to_the_exclusive_cpus_and_are_named_when_bad() -> None:
+    """1.37 with InPlacePodVerticalScalingExclusiveCPUs; without the gate nobody looks at them."""
+    assert read(STATIC_TEXT, "1.37", resize_gate=True).baselines == {POD: {"app": 0b1110}}
+    bad = with_data('{"policyName":"static","baselines":{"p":{"c":{"baseline":"x"}}}}')
+    assert refusal(bad, "1.37", resize_gate=True) == (
+        'could not parse Baseline cpuset "x" for container "c" in pod "p": strconv.Atoi: parsing "x": invalid syntax'
+    )
+    assert read(bad, "1.37") == RestoredCpu("static")
+
+
+def test_the_default_set_is_worded_anew_in_1_37() -> None:
+    assert refusal('{"policyName":"static","defaultCpuSet":"x"}', "1.37") == (
+        'could not parse default CPU set "x": strconv.Atoi: parsing "x": invalid syntax'
+    )
+
+
 NAMES = st.text(max_size=6)
 CPUS = st.integers(0, (1 << 70) - 1).map(cpuset_text)
 FILES = st.builds(
@@ -218,7 +334,7 @@ FILES = st.builds(
 )
 
 
-@given(FILES, st.sampled_from(["1.20", "1.27", "1.35", "1.36"]))
+@given(FILES, st.sampled_from(["1.20", "1.27", "1.35", "1.36", "1.37"]))
 def test_what_is_written_is_restored(file: CpuFile, version: str) -> None:
     restored = read(cpu_bytes(file, "v2"), version, policy=file.policy)
     texts = {pod: {name: cpuset_text(mask) for name, mask in sets.items()} for pod, sets in restored.entries.items()}
@@ -233,6 +349,17 @@ def test_a_v3_file_round_trips_with_the_gate(file: CpuFile) -> None:
     assert parse_cpu(text) == file
 
 
+@given(FILES, st.dictionaries(NAMES, st.dictionaries(NAMES, CPUS, max_size=2), min_size=1, max_size=2))
+def test_a_v4_file_round_trips_with_both_gates(file: CpuFile, baselines: dict[str, dict[str, str]]) -> None:
+    file = CpuFile(file.policy, file.default, file.entries, file.pod_entries, baselines)
+    text = cpu_bytes(file, "v4")
+    restored = read(text, "1.37", policy=file.policy, gate=True, resize_gate=True)
+    pods = {pod: cpuset_text(mask) for pod, mask in restored.pod_entries.items()}
+    texts = {pod: {name: cpuset_text(mask) for name, mask in sets.items()} for pod, sets in restored.baselines.items()}
+    assert (pods, texts) == (file.pod_entries, baselines)
+    assert parse_cpu(text) == file
+
+
 @given(st.builds(LegacyCpuFile, NAMES, CPUS, st.dictionaries(NAMES, CPUS, max_size=3)))
 def test_a_v1_file_round_trips(file: LegacyCpuFile) -> None:
     assert parse_legacy_cpu(legacy_cpu_bytes(file)) == file
@@ -243,7 +370,7 @@ DAMAGED = st.tuples(st.integers(0, len(STATIC_TEXT)), st.binary(max_size=2), st.
 )
 
 
-@given(st.binary(max_size=60) | DAMAGED, st.sampled_from(["1.20", "1.36"]), st.booleans())
+@given(st.binary(max_size=60) | DAMAGED, st.sampled_from(["1.20", "1.36", "1.37"]), st.booleans())
 def test_arbitrary_bytes_give_a_value_or_the_named_error(data: bytes, version: str, gate: bool) -> None:
     with suppress(RestoreError):
         assert read(data, version, gate=gate).policy == "static"

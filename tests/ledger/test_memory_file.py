@@ -141,6 +141,64 @@ def test_nulls_elsewhere_are_empty() -> None:
     assert read(text) == expected
 
 
+def test_v3_files_are_those_of_the_kubelet() -> None:
+    """1.37: the v1 file, then all contents as a text; only there stand the blocks of pods."""
+    assert memory_bytes(MemoryFile("None"), "v3") == EMPTY[:-1] + (
+        r',"data":"{\"policyName\":\"None\",\"machineState\":{}}","dataChecksum":3093843326}'
+    )
+    with_pod = MemoryFile(UPSTREAM.policy, UPSTREAM.nodes, UPSTREAM.entries, {"pod": BLOCK})
+    file = json.loads(memory_bytes(with_pod, "v3"))
+    assert (file["checksum"], file["dataChecksum"], "podEntries" in file) == (4215593881, 637296054, False)
+    assert file["data"].endswith(
+        '"podEntries":{"pod":{"memoryBlocks":[{"numaAffinity":[0],"type":"memory","size":512}]}}}'
+    )
+
+
+def test_only_the_data_count_once_they_are_there() -> None:
+    """1.37 looks at nothing beside them; an older kubelet looks at nothing else."""
+    text = memory_bytes(UPSTREAM, "v3")
+    other = text.replace('"policyName":"static"', '"policyName":"None"', 1)
+    assert read(other, "1.37", policy="static") == UPSTREAM
+    assert refusal(other, "1.36") == "checkpoint is corrupted"
+    assert read(text, "1.36", policy="static") == read(text, "1.21", policy="static") == UPSTREAM
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({"dataChecksum": 5}, "checkpoint is corrupted"),
+        ({"data": ""}, "failed to deserialize memory manager checkpoint data: unexpected end of JSON input"),
+        (
+            {"entries": 5},
+            "failed to deserialize memory manager checkpoint: json: cannot unmarshal number into Go struct field "
+            "MemoryManagerCheckpoint.entries of type state.ContainerMemoryAssignments",
+        ),
+    ],
+)
+def test_bad_data_are_not_made_up_for_by_the_fields_beside_them(change: dict[str, object], cause: str) -> None:
+    """1.37: good v1 fields do not help."""
+    text = json.dumps({**json.loads(memory_bytes(UPSTREAM, "v3")), **change})
+    assert refusal(text, "1.37", policy="static") == f"could not load v3 checkpoint: {cause}"
+
+
+def test_files_of_older_kubelets_are_migrated() -> None:
+    """1.37 reads v2 whatever the gate, and v1 under the plain type name only."""
+    with_pod = MemoryFile("static", UPSTREAM.nodes, UPSTREAM.entries, {"pod": BLOCK})
+    assert read(memory_bytes(with_pod, "v2"), "1.37", policy="static") == UPSTREAM
+    assert read(memory_bytes(with_pod, "v2"), "1.37", policy="static", gate=True) == with_pod
+    own = checksum(memory_dump(MemoryFile("None"), "v1").replace("Checkpoint)", "CheckpointV1)", 1))
+    assert refusal(EMPTY.replace("4236770233", str(own)), "1.37") == "checkpoint is corrupted"
+    assert read(EMPTY, "1.37") == read('{"policyName":"None"}', "1.37") == MemoryFile("None")
+
+
+def test_a_null_table_of_an_older_file_crashes_before_the_policy_is_compared() -> None:
+    """1.37 copies the state as it migrates it; 1.36 compares first."""
+    text = '{"policyName":"None","machineState":{"0":{"memoryMap":{"memory":null}}}}'
+    with pytest.raises(RestoreError, match="nil pointer dereference"):
+        read(text, "1.37", policy="Static")
+    assert "differs from state checkpoint policy" in refusal(text, "1.36", policy="Static")
+
+
 UINT = st.integers(0, (1 << 64) - 1)
 NAMES = st.text(max_size=5)
 BLOCK_LISTS = st.lists(
@@ -170,7 +228,14 @@ def test_a_v2_file_round_trips_with_the_gate(file: MemoryFile) -> None:
     assert parse_memory(text) == file
 
 
-@given(FILES, st.sampled_from(["1.21", "1.35", "1.36"]), st.booleans())
+@given(FILES)
+def test_a_v3_file_round_trips_and_shows_pods_with_the_gate(file: MemoryFile) -> None:
+    text = memory_bytes(file, "v3")
+    assert read(text, "1.37", policy=file.policy, gate=True) == parse_memory(text) == file
+    assert read(text, "1.37", policy=file.policy) == MemoryFile(file.policy, file.nodes, file.entries)
+
+
+@given(FILES, st.sampled_from(["1.21", "1.35", "1.36", "1.37"]), st.booleans())
 def test_a_v1_file_round_trips_everywhere(file: MemoryFile, version: str, gate: bool) -> None:
     plain = MemoryFile(file.policy, file.nodes, file.entries)
     assert read(memory_bytes(file, "v1"), version, policy=file.policy, gate=gate) == plain
@@ -185,7 +250,7 @@ DAMAGED = st.tuples(st.integers(0, 400), st.binary(max_size=2), st.integers(0, 3
 )
 
 
-@given(st.binary(max_size=60) | DAMAGED, st.sampled_from(["1.21", "1.36"]), st.booleans())
+@given(st.binary(max_size=60) | DAMAGED, st.sampled_from(["1.21", "1.36", "1.37"]), st.booleans())
 def test_arbitrary_bytes_give_a_value_or_the_named_error(data: bytes, version: str, gate: bool) -> None:
     with suppress(RestoreError):
         assert read(data, version, policy="static", gate=gate).policy == "static"

@@ -15,19 +15,23 @@ class Entry(NamedTuple):
 
 
 COMMANDS: dict[str, Entry] = {
+    "explain": Entry("numafit.cli.explain:explain", "Tell why pods are admitted or rejected."),
+    "machine": Entry("numafit.cli.machine:machine", "Show a machine, its links, or turn it into another format."),
     "replay": Entry("numafit.cli.replay:replay", "Decide recorded cases again and compare with what the kubelet did."),
-    "simulate": Entry("numafit.cli.simulate:simulate", "Say what a kubelet would do with pods, and why."),
+    "simulate": Entry("numafit.cli.simulate:simulate", "Say what a kubelet would do with pods."),
 }
 
 
 class LazyGroup(click.Group):
-    """The list of commands comes from the table, so that `--help` imports none of them."""
+    """The list of commands comes from a table, so that `--help` imports none of them."""
+
+    table: dict[str, Entry] = COMMANDS
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return sorted(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        entry = COMMANDS.get(cmd_name)
+        entry = self.table.get(cmd_name)
         if entry is None:
             return None
         module, _, attribute = entry.target.partition(":")
@@ -36,7 +40,7 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name].help) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, self.table[name].help) for name in self.list_commands(ctx)])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

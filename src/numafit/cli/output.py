@@ -61,3 +61,14 @@ class WholeFile:
         with suppress(OSError):
             self.file.close()
         self.temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Writes the file, and makes the folders it lies in."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror or error}", source=str(path.parent)) from error
+    with WholeFile(path) as file:
+        file.write(data)
+        file.commit()

@@ -109,7 +109,7 @@ class _Admission:
             behaviour=self.node.settings.behaviour,
             distances=topology.distances,
         )
-        self.merges.append(MergeStep(container, hints, merged.best, merged.admit))
+        self.merges.append(MergeStep(container, hints, merged.best, merged.admit, self.call.ledger))
         return merged.best, merged.admit
 
     def _remember(self, best: Hint, containers: tuple[Container, ...]) -> None:

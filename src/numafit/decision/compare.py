@@ -119,7 +119,7 @@ class ScenarioComparison:
             return None
 
     def _sorted_memory(self, text: str) -> object:
-        content = self._read_memory(text, gate=False) or self._read_memory(text, gate=True)
+        content = self._read_memory(text, gate=True) or self._read_memory(text, gate=False)
         if content is None:
             return text
         entries = {

@@ -21,6 +21,8 @@ class MergeStep(msgspec.Struct, frozen=True):
     """In the kubelet's order: device manager, CPU manager, memory manager."""
     best: Hint
     admit: bool
+    ledger: Ledger
+    """What the hints were made from."""
 
 
 class Placement(msgspec.Struct, frozen=True):

@@ -1,7 +1,7 @@
 """The state files that the kubelet would have on disk now, byte for byte; made when asked for, not at every step."""
 
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
-from numafit.ledger.cpu_file import CpuFile, cpu_bytes
+from numafit.ledger.cpu_file import RESIZE_GATE, CpuFile, cpu_bytes
 from numafit.ledger.device_file import DeviceEntry, DeviceFile, device_bytes
 from numafit.ledger.ledger import CpuLedger, DeviceLedger, Ledger, MemoryLedger
 from numafit.ledger.memory_file import memory_bytes
@@ -26,12 +26,13 @@ def state_files(node: Node, ledger: Ledger, since: Ledger | None = None) -> dict
 def _cpu_text(node: Node, ledger: CpuLedger) -> str:
     if ledger.file is not None:
         return ledger.file
-    content = CpuFile(
-        node.settings.cpu_policy,
-        cpuset_text(ledger.default),
-        {uid: {name: cpuset_text(cpus) for name, cpus in own.items()} for uid, own in ledger.entries.items()},
-        {uid: cpuset_text(cpus) for uid, cpus in ledger.pod_entries.items()},
-    )
+    entries = {uid: {name: cpuset_text(cpus) for name, cpus in own.items()} for uid, own in ledger.entries.items()}
+    pods = {uid: cpuset_text(cpus) for uid, cpus in ledger.pod_entries.items()}
+    # no resize changes exclusive CPUs (1.37), so the baselines of all containers are what they hold
+    baselines = entries if node.settings.gate(RESIZE_GATE) else {}
+    content = CpuFile(node.settings.cpu_policy, cpuset_text(ledger.default), entries, pods, baselines)
+    if node.settings.behaviour.state_data:
+        return cpu_bytes(content, "v4")
     return cpu_bytes(content, "v3" if node.cpu.pod_entries else "v2")
 
 
@@ -44,6 +45,8 @@ def _memory_text(node: Node, ledger: MemoryLedger) -> str:
         {uid: dict(own) for uid, own in ledger.entries.items()},
         dict(ledger.pod_entries),
     )
+    if node.settings.behaviour.state_data:
+        return memory_bytes(content, "v3")
     return memory_bytes(content, "v2" if node.memory.pod_entries else "v1")
 
 

@@ -7,13 +7,14 @@ from msgspec.structs import replace
 
 from numafit.ledger.checkpoint import RestoreError
 from numafit.ledger.device_file import read_device
+from numafit.ledger.device_response import DecodeError, decode_response
 from numafit.ledger.ledger import DeviceLedger, Held, Ledger
 from numafit.ledger.memory_values import MemoryNode
 from numafit.machine.bits import mask_of
 from numafit.machine.model import Device, Machine
 from numafit.managers.cpu import CpuManager
 from numafit.managers.cpu_start import new_cpu_manager, start_cpu_manager
-from numafit.managers.device import DeviceManager
+from numafit.managers.device import DeviceManager, allocated_devices
 from numafit.managers.manager import Choices, Manager
 from numafit.managers.memory import MemoryManager
 from numafit.managers.memory_start import new_memory_manager, start_memory_manager
@@ -101,14 +102,24 @@ def _read_devices(node: Node, text: str | None) -> tuple[DeviceLedger, str]:
     except RestoreError as error:
         return DeviceLedger(file=text), str(error)
     held: dict[str, dict[str, dict[str, Held]]] = {}
-    allocated: dict[str, frozenset[str]] = {}
     for entry in content.entries or ():
+        if not _is_response(entry.response):
+            # The kubelet logs an answer that it cannot decode, and goes on without the entry.
+            continue
         ids = frozenset(device for devices in entry.devices.values() for device in devices)
         container = held.setdefault(entry.pod_uid, {}).setdefault(entry.container, {})
         container[entry.resource] = Held(entry.devices, ids, entry.response)
-        allocated[entry.resource] = allocated.get(entry.resource, frozenset()) | ids
     healthy: dict[str, frozenset[str]] = dict.fromkeys(content.registered, frozenset())
-    return DeviceLedger(held=held, allocated=allocated, healthy=healthy, file=text), ""
+    ledger = DeviceLedger(held=held, healthy=healthy, file=text)
+    return replace(ledger, allocated=allocated_devices(ledger)), ""
+
+
+def _is_response(data: bytes) -> bool:
+    try:
+        decode_response(data)
+    except DecodeError:
+        return False
+    return True
 
 
 def register(node: Node, ledger: Ledger, devices: Sequence[Device]) -> Ledger:

@@ -7,6 +7,8 @@ import msgspec
 
 from numafit.ledger.checkpoint import RestoreError
 from numafit.ledger.cpu_file import (
+    RESIZE_GATE,
+    CpuFormat,
     cpu_bytes,
     cpu_dump,
     legacy_cpu_bytes,
@@ -16,13 +18,15 @@ from numafit.ledger.cpu_file import (
     read_cpu,
 )
 from numafit.ledger.device_file import DeviceFile, device_bytes, device_dump, parse_device, read_device
-from numafit.ledger.memory_file import memory_bytes, memory_dump, parse_memory, read_memory
+from numafit.ledger.memory_file import MemoryFormat, memory_bytes, memory_dump, parse_memory, read_memory
 from numafit.ledger.memory_values import Block, MemoryNode
 from numafit.machine.bits import cpuset_text
 from numafit.settings.versions import KubeVersion, behaviour_of
 
 STATE_DIR = "<STATE_DIR>"
 _IN_TREE_V1 = "state.CPUManagerCheckpointV1"
+_CPU_FORMATS: dict[str, CpuFormat] = {"cpu-v2": "v2", "cpu-v3": "v3", "cpu-v4": "v4"}
+_MEMORY_FORMATS: dict[str, MemoryFormat] = {"memory-v1": "v1", "memory-v2": "v2", "memory-v3": "v3"}
 
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel"):
@@ -48,9 +52,8 @@ def replay_checkpoint(case: Mapping[str, object], version: KubeVersion) -> dict[
     given = msgspec.convert(case, _Case)
     if given.kind == "write":
         return _written(given.spec.format, msgspec.json.encode(given.spec.state))
-    gate = given.config.feature_gates.get("PodLevelResourceManagers", False)
     try:
-        result = _read(given.spec, version, gate)
+        result = _read(given.spec, version, given.config.feature_gates)
     except RestoreError as error:
         result = {"error": str(error)}
     if given.spec.format != "device":
@@ -65,14 +68,14 @@ def _written(layout: str, state: bytes) -> dict[str, object]:
         written["bytes"] = legacy_cpu_bytes(legacy, _IN_TREE_V1)
         written["dump"] = legacy_cpu_dump(legacy, _IN_TREE_V1)
         written["legacyBytes"] = legacy_cpu_bytes(legacy)
-    elif layout in ("cpu-v2", "cpu-v3"):
+    elif layout in _CPU_FORMATS:
         cpu = parse_cpu(state)
-        written["bytes"] = cpu_bytes(cpu, "v3" if layout == "cpu-v3" else "v2")
-        written["dump"] = cpu_dump(cpu, "v3" if layout == "cpu-v3" else "v2")
-    elif layout in ("memory-v1", "memory-v2"):
+        written["bytes"] = cpu_bytes(cpu, _CPU_FORMATS[layout])
+        written["dump"] = cpu_dump(cpu, _CPU_FORMATS[layout])
+    elif layout in _MEMORY_FORMATS:
         memory = parse_memory(state)
-        written["bytes"] = memory_bytes(memory, "v2" if layout == "memory-v2" else "v1")
-        written["dump"] = memory_dump(memory, "v2" if layout == "memory-v2" else "v1")
+        written["bytes"] = memory_bytes(memory, _MEMORY_FORMATS[layout])
+        written["dump"] = memory_dump(memory, _MEMORY_FORMATS[layout])
     else:
         devices = parse_device(b'{"Data":' + state + b"}")
         written["bytes"] = device_bytes(devices)
@@ -80,14 +83,16 @@ def _written(layout: str, state: bytes) -> dict[str, object]:
     return written
 
 
-def _read(spec: _Spec, version: KubeVersion, gate: bool) -> dict[str, object]:
+def _read(spec: _Spec, version: KubeVersion, gates: Mapping[str, bool]) -> dict[str, object]:
     behaviour = behaviour_of(version)
+    gate = gates.get("PodLevelResourceManagers", False)
     if spec.format == "cpu":
         cpu = read_cpu(
             spec.bytes,
             policy=spec.policy_name,
             behaviour=behaviour,
             gate=gate,
+            resize_gate=gates.get(RESIZE_GATE, False),
             containers=spec.initial_containers,
             state_dir=STATE_DIR,
         )

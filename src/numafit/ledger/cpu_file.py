@@ -1,7 +1,7 @@
 """The CPU manager's state file `cpu_manager_state`, both ways.
 
-Three layouts: v1 (container id -> CPUs, written before 1.18, only read since), v2 (pod UID -> container -> CPUs) and
-v3 (v2 and the CPUs of pods as a whole, 1.36 with PodLevelResourceManagers).
+Four layouts: v1 (container id -> CPUs, written before 1.18, only read since, up to 1.36), v2 (pod UID -> container ->
+CPUs), v3 (v2 and the CPUs of pods as a whole, 1.36 with PodLevelResourceManagers) and v4 (v2 and `data`, since 1.37).
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,17 +9,32 @@ from typing import Literal
 
 import msgspec
 
-from numafit.ledger.checkpoint import CORRUPTED, RestoreError, drain_text, dump_of, matches
+from numafit.ledger.checkpoint import (
+    CORRUPTED,
+    DATA,
+    DATA_SUM,
+    SUM,
+    RefusedError,
+    RestoreError,
+    WithData,
+    drain_text,
+    dump_of,
+    matches,
+    read_data,
+    with_data,
+)
 from numafit.ledger.gocontainers import Field, Record, TextMap
 from numafit.ledger.gojson import Node, go_quote, quote
-from numafit.ledger.gotypes import GoType, Place, Text, Whole, unmarshal
+from numafit.ledger.gotypes import GoType, Place, Text, unmarshal
 from numafit.ledger.spew import Spew, checksum
 from numafit.machine.bits import CpusetError, cpuset_text, members, parse_cpuset
 from numafit.settings.versions import Behaviour
 
 FILE_NAME = "cpu_manager_state"
+RESIZE_GATE = "InPlacePodVerticalScalingExclusiveCPUs"
+"""Since 1.37 the file then holds baselines."""
 
-CpuFormat = Literal["v2", "v3"]
+CpuFormat = Literal["v2", "v3", "v4"]
 
 
 class CpuFile(msgspec.Struct, frozen=True):
@@ -30,7 +45,9 @@ class CpuFile(msgspec.Struct, frozen=True):
     entries: dict[str, dict[str, str]] | None = {}
     """Pod UID -> container -> CPUs."""
     pod_entries: dict[str, str] | None = {}
-    """Pod UID -> CPUs of the pod as a whole; written in format v3 only."""
+    """Pod UID -> CPUs of the pod as a whole; written in formats v3 and v4 only."""
+    baselines: dict[str, dict[str, str]] | None = {}
+    """Pod UID -> container -> CPUs at its admission, whatever resizes came later; written in format v4 only."""
 
 
 class LegacyCpuFile(msgspec.Struct, frozen=True):
@@ -49,13 +66,19 @@ class RestoredCpu(msgspec.Struct, frozen=True):
     default: int = 0
     entries: dict[str, dict[str, int]] = {}
     pod_entries: dict[str, int] = {}
+    baselines: dict[str, dict[str, int]] = {}
 
 
-class _Checkpoint(msgspec.Struct, frozen=True):
+class _Baseline(msgspec.Struct, frozen=True):
+    cpu_set: str = ""
+
+
+class _Checkpoint(WithData, frozen=True):
     policy: str = ""
     default: str = ""
     entries: Mapping[str, Mapping[str, str] | None] | None = {}
     pod_entries: Mapping[str, str] | None = {}
+    baselines: Mapping[str, Mapping[str, _Baseline] | None] | None = {}
     checksum: int = 0
 
 
@@ -104,28 +127,43 @@ _POD_JSON = Record("state.podEntryJSON", _PodText, Field("CPUSet", "cpuSet", "cp
 _NAME = "state.CPUManagerCheckpoint"
 _POLICY = Field("PolicyName", "policyName", "policy", Text())
 _DEFAULT = Field("DefaultCPUSet", "defaultCpuSet", "default", Text())
-_SUM = Field("Checksum", "checksum", "checksum", Whole("checksum.Checksum", 64, signed=False))
+_SUM = Field("Checksum", "checksum", "checksum", SUM)
 _ENTRIES = Field("Entries", "entries", "entries", TextMap(TextMap(Text())), omit_empty=True)
 _POD_ENTRIES = Field(
     "PodEntries", "podEntries", "pod_entries", TextMap(_PodCpus(), "state.PodCPUAssignments"), omit_empty=True
 )
+_BASELINE = Record("state.ContainerCPUs", _Baseline, Field("Baseline", "baseline", "cpu_set", Text()))
+_BASELINES = Field("Baselines", "baselines", "baselines", TextMap(TextMap(_BASELINE)), omit_empty=True)
 _IDS = Field("Entries", "entries", "entries", TextMap(Text()), omit_empty=True)
 
 _V1 = Record(f"{_NAME}V1", _Legacy, _POLICY, _DEFAULT, _IDS, _SUM)
 _V2 = Record(f"{_NAME}V2", _Checkpoint, _POLICY, _DEFAULT, _ENTRIES, _SUM)
 _V3 = Record(_NAME, _Checkpoint, _POLICY, _DEFAULT, _ENTRIES, _POD_ENTRIES, _SUM)
+_V4 = Record(_NAME, _Checkpoint, _POLICY, _DEFAULT, _ENTRIES, _SUM, DATA, DATA_SUM)
+_CONTENTS = (_POLICY, _DEFAULT, _ENTRIES, _POD_ENTRIES, _BASELINES)
+_V4_DATA = Record(f"{_NAME}Data", _Checkpoint, *_CONTENTS)
+_ANY = Record(_NAME, _Checkpoint, *_CONTENTS, _SUM, DATA, DATA_SUM)
 
-_LAYOUTS: dict[CpuFormat, Record[_Checkpoint]] = {"v2": _V2, "v3": _V3}
+
+def _unsealed(file: CpuFile) -> _Checkpoint:
+    baselines = None
+    if file.baselines is not None:
+        baselines = {
+            pod_uid: {name: _Baseline(cpus) for name, cpus in own.items()} for pod_uid, own in file.baselines.items()
+        }
+    return _Checkpoint(file.policy, file.default, file.entries, file.pod_entries, baselines)
 
 
 def cpu_dump(file: CpuFile, layout: CpuFormat) -> str:
-    """The text whose hash is the checksum."""
-    return dump_of(_LAYOUTS[layout], _Checkpoint(file.policy, file.default, file.entries, file.pod_entries), _NAME)
+    """The text whose hash is the checksum; v4 has that of v2."""
+    return dump_of(_V3 if layout == "v3" else _V2, _unsealed(file), _NAME)
 
 
 def cpu_bytes(file: CpuFile, layout: CpuFormat) -> str:
-    claimed = checksum(cpu_dump(file, layout))
-    return _LAYOUTS[layout].encode(_Checkpoint(file.policy, file.default, file.entries, file.pod_entries, claimed))
+    contents = msgspec.structs.replace(_unsealed(file), checksum=checksum(cpu_dump(file, layout)))
+    if layout == "v4":
+        return _V4.encode(with_data(_V4_DATA, contents))
+    return (_V3 if layout == "v3" else _V2).encode(contents)
 
 
 def legacy_cpu_dump(file: LegacyCpuFile, type_name: str = _NAME) -> str:
@@ -138,14 +176,23 @@ def legacy_cpu_bytes(file: LegacyCpuFile, type_name: str = _NAME) -> str:
 
 
 def parse_cpu(data: str | bytes) -> CpuFile:
-    """The contents of a v2 or v3 file without any verification; RestoreError with Go's text where it is not one."""
-    file, error = unmarshal(data, _V3, _Checkpoint())
+    """The contents of a file from v2 on without any verification; RestoreError with Go's text where it is not one."""
+    file, error = unmarshal(data, _ANY, _Checkpoint())
+    if not error and file.data:
+        file, error = unmarshal(file.data, _V4_DATA, _Checkpoint())
     if error:
         raise RestoreError(error)
     entries = None
     if file.entries is not None:
         entries = {pod_uid: dict(containers or {}) for pod_uid, containers in file.entries.items()}
-    return CpuFile(file.policy, file.default, entries, None if file.pod_entries is None else dict(file.pod_entries))
+    baselines = None
+    if file.baselines is not None:
+        baselines = {
+            pod_uid: {name: baseline.cpu_set for name, baseline in (own or {}).items()}
+            for pod_uid, own in file.baselines.items()
+        }
+    pod_entries = None if file.pod_entries is None else dict(file.pod_entries)
+    return CpuFile(file.policy, file.default, entries, pod_entries, baselines)
 
 
 def parse_legacy_cpu(data: str | bytes) -> LegacyCpuFile:
@@ -160,31 +207,38 @@ Containers = Iterable[tuple[str, str, str]]
 """(pod UID, container name, container id) of the containers that the runtime knows."""
 
 
-class _RefusedError(Exception):
-    """One attempt to read the file failed."""
-
-
 def read_cpu(
-    data: str | bytes, *, policy: str, behaviour: Behaviour, gate: bool, containers: Containers, state_dir: str
+    data: str | bytes,
+    *,
+    policy: str,
+    behaviour: Behaviour,
+    gate: bool,
+    resize_gate: bool = False,
+    containers: Containers,
+    state_dir: str,
 ) -> RestoredCpu:
     """What the kubelet restores from the file, or RestoreError in its words.
 
-    `gate` is PodLevelResourceManagers; releases without it ignore it. Where Go's map order decides which of several
-    faults is named, the one that sorts first is named here.
+    `gate` is PodLevelResourceManagers, `resize_gate` InPlacePodVerticalScalingExclusiveCPUs; releases whose state does
+    not depend on them ignore them. Where Go's map order decides which of several faults is named, the one that sorts
+    first is named here.
     """
     try:
-        return _restored(
-            _loaded(data, behaviour, gate and behaviour.pod_level == "managed", containers), policy, behaviour
-        )
-    except _RefusedError as refusal:
+        file = _loaded(data, behaviour, gate and behaviour.pod_level == "managed", containers)
+        restored = _restored(file, policy, behaviour)
+        return _with_baselines(restored, file, behaviour) if resize_gate and behaviour.state_data else restored
+    except RefusedError as refusal:
         raise RestoreError(drain_text(str(refusal), "CPU", state_dir, FILE_NAME)) from None
 
 
 def _loaded(data: str | bytes, behaviour: Behaviour, gate: bool, containers: Containers) -> _Checkpoint:
+    if behaviour.state_data:
+        file = read_data(data, _V4, _V4_DATA, _Checkpoint(), "cpu", "v4") or _read_v3_or_v2(data, gate)
+        return file if gate else msgspec.structs.replace(file, pod_entries={})
     if not behaviour.newest_cpu_format_first:
         try:
             legacy = _read_v1(data)
-        except _RefusedError:
+        except RefusedError:
             return _read_v2(data, "state.CPUManagerCheckpoint")
         return _migrated(legacy, containers, "error migrating v1 checkpoint state to v2 checkpoint state")
     if not gate:
@@ -197,28 +251,36 @@ def _loaded(data: str | bytes, behaviour: Behaviour, gate: bool, containers: Con
     return msgspec.structs.replace(older, pod_entries=newest.pod_entries)
 
 
+def _read_v3_or_v2(data: str | bytes, gate: bool) -> _Checkpoint:
+    """The layouts that 1.37 still reads beside its own."""
+    file, error = unmarshal(data, _V3, _Checkpoint())
+    if not error and matches(_V3, file, file.checksum, f"{_NAME}V3", _NAME):
+        return file
+    return _read_v2(data, f"{_NAME}V2", _NAME) if gate else _read_v2(data, f"{_NAME}V2", _NAME, f"{_NAME}V2")
+
+
 def _read_v2_or_v1(data: str | bytes, containers: Containers, *type_names: str) -> _Checkpoint:
     try:
         return _read_v2(data, f"{_NAME}V2", *type_names)
-    except _RefusedError:
+    except RefusedError:
         return _migrated(_read_v1(data), containers, "failed to migrate checkpoint from v1 to v2")
 
 
 def _read_v2(data: str | bytes, root: str, *type_names: str) -> _Checkpoint:
     file, error = unmarshal(data, _V2.renamed(root), _Checkpoint())
     if error:
-        raise _RefusedError(error)
+        raise RefusedError(error)
     if file.checksum and not matches(_V2, file, file.checksum, *(type_names or (root,))):
-        raise _RefusedError(CORRUPTED)
+        raise RefusedError(CORRUPTED)
     return file
 
 
 def _read_v1(data: str | bytes) -> _Legacy:
     file, error = unmarshal(data, _V1, _Legacy())
     if error:
-        raise _RefusedError(error)
+        raise RefusedError(error)
     if file.checksum and not matches(_V1, file, file.checksum, _NAME):
-        raise _RefusedError(CORRUPTED)
+        raise RefusedError(CORRUPTED)
     return file
 
 
@@ -227,7 +289,7 @@ def _migrated(legacy: _Legacy, containers: Containers, wrap: str) -> _Checkpoint
     entries: dict[str, dict[str, str]] = {}
     for container_id, cpus in sorted((legacy.entries or {}).items()):
         if container_id not in known:
-            raise _RefusedError(f"{wrap}: containerID '{container_id}' not found in initial containers list")
+            raise RefusedError(f"{wrap}: containerID '{container_id}' not found in initial containers list")
         pod_uid, name = known[container_id]
         entries.setdefault(pod_uid, {})[name] = cpus
     return _Checkpoint(legacy.policy, legacy.default, entries)
@@ -235,14 +297,15 @@ def _migrated(legacy: _Legacy, containers: Containers, wrap: str) -> _Checkpoint
 
 def _restored(file: _Checkpoint, policy: str, behaviour: Behaviour) -> RestoredCpu:
     if policy != file.policy:
-        raise _RefusedError(
+        raise RefusedError(
             f"configured policy {go_quote(policy)} differs from state checkpoint policy {go_quote(file.policy)}"
         )
     sign = behaviour.reversed_range_sign
     try:
         default = parse_cpuset(file.default, reversed_sign=sign)
     except CpusetError as error:
-        raise _RefusedError(f"could not parse default cpu set {go_quote(file.default)}: {error}") from None
+        noun = "CPU" if behaviour.state_data else "cpu"
+        raise RefusedError(f"could not parse default {noun} set {go_quote(file.default)}: {error}") from None
     entries: dict[str, dict[str, int]] = {}
     for pod_uid, cpu_sets in sorted((file.entries or {}).items()):
         entries[pod_uid] = {}
@@ -251,6 +314,23 @@ def _restored(file: _Checkpoint, policy: str, behaviour: Behaviour) -> RestoredC
                 entries[pod_uid][name] = parse_cpuset(text, reversed_sign=sign)
             except CpusetError as error:
                 place = f"container {go_quote(name)} in pod {go_quote(pod_uid)}"
-                raise _RefusedError(f"could not parse cpuset {go_quote(text)} for {place}: {error}") from None
+                raise RefusedError(f"could not parse cpuset {go_quote(text)} for {place}: {error}") from None
     pods = {pod_uid: parse_cpuset(text) for pod_uid, text in (file.pod_entries or {}).items()}
     return RestoredCpu(file.policy, default, entries, pods)
+
+
+def _with_baselines(restored: RestoredCpu, file: _Checkpoint, behaviour: Behaviour) -> RestoredCpu:
+    """A file without any baseline comes from a kubelet that resized nothing: they are the exclusive CPUs."""
+    if not file.baselines:
+        return msgspec.structs.replace(restored, baselines=restored.entries)
+    baselines: dict[str, dict[str, int]] = {}
+    for pod_uid, own in sorted(file.baselines.items()):
+        baselines[pod_uid] = {}
+        for name, baseline in sorted((own or {}).items()):
+            text = baseline.cpu_set
+            try:
+                baselines[pod_uid][name] = parse_cpuset(text, reversed_sign=behaviour.reversed_range_sign)
+            except CpusetError as error:
+                place = f"container {go_quote(name)} in pod {go_quote(pod_uid)}"
+                raise RefusedError(f"could not parse Baseline cpuset {go_quote(text)} for {place}: {error}") from None
+    return msgspec.structs.replace(restored, baselines=baselines)

@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from numafit.errors import KubeletError
 
-class DecodeError(Exception):
+
+class DecodeError(KubeletError):
     """The bytes are no ContainerAllocateResponse; the kubelet skips such an entry."""
 
 

@@ -8,13 +8,15 @@ import json
 import re
 from typing import NamedTuple, NoReturn
 
+from numafit.errors import KubeletError
+
 MAX_DEPTH = 10000
 """Go refuses deeper nesting."""
 
 REPLACEMENT = "\ufffd"
 
 
-class JsonError(Exception):
+class JsonError(KubeletError):
     """The text is not JSON; the message is Go's."""
 
 

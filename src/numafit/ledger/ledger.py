@@ -36,6 +36,8 @@ class MemoryLedger(msgspec.Struct, frozen=True):
     reuse_pod: str = ""
     reuse: Mapping[tuple[int, str], int] = {}
     """(NUMA mask, type) -> bytes of init containers that later containers of `reuse_pod` may take."""
+    reuse_kept: frozenset[str] = frozenset()
+    """Pods whose init containers left bytes, where the kubelet forgets the wrong pod (1.22)."""
     pending: Pod | None = None
     file: str | None = None
 

@@ -1,6 +1,7 @@
 """The memory manager's state file `memory_manager_state`, both ways.
 
-Two layouts: v1, and v2 with the blocks of pods as a whole (1.36 with PodLevelResourceManagers).
+Three layouts: v1, v2 with the blocks of pods as a whole (1.36 with PodLevelResourceManagers), and v3, which is v1 and
+`data` (since 1.37).
 """
 
 from collections.abc import Mapping
@@ -8,7 +9,20 @@ from typing import Literal
 
 import msgspec
 
-from numafit.ledger.checkpoint import CORRUPTED, RestoreError, drain_text, dump_of, matches
+from numafit.ledger.checkpoint import (
+    CORRUPTED,
+    DATA,
+    DATA_SUM,
+    SUM,
+    RefusedError,
+    RestoreError,
+    WithData,
+    drain_text,
+    dump_of,
+    matches,
+    read_data,
+    with_data,
+)
 from numafit.ledger.gocontainers import Field, List, NumberMap, Pointer, Record, TextMap
 from numafit.ledger.gojson import go_quote
 from numafit.ledger.gotypes import Text, Whole, unmarshal
@@ -18,7 +32,7 @@ from numafit.settings.versions import Behaviour
 
 FILE_NAME = "memory_manager_state"
 
-MemoryFormat = Literal["v1", "v2"]
+MemoryFormat = Literal["v1", "v2", "v3"]
 
 
 # The shapes of the file with every `null` that JSON allows; the values in `memory_values` have none.
@@ -38,7 +52,7 @@ class _Pod(msgspec.Struct, frozen=True):
     blocks: tuple[_Block, ...] | None = None
 
 
-class _Checkpoint(msgspec.Struct, frozen=True):
+class _Checkpoint(WithData, frozen=True):
     policy: str = ""
     nodes: Mapping[int, _Node | None] | None = {}
     entries: Mapping[str, Mapping[str, tuple[_Block, ...] | None] | None] | None = {}
@@ -86,11 +100,13 @@ _ENTRIES = Field(
 _POD_ENTRIES = Field(
     "PodEntries", "podEntries", "pod_entries", TextMap(_POD, "state.PodMemoryAssignments"), omit_empty=True
 )
-_SUM = Field("Checksum", "checksum", "checksum", Whole("checksum.Checksum", 64, signed=False))
+_SUM = Field("Checksum", "checksum", "checksum", SUM)
 
 _V1 = Record(f"{_NAME}V1", _Checkpoint, _POLICY, _STATE, _ENTRIES, _SUM)
 _V2 = Record(_NAME, _Checkpoint, _POLICY, _STATE, _ENTRIES, _POD_ENTRIES, _SUM)
-_LAYOUTS: dict[MemoryFormat, Record[_Checkpoint]] = {"v1": _V1, "v2": _V2}
+_V3 = Record(_NAME, _Checkpoint, _POLICY, _STATE, _ENTRIES, _SUM, DATA, DATA_SUM)
+_V3_DATA = Record(f"{_NAME}Data", _Checkpoint, _POLICY, _STATE, _ENTRIES, _POD_ENTRIES)
+_ANY = Record(_NAME, _Checkpoint, _POLICY, _STATE, _ENTRIES, _POD_ENTRIES, _SUM, DATA, DATA_SUM)
 
 
 def _blocks(blocks: tuple[Block, ...]) -> tuple[_Block, ...]:
@@ -110,26 +126,25 @@ def _unsealed(file: MemoryFile) -> _Checkpoint:
 
 
 def memory_dump(file: MemoryFile, layout: MemoryFormat) -> str:
-    """The text whose hash is the checksum; both layouts are hashed under the same type name."""
-    return dump_of(_LAYOUTS[layout], _unsealed(file), _NAME)
+    """The text whose hash is the checksum, under one type name in all layouts; v3 has that of v1."""
+    return dump_of(_V2 if layout == "v2" else _V1, _unsealed(file), _NAME)
 
 
 def memory_bytes(file: MemoryFile, layout: MemoryFormat) -> str:
-    unsealed = _unsealed(file)
-    record = _LAYOUTS[layout]
-    return record.encode(msgspec.structs.replace(unsealed, checksum=checksum(dump_of(record, unsealed, _NAME))))
+    contents = msgspec.structs.replace(_unsealed(file), checksum=checksum(memory_dump(file, layout)))
+    if layout == "v3":
+        return _V3.encode(with_data(_V3_DATA, contents))
+    return (_V2 if layout == "v2" else _V1).encode(contents)
 
 
 def parse_memory(data: str | bytes) -> MemoryFile:
     """The contents of the file without any verification; RestoreError with Go's text where it is not one."""
-    file, error = unmarshal(data, _V2, _Checkpoint())
+    file, error = unmarshal(data, _ANY, _Checkpoint())
+    if not error and file.data:
+        file, error = unmarshal(file.data, _V3_DATA, _Checkpoint())
     if error:
         raise RestoreError(error)
     return _restored(file)
-
-
-class _RefusedError(Exception):
-    """One attempt to read the file failed."""
 
 
 def read_memory(data: str | bytes, *, policy: str, behaviour: Behaviour, gate: bool, state_dir: str) -> MemoryFile:
@@ -141,14 +156,17 @@ def read_memory(data: str | bytes, *, policy: str, behaviour: Behaviour, gate: b
         file = _loaded(data, behaviour, gate)
         if policy != file.policy:
             found = f"differs from state checkpoint policy {go_quote(file.policy)}"
-            raise _RefusedError(f"[memorymanager] configured policy {go_quote(policy)} {found}")
-    except _RefusedError as refusal:
+            raise RefusedError(f"[memorymanager] configured policy {go_quote(policy)} {found}")
+    except RefusedError as refusal:
         raise RestoreError(drain_text(str(refusal), "memory", state_dir, FILE_NAME)) from None
     return _restored(file)
 
 
 def _loaded(data: str | bytes, behaviour: Behaviour, gate: bool) -> _Checkpoint:
     zero = behaviour.memory_zero_checksum
+    if behaviour.state_data:
+        file = read_data(data, _V3, _V3_DATA, _Checkpoint(), "memory", "v3") or _read_v2_or_v1(data, zero)
+        return file if gate else msgspec.structs.replace(file, pod_entries={})
     if behaviour.pod_level != "managed":
         return _read_v1(data, _NAME, (_NAME,), zero)
     if not gate:
@@ -161,12 +179,22 @@ def _loaded(data: str | bytes, behaviour: Behaviour, gate: bool) -> _Checkpoint:
     return msgspec.structs.replace(older, pod_entries=newest.pod_entries)
 
 
+def _read_v2_or_v1(data: str | bytes, zero: bool) -> _Checkpoint:
+    """The layouts that 1.37 still reads beside its own. It copies their state before it compares the policy, so it is
+    here that a null table crashes it."""
+    file, error = unmarshal(data, _V2, _Checkpoint())
+    if error or not matches(_V2, file, file.checksum, _NAME):
+        file = _read_v1(data, f"{_NAME}V1", (_NAME,), zero)
+    _restored(file)
+    return file
+
+
 def _read_v1(data: str | bytes, root: str, type_names: tuple[str, ...], zero: bool) -> _Checkpoint:
     file, error = unmarshal(data, _V1.renamed(root), _Checkpoint())
     if error:
-        raise _RefusedError(error)
+        raise RefusedError(error)
     if (file.checksum or not zero) and not matches(_V1, file, file.checksum, *type_names):
-        raise _RefusedError(CORRUPTED)
+        raise RefusedError(CORRUPTED)
     return file
 
 

@@ -41,7 +41,7 @@ class NumaNode(msgspec.Struct, frozen=True):
     hugepages: dict[int, int] = {}
     """Page size in bytes -> number of pages."""
     distances: tuple[int, ...] | None = None
-    """One entry per NUMA node, in the order of the machine's node list."""
+    """One entry per NUMA node, by ascending id, as the kernel lists them."""
     device: str = ""
     """The id of the device whose own memory this node is (GPU memory on coherent systems)."""
 
@@ -99,3 +99,7 @@ class Machine(msgspec.Struct, frozen=True):
     caches: tuple[Cache, ...] = ()
     model: str = ""
     """The processor, such as `AMD EPYC 9654`."""
+    assumed: tuple[str, ...] = ()
+    """What the source does not state and its reader filled with a stand-in, so that the machine can stand alone:
+    `core`, `socket`, `numa` or `uncore_cache` of the CPUs, `cpus` (there may be more of them), `memory` or `hugepages`
+    of the NUMA nodes. A source that states it is right instead, and there is nothing to disagree about."""

@@ -8,7 +8,7 @@ import msgspec
 from numafit.settings.settings import Settings
 from numafit.workload.pod import Container, Pod, Resources
 from numafit.workload.qos import qos_class
-from numafit.workload.requests import container_limits
+from numafit.workload.requests import container_limits, integral
 
 MEMORY = "memory"
 HUGEPAGES = "hugepages-"
@@ -84,10 +84,7 @@ def _requests(pod: Pod, container: Container, settings: Settings) -> Resources:
 
 def _whole_cpus(resources: Resources) -> int:
     quantity = resources.get("cpu")
-    if quantity is None:
-        return 0
-    whole = quantity.value()
-    return whole if whole * 1000 == quantity.milli() else 0
+    return 0 if quantity is None else integral(quantity)
 
 
 def _memory(resources: Resources, *, positive: bool = False) -> MemoryAsk:

@@ -283,7 +283,9 @@ class CpuManager(msgspec.Struct, frozen=True):
         )
 
     def remove_stale(self, call: Call) -> None:
-        call.ledger = self.without_stale(call.ledger)
+        if CPU not in call.swept:
+            call.swept.add(CPU)
+            call.ledger = self.without_stale(call.ledger)
 
     def without_stale(self, ledger: Ledger) -> Ledger:
         """The order of removal does not show: every CPU of a stale container ends in the default pool."""

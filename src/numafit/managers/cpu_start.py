@@ -1,14 +1,14 @@
 """The CPU manager when the kubelet starts: its policy, the reserved CPUs, and the state it finds on disk."""
 
 from numafit.errors import KubeletError, StartError
-from numafit.ledger.cpu_file import RestoredCpu, read_cpu
+from numafit.ledger.cpu_file import RESIZE_GATE, RestoredCpu, read_cpu
 from numafit.ledger.ledger import CpuLedger
 from numafit.machine.bits import cpuset_text, parse_cpuset
 from numafit.machine.model import Machine
 from numafit.machine.topology import CpuTopology, TopologyError, cpu_topology
 from numafit.managers.cpu import CpuManager
 from numafit.managers.manager import Choices
-from numafit.managers.pick import PickError, take_outcomes
+from numafit.managers.pick import PickError, PickHangs, take_outcomes
 from numafit.settings.gotext import map_text, quoted
 from numafit.settings.options import CpuOptions, cpu_options
 from numafit.settings.settings import Settings
@@ -83,6 +83,8 @@ def _reserve(topology: CpuTopology, settings: Settings, options: CpuOptions, cou
         used = options if behaviour.reserved_uses_options else CpuOptions()
         try:
             reserved = choices.cpus("", take_outcomes(topology, behaviour, used, topology.cpus, count))
+        except PickHangs:
+            raise
         except PickError:
             reserved = 0
     if reserved.bit_count() != count:
@@ -113,6 +115,7 @@ def start_cpu_manager(
                 policy=settings.cpu_policy,
                 behaviour=settings.behaviour,
                 gate=manager.pod_entries,
+                resize_gate=settings.gate(RESIZE_GATE),
                 containers=containers,
                 state_dir=settings.state_dir,
             )

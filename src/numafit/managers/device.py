@@ -17,6 +17,7 @@ from numafit.managers.plugin import Plugin, PluginError
 from numafit.settings.versions import Behaviour
 from numafit.workload.pod import Container
 
+DEVICES = "devices"
 NIL_POINTER = "runtime error: invalid memory address or nil pointer dereference"
 
 
@@ -150,7 +151,7 @@ class DeviceManager(msgspec.Struct, frozen=True):
             response = self.plugins[resource].allocate(ids)
         except PluginError as error:
             device = call.ledger.device
-            call.ledger = replace(call.ledger, device=replace(device, allocated=_allocated(device)))
+            call.ledger = replace(call.ledger, device=replace(device, allocated=allocated_devices(device)))
             return Refusal(str(error)), False
         call.plugin_calls.append(PluginCall("allocate", resource, tuple(sorted(ids))))
         self._store(call, container.name, resource, ids, response)
@@ -186,7 +187,9 @@ class DeviceManager(msgspec.Struct, frozen=True):
         call.ledger = replace(call.ledger, device=replace(ledger, reuse=reuse))
 
     def remove_stale(self, call: Call) -> None:
-        call.ledger = without_stale(call.ledger)
+        if DEVICES not in call.swept:
+            call.swept.add(DEVICES)
+            call.ledger = without_stale(call.ledger)
 
     def listed(self, ledger: DeviceLedger, resource: str, devices: tuple[Device, ...]) -> DeviceLedger:
         """The plugin sends its list: it replaces the one before, and the state file is written."""
@@ -221,10 +224,10 @@ def without_stale(ledger: Ledger) -> Ledger:
     if len(held) == len(ledger.device.held):
         return ledger
     device = replace(ledger.device, held=held)
-    return replace(ledger, device=replace(device, allocated=_allocated(device)))
+    return replace(ledger, device=replace(device, allocated=allocated_devices(device)))
 
 
-def _allocated(ledger: DeviceLedger) -> dict[str, frozenset[str]]:
+def allocated_devices(ledger: DeviceLedger) -> dict[str, frozenset[str]]:
     allocated: dict[str, frozenset[str]] = {}
     for containers in ledger.held.values():
         for resources in containers.values():

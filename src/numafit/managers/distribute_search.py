@@ -5,8 +5,8 @@ The kubelet walks all combinations of nodes and, for each, all subsets that coul
 
 - The free CPUs left over have the same sum whatever is chosen, so the balance (their standard deviation) depends only
   on the sum of their squares.
-- In a subset of at least as many nodes as there are groups left, only the first ones give, one group each. So the best
-  of these subsets gives from the nodes with most free CPUs, and the first best one is found node by node.
+- Nodes with many free CPUs make the best combinations, so most others can be ruled out beforehand
+  (`distribute_bounds`), and the best subset for the remainder is found without trying all (`distribute_rest`).
 - What a combination is worth depends on the free CPUs of its nodes only, so equal ones are looked at once.
 
 The kubelet's best combination changes under its walk because a Go slice shares its array with later ones. The array is
@@ -14,15 +14,14 @@ fresh for each new beginning of 1, 2, 3, 5, 9, 17 or 33 nodes; so what stands th
 visited with the same beginning. Its free CPUs play no part any more.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from math import isqrt
 
 import msgspec
 
-from numafit.managers.pick_errors import PickHangs
-
-Positions = tuple[int, ...]
+from numafit.managers.distribute_bounds import Positions, heavy_combinations, most_saved
+from numafit.managers.distribute_rest import Balance, Rest, shown
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -46,7 +45,7 @@ def search(
     given only if nodes of one socket are preferred.
     """
     values = [frees[numa] for numa in order]
-    table = _Balance(sum(values) - count, len(values))
+    table = Balance(sum(values) - count, len(values))
     for size in sizes:
         found = _best_of_size(values, count, group, size, table, order, sockets)
         if found is not None:
@@ -55,150 +54,114 @@ def search(
     return None
 
 
-class _Balance:
-    """Sum of squares -> standard deviation. Mean and result are rounded to thousandths, halves up, as in the kubelet.
-
-    Whole thousandths, computed exactly. The kubelet's floating point could differ only at an exact half, which needs
-    64 NUMA nodes.
-    """
-
-    def __init__(self, total: int, nodes: int) -> None:
-        self.mean = (2000 * total + nodes) // (2 * nodes)
-        self.offset = nodes * self.mean * self.mean - 2000 * self.mean * total
-        self.nodes = nodes
-        self.known: dict[int, int] = {}
-
-    def __call__(self, squares: int) -> int:
-        balance = self.known.get(squares)
-        if balance is None:
-            scaled = 1_000_000 * squares + self.offset
-            balance = (isqrt(4 * scaled // self.nodes) + 1) // 2
-            self.known[squares] = balance
-        return balance
-
-
 def _best_of_size(
     values: Sequence[int],
     count: int,
     group: int,
     size: int,
-    balance_of: _Balance,
+    balance_of: Balance,
     order: Sequence[int],
     sockets: Mapping[int, frozenset[int]] | None,
 ) -> tuple[Positions, Positions] | None:
-    every = sum(value * value for value in values)
-    wanted = count // group
-    fair = wanted // size
-    usable = [i for i, value in enumerate(values) if sockets is not None or value // group >= fair]
-    known: dict[tuple[Positions, int], tuple[int, Positions]] = {}
+    sharing = _Sharing(values, count, group, size, balance_of)
+    if sockets is None:
+        return sharing.first_best()
     best: Positions | None = None
     best_remainder: Positions = ()
     best_balance, best_in_socket = -1, False
-    for nodes in combinations(usable, size):
-        picked = [values[i] for i in nodes]
-        if sum(value // group for value in picked) < wanted:
+    for nodes in combinations(range(len(values)), size):
+        picked = [values[i] // group for i in nodes]
+        if sum(picked) < sharing.wanted:
             continue
-        each = fair if sockets is None else min(fair, *(value // group for value in picked))
-        share = each * group
-        squares = every + size * share * share - 2 * share * sum(picked)
-        rest = wanted - each * size
-        remainder: Positions = ()
-        if rest == 0:
-            balance = balance_of(squares)
-        else:
-            givers = [i for i in nodes if values[i] - share >= group]
-            left = tuple(values[i] - share for i in givers)
-            key = left, squares
-            if key not in known:
-                known[key] = _best_remainder(left, rest, group, squares, balance_of, count)
-            balance, chosen = known[key]
-            remainder = tuple(givers[i] for i in chosen)
-
-        in_socket = sockets is not None and len(frozenset[int]().union(*(sockets[order[i]] for i in nodes))) <= 1
+        balance, remainder = sharing.outcome(nodes, min(sharing.fair, *picked))
+        in_socket = len(frozenset[int]().union(*(sockets[order[i]] for i in nodes))) <= 1
         better = in_socket if in_socket != best_in_socket else best is None or balance < best_balance
         if better:
             best, best_remainder, best_balance, best_in_socket = nodes, remainder, balance, in_socket
-            if balance == 0 and (sockets is None or in_socket):
-                return _shown(best, len(values), stop=_successor(best, len(values))), best_remainder
-    return None if best is None else (_shown(best, len(values)), best_remainder)
+            if balance == 0 and in_socket:
+                return shown(best, len(values), stop=_successor(best, len(values))), best_remainder
+    return None if best is None else (shown(best, len(values)), best_remainder)
 
 
-def _best_remainder(
-    left: Positions, rest: int, group: int, squares: int, balance_of: _Balance, count: int
-) -> tuple[int, Positions]:
-    """The balance and the positions in `left` that are to give `rest` groups.
+class _Sharing:
+    """All combinations of one number of nodes."""
 
-    Larger subsets come first; a tie stays with the first.
-    """
-    found: tuple[int, Positions] | None = None
-    if rest <= len(left):
-        found = _one_each(left, rest, group, squares, balance_of)
-    for size in range(min(rest - 1, len(left)), 0, -1):
-        for subset in combinations(range(len(left)), size):
-            values = [left[i] for i in subset]
-            if sum(values) < rest * group:
+    def __init__(self, values: Sequence[int], count: int, group: int, size: int, balance_of: Balance) -> None:
+        self.values = values
+        self.count = count
+        self.group = group
+        self.size = size
+        self.balance_of = balance_of
+        self.wanted = count // group
+        """In groups; likewise the next one."""
+        self.fair = self.wanted // size
+        self.every = sum(value * value for value in values)
+        self.whole = group == 1 or not any(value % group for value in values)
+        """Free CPUs come in whole groups: nobody gets stuck, and what cannot be best need not be looked at."""
+        self.known: dict[tuple[Positions, int], tuple[int, Positions]] = {}
+
+    def first_best(self) -> tuple[Positions, Positions] | None:
+        """The first combination that leaves the best balance, and the nodes that give the rest."""
+        values, number = self.values, len(self.values)
+        best: Positions | None = None
+        best_remainder: Positions = ()
+        best_balance = -1
+        for nodes in self._candidates():
+            if sum([values[i] // self.group for i in nodes]) < self.wanted:
                 continue
-            balance = balance_of(squares + _round_robin(values, rest, group, count))
-            if found is None or balance < found[0]:
-                found = balance, subset
-    if found is None:
-        raise PickHangs(count, group)
-    balance, subset = found
-    return balance, _shown(subset, len(left))
+            if best is not None and self.whole and self._at_best(nodes) >= best_balance:
+                continue
+            balance, remainder = self.outcome(nodes, self.fair)
+            if best is None or balance < best_balance:
+                best, best_remainder, best_balance = nodes, remainder, balance
+                if balance == 0:
+                    return shown(best, number, stop=_successor(best, number)), best_remainder
+        return None if best is None else (shown(best, number), best_remainder)
 
+    def _candidates(self) -> Iterator[Positions]:
+        values, size, share = self.values, self.size, self.fair * self.group
+        usable = [i for i, value in enumerate(values) if value >= share]
+        if not self.whole or len(usable) < size:
+            return combinations(usable, size)
+        richest = sorted(sorted(usable, key=lambda i: values[i])[-size:])
+        most = sum([values[i] for i in richest])
+        if most < self.count:
+            return iter(())
+        enough, _ = self.outcome(tuple(richest), self.fair)
+        saved = most_saved([values[i] - share for i in usable], self.wanted - self.fair * size, self.group)
 
-def _one_each(left: Positions, rest: int, group: int, squares: int, balance_of: _Balance) -> tuple[int, Positions]:
-    """The first subset, in the kubelet's order, that leaves the best balance when `rest` nodes give one group each."""
+        def competes(total: int) -> bool:
+            return self.balance_of(self._squares(total, share) - saved) <= enough
 
-    def balance(total: int) -> int:
-        return balance_of(squares + rest * group * group - 2 * group * total)
+        sums = range(self.count, most)
+        least = self.count + bisect_left(sums, True, key=competes)
+        return heavy_combinations(values, usable, size, least)
 
-    best = balance(_largest(left, rest))
-    # The larger the subset, the earlier it comes, and the nearer to the front its giving nodes must stand.
-    reach = next(n for n in range(rest, len(left) + 1) if balance(_largest(left[:n], rest)) == best)
-    givers: list[int] = []
-    given = 0
-    for i in range(reach):
-        missing = rest - len(givers) - 1
-        if missing < 0:
-            break
-        if balance(given + left[i] + _largest(left[i + 1 : reach], missing)) == best and reach - i > missing:
-            givers.append(i)
-            given += left[i]
-    filled = len(left) - reach
-    return best, (*givers, *range(givers[-1] + 1, givers[-1] + 1 + filled))
+    def _squares(self, total: int, share: int) -> int:
+        """What all free CPUs squared add up to when nodes with `total` free CPUs have given `share` each."""
+        return self.every + self.size * share * share - 2 * share * total
 
+    def _at_best(self, nodes: Positions) -> int:
+        share = self.fair * self.group
+        picked = [self.values[i] for i in nodes]
+        saved = most_saved([value - share for value in picked], self.wanted - self.fair * self.size, self.group)
+        return self.balance_of(self._squares(sum(picked), share) - saved)
 
-def _largest(values: Sequence[int], number: int) -> int:
-    return sum(sorted(values, reverse=True)[:number])
-
-
-def _round_robin(values: list[int], rest: int, group: int, count: int) -> int:
-    """By how much the sum of squares changes when the nodes give `rest` groups in turn, each as long as it can."""
-    before = sum(value * value for value in values)
-    while rest:
-        able = [i for i, value in enumerate(values) if value >= group]
-        if not able:
-            raise PickHangs(count, group)
-        rounds = min(rest // len(able), min(values[i] for i in able) // group)
-        if rounds:
-            for i in able:
-                values[i] -= rounds * group
-            rest -= rounds * len(able)
-        else:
-            for i in able[:rest]:
-                values[i] -= group
-            rest = 0
-    return sum(value * value for value in values) - before
-
-
-def _shown(best: Positions, number: int, stop: Positions | None = None) -> Positions:
-    """What stands where the kubelet kept `best`, out of `number` positions, once it walked on to `stop` or the end."""
-    fresh = max(n for n in (1, 2, 3, 5, 9, 17, 33) if n <= len(best))
-    beginning = best[:fresh]
-    if stop is not None and stop[:fresh] == beginning:
-        return stop
-    return (*beginning, *range(number - (len(best) - fresh), number))
+    def outcome(self, nodes: Positions, each: int) -> tuple[int, Positions]:
+        """The balance when each node gives `each` groups, and the nodes that give the rest."""
+        values, share = self.values, each * self.group
+        squares = self._squares(sum([values[i] for i in nodes]), share)
+        rest = self.wanted - each * self.size
+        if rest == 0:
+            return self.balance_of(squares), ()
+        givers = [i for i in nodes if values[i] - share >= self.group]
+        left = tuple([values[i] - share for i in givers])
+        key = left, squares
+        if key not in self.known:
+            remainder = Rest(rest, self.group, self.count, squares, self.balance_of, self.whole)
+            self.known[key] = remainder.best_givers(left)
+        balance, chosen = self.known[key]
+        return balance, tuple([givers[i] for i in chosen])
 
 
 def _successor(positions: Positions, number: int) -> Positions:

@@ -70,6 +70,8 @@ class Call(msgspec.Struct):
     ask: Ask
     choices: Choices
     plugin_calls: list[PluginCall] = msgspec.field(default_factory=list)
+    swept: set[str] = msgspec.field(default_factory=set)
+    """The managers that have removed stale state. Nothing becomes stale during an admission, so once is enough."""
 
 
 class Manager(Protocol):

@@ -43,6 +43,8 @@ class MemoryManager(msgspec.Struct, frozen=True):
         request = ask.memory[container.name]
         if not self.static or not ask.guaranteed or request is None or ask.pod_level == "skipped":
             return None
+        if not request and self.behaviour.memory_empty_container_is_nil:
+            return None
         held = call.ledger.memory.entries.get(ask.pod.uid, {}).get(container.name)
         if held is not None:
             return _regenerate(held, request)
@@ -80,11 +82,16 @@ class MemoryManager(msgspec.Struct, frozen=True):
         if not self.static or not ask.guaranteed or ask.pod_level == "skipped":
             return None
         uid = ask.pod.uid
+        request = ask.memory[container.name]
+        if self.behaviour.memory_empty_container_is_nil:
+            if request is None:
+                return Refusal(NOT_INT64)
+            if not request:
+                return None
         held = call.ledger.memory.entries.get(uid, {}).get(container.name)
         if held is not None:
             self._update_reuse(call, container, held)
             return None
-        request = ask.memory[container.name]
         if request is None:
             return Refusal(NOT_INT64)
         mask = self._mask(call, call.ledger.affinity_of(uid, container.name), request)
@@ -113,13 +120,15 @@ class MemoryManager(msgspec.Struct, frozen=True):
             if not hints:
                 return Refusal(NO_DEFAULT)
             default, default_preferred = best_memory_hint(hints.get(MEMORY)) or (None, False)
-            if default is None:
-                raise KubeletPanic(NIL_POINTER)
             if preferred and not default_preferred:
                 return Refusal(NO_DEFAULT_PREFERRED)
+            if default is None:
+                raise KubeletPanic(NIL_POINTER)
             mask, preferred = default, default_preferred
         if not has_free(nodes, mask, request):
-            wider, wider_preferred = best_memory_hint(self._calculate(call, request).get(MEMORY), mask) or (None, False)
+            above = 0 if self.behaviour.memory_widens_down else mask.bit_length()
+            candidates = self._calculate(call, request).get(MEMORY)
+            wider, wider_preferred = best_memory_hint(candidates, mask, above) or (None, False)
             if wider is None:
                 return Refusal(NO_EXTENSION)
             if preferred and not wider_preferred:
@@ -165,13 +174,20 @@ class MemoryManager(msgspec.Struct, frozen=True):
     def _update_reuse(self, call: Call, container: Container, blocks: Sequence[Block]) -> None:
         if not self.behaviour.memory_reuse:
             return
+        uid = call.ask.pod.uid
         reuse = dict(self._reusable(call))
         init = container.name in call.ask.ordinary_init
+        kept = call.ledger.memory.reuse_kept
+        if self.behaviour.memory_reuse_lost:
+            if kept - {uid}:
+                reuse = {}
+                kept -= {uid}
+            kept |= {uid} if init else frozenset()
         for block in blocks:
             key = (mask_of(block.numa), block.type)
             old = reuse.get(key, 0)
             reuse[key] = max(old, block.size) if init else max(0, old - block.size)
-        memory = replace(call.ledger.memory, reuse_pod=call.ask.pod.uid, reuse=reuse)
+        memory = replace(call.ledger.memory, reuse_pod=uid, reuse=reuse, reuse_kept=kept)
         call.ledger = replace(call.ledger, memory=memory)
 
     def _store(self, call: Call, nodes: Nodes, blocks: Mapping[str, tuple[Block, ...]]) -> None:
@@ -203,7 +219,9 @@ class MemoryManager(msgspec.Struct, frozen=True):
         call.ledger = replace(call.ledger, memory=replace(call.ledger.memory, entries=entries))
 
     def remove_stale(self, call: Call) -> None:
-        call.ledger = self.without_stale(call.ledger, call.choices)
+        if MEMORY not in call.swept:
+            call.swept.add(MEMORY)
+            call.ledger = self.without_stale(call.ledger, call.choices)
 
     def without_stale(self, ledger: Ledger, choices: Choices) -> Ledger:
         stale = stale_containers(ledger, ledger.memory.entries, ledger.memory.pending)

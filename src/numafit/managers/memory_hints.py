@@ -106,6 +106,7 @@ def _family(nodes: Nodes, request: Request, reuse: Reuse, group_first: bool) -> 
         mask
         for mask in sorted(in_use)
         if mask not in barred
+        and all(_reaches(total, mask, {}, "") for total in totals)
         and all(_reaches(demand, mask, reuse, name) for demand, name in zip(demands, request, strict=True))
     )
     least = smallest_size(idle if group_first else everything, totals, len(nodes))
@@ -122,22 +123,27 @@ def _reaches(demand: Demand, mask: int, reuse: Reuse, memory_type: str) -> bool:
     return free + reuse.get((mask, memory_type), 0) >= demand.need
 
 
-def best_memory_hint(hints: HintList, inside: int = 0) -> Hint | None:
-    """Preferred first, then fewest nodes, then the smallest mask, among hints that contain the nodes of `inside`."""
+def best_memory_hint(hints: HintList, inside: int = 0, above: int = 0) -> Hint | None:
+    """Preferred first, then fewest nodes, then the smallest mask, among hints that contain the nodes of `inside`.
+
+    With `above`, they must also hold a node with that id or a higher one.
+    """
     if hints is None:
         return None
     if isinstance(hints, Family):
-        return _best_of_family(hints, inside)
-    fitting = [hint for hint in hints if hint[0] is not None and hint[0] & inside == inside]
+        return _best_of_family(hints, inside, above)
+    fitting = [hint for hint in hints if hint[0] is not None and hint[0] & inside == inside and hint[0] >> above]
     if not fitting:
         return None
     return min(fitting, key=lambda hint: (not hint[1], (hint[0] or 0).bit_count(), hint[0] or 0))
 
 
-def _best_of_family(family: Family, inside: int) -> Hint | None:
+def _best_of_family(family: Family, inside: int, above: int) -> Hint | None:
     """The merge of a single list is its best hint."""
     touch = family.touch + tuple(1 << node for node in members(inside))
-    extras = tuple(mask for mask in family.extras if mask & inside == inside)
+    if above:
+        touch += (family.ground >> above << above,)
+    extras = tuple(mask for mask in family.extras if mask & inside == inside and mask >> above)
     narrowed = replace(family, touch=touch, extras=extras)
     if not extras and not narrowed.holds(family.ground):
         return None

@@ -19,8 +19,8 @@ import msgspec
 from numafit.machine.bits import members
 from numafit.managers.family import EXPLICIT_NODES, Family
 from numafit.managers.fold import fold, too_large
-from numafit.managers.hint import ProviderHints
-from numafit.managers.masks import Hint
+from numafit.managers.hint import HintList, ProviderHints
+from numafit.managers.masks import Hint, mask_union
 from numafit.managers.merge_families import merge_families
 from numafit.managers.rank import Distances, closest_size, fittest, narrowest, rows_too_short
 from numafit.managers.superset import meets
@@ -52,10 +52,13 @@ def merge(
     `numa_nodes` holds all nodes of the machine, those without CPUs too; families must lie inside it. `distances` are
     given only with prefer-closest-numa-nodes. Raises KubeletPanic where the kubelet reads beyond a distance row.
     """
-    lists, possible = _constraints(providers)
     if policy == SINGLE_NUMA_NODE:
-        best = _single(lists, possible, numa_nodes)
-        return Merge(best, best[1])
+        return _single(providers, numa_nodes)
+    if distances is None and behaviour.merge_equal_masks:
+        node = _first_common_node(providers, numa_nodes)
+        if node:
+            return Merge((node, True), True)
+    lists, possible = _constraints(providers)
     found = _best(lists, possible, numa_nodes, behaviour, distances)
     if found is None:
         found = (numa_nodes, False)
@@ -151,22 +154,67 @@ def _shared(preferred: Sequence[set[int | None]], ground: int) -> set[int]:
     return {ground, *[mask & ground for masks in preferred for mask in masks if mask is not None]}
 
 
-def _single(lists: _Lists, possible: bool, ground: int) -> Hint:
+def _single(providers: Sequence[ProviderHints], ground: int) -> Merge:
     """Only preferred hints of one node, or of any, take part. A mask of all nodes is stored as none."""
-    if not possible:
-        return None, False
-    preferred: list[set[int | None]] = []
-    for hints in lists:
-        if isinstance(hints, Family):
-            nodes = [1 << i for i in members(ground)]
-            masks: set[int | None] = {node for node in nodes if hints.preferred(node) and hints.holds(node)}
-        else:
-            masks = {m for m, p in hints if p}
-            masks = {m for m in masks if m is None or m.bit_count() == 1}
-        if not masks:
-            return None, False
-        preferred.append(masks)
-    mask = narrowest(_shared(preferred, ground))
-    if mask is None:
-        return None, False
-    return (None if mask == ground else mask), True
+    pool, _ = _common_nodes(providers, ground)
+    if pool < 0:
+        pool = mask_union(
+            [
+                mask & ground
+                for hints in providers
+                for listed in (hints or {}).values()
+                for mask, preferred in (listed if isinstance(listed, tuple) else ())
+                if preferred and mask is not None and mask.bit_count() == 1
+            ]
+        )
+        if not pool:
+            return Merge((None, ground != 0), ground != 0)
+    pool &= ground
+    node = pool & -pool
+    if not node:
+        return Merge((None, False), False)
+    return Merge((None if node == ground else node, True), True)
+
+
+def _first_common_node(providers: Sequence[ProviderHints], ground: int) -> int:
+    """The lowest node that every list prefers by itself: the best hint there can be. 0 if this does not settle it."""
+    pool, wide = _common_nodes(providers, ground)
+    # a wider mask that reaches beyond the machine may be cut to one node
+    if pool < 0 or wide & ~ground:
+        return 0
+    pool &= ground
+    return pool & -pool
+
+
+def _common_nodes(providers: Sequence[ProviderHints], ground: int) -> tuple[int, int]:
+    """The nodes that every list prefers by themselves, and all nodes of wider preferred masks, as masks.
+
+    Lists that prefer any node leave the choice to the others; the first mask is -1 when no list constrains it.
+    """
+    common, wide = -1, 0
+    last: HintList = None
+    for hints in providers:
+        if not hints:
+            continue
+        for listed in hints.values():
+            # often all resources have the same hints
+            if listed is None or listed == last:
+                continue
+            last = listed
+            own = 0
+            if isinstance(listed, Family):
+                own = mask_union([1 << i for i in members(ground) if listed.preferred(1 << i) and listed.holds(1 << i)])
+            else:
+                for mask, preferred in listed:
+                    if preferred:
+                        if mask is None:
+                            own = -1
+                            break
+                        if mask & (mask - 1):
+                            wide |= mask
+                        else:
+                            own |= mask
+            if not own:
+                return 0, 0
+            common &= own
+    return common, wide

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.errors import KubeletError
 from numafit.ledger.device_response import nvidia_response
+from numafit.machine.gpu_sets import Pairs, pairs_of, preferred_set
 from numafit.machine.model import Machine
-from numafit.managers.nvidia import pair_scores, prefer_near
 
 NVIDIA_GPU = "nvidia.com/gpu"
 
@@ -31,19 +32,28 @@ class Plugin(msgspec.Struct, frozen=True):
     """Allocate fails with this text."""
     minors: Mapping[str, int] = {}
     """Device id -> the number of its device node; for the response of NVIDIA's plugin."""
-    scores: Mapping[frozenset[str], int] = {}
-    """How near two devices are to each other; for `near`."""
+    pairs: Pairs | None = None
+    """How near the GPUs are to each other; for `near`."""
 
     def prefer(self, available: frozenset[str], must_include: frozenset[str], size: int) -> tuple[str, ...]:
         if self.preference == "error":
             raise PluginError("preferred allocation refused")
         if self.preference == "near":
-            return prefer_near(sorted(available), must_include, size, self.scores)
+            return self._near(available, must_include, size)
         rest = sorted(available - must_include, reverse=self.preference == "last")
         answer = (sorted(must_include) + rest)[:size]
         if self.preference == "short" and len(answer) > 1:
             answer.pop()
         return tuple(answer)
+
+    def _near(self, available: frozenset[str], must_include: frozenset[str], size: int) -> tuple[str, ...]:
+        """The kubelet offers devices in random order; here they come in the order in which the machine lists them."""
+        if self.pairs is None:
+            return ()
+        gpus = [gpu.id for gpu in self.pairs.gpus]
+        offered = [i for i, gpu in enumerate(gpus) if gpu in available]
+        required = [i for i, gpu in enumerate(gpus) if gpu in must_include]
+        return tuple(gpus[i] for i in preferred_set(self.pairs, size, offered, required))
 
     def allocate(self, ids: frozenset[str]) -> bytes:
         """The ContainerAllocateResponse as protobuf."""
@@ -64,7 +74,6 @@ def plugins_of(machine: Machine) -> dict[str, Plugin]:
 def _plugin_for(resource: str, machine: Machine) -> Plugin:
     if resource != NVIDIA_GPU:
         return Plugin()
-    own = [device for device in machine.devices if device.resource == resource]
-    places = {device.id: device.numa for device in own}
+    own = tuple(replace(device, kind="gpu") for device in machine.devices if device.resource == resource)
     minors = {device.id: i for i, device in enumerate(own)}
-    return Plugin("near", "nvidia", minors=minors, scores=pair_scores(machine.links, places))
+    return Plugin("near", "nvidia", minors=minors, pairs=pairs_of(replace(machine, devices=own)))

@@ -21,6 +21,8 @@ def stale_containers(
         if pod is None:
             stale += [(uid, name) for name in containers]
             continue
-        alive = {container.name for container in pod.all_containers}
-        stale += [(uid, name) for name in containers if name not in alive]
+        apps = [container.name for container in pod.containers]
+        for name in containers:
+            if name not in apps and all(name != init.name for init in pod.init_containers):
+                stale.append((uid, name))
     return sorted(stale)

@@ -82,6 +82,11 @@ class Behaviour(msgspec.Struct, frozen=True):
     # Memory manager
     memory_manager: bool = False
     memory_reuse: bool = False
+    memory_reuse_lost: bool = False
+    """While another pod has left bytes to reuse, a pod forgets its own at each container, instead of the other's."""
+    memory_widens_down: bool = False
+    """A hint without enough free bytes may be widened by lower nodes alone; before, only by a mask that also has a node
+    above its highest."""
     memory_group_first: bool = True
     """Groups are checked before the smallest mask size is noted."""
     memory_group_check: bool = False
@@ -92,6 +97,8 @@ class Behaviour(msgspec.Struct, frozen=True):
     memory_platform_text: bool = False
     memory_empty_pod_is_nil: bool = False
     """A pod that asks for no memory at all gets no hints (nil) instead of an empty map in the pod scope."""
+    memory_empty_container_is_nil: bool = False
+    """So does a container, which is then given no block either."""
 
     # Device manager
     device_any_node: bool = False
@@ -140,6 +147,9 @@ class Behaviour(msgspec.Struct, frozen=True):
     # State files
     newest_cpu_format_first: bool = False
     """Decoding order V3, V2, V1; before: V1, then V2."""
+    state_data: bool = False
+    """CPU and memory state carry their contents once more as the text `data`, and that one counts. CPU format v1 is no
+    longer read."""
 
     # Configuration
     unknown_gate_panics: bool = False
@@ -181,7 +191,7 @@ _CHANGES: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("cpu_options", True, ("1.22.0",)),
     ("cpu_option_stages", True, ("1.23.0",)),
     ("reserved_uses_options", True, ("1.23.0",)),
-    ("allocatable_is_default", False, ("1.23.0",)),
+    ("allocatable_is_default", False, ("1.23.14", "1.24.8", "1.25.4")),
     ("release_keeps_siblings", True, ("1.24.0",)),
     ("remembers_pending_pod", True, ("1.22.1",)),
     ("remembers_pending_pod", False, ("1.32.0",)),
@@ -197,12 +207,16 @@ _CHANGES: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("distribute_by_socket", True, ("1.37.0",)),
     ("memory_manager", True, ("1.21.0",)),
     ("memory_reuse", True, ("1.22.0",)),
+    ("memory_reuse_lost", True, ("1.22.0",)),
+    ("memory_reuse_lost", False, ("1.23.0",)),
+    ("memory_widens_down", True, ("1.22.0",)),
     ("memory_group_first", False, ("1.23.0",)),
     ("memory_group_check", True, ("1.32.0",)),
     ("memory_group_sums", True, ("1.32.0",)),
     ("memory_zero_checksum", True, ("1.36.0",)),
     ("memory_platform_text", True, ("1.32.0",)),
     ("memory_empty_pod_is_nil", True, ("1.36.0",)),
+    ("memory_empty_container_is_nil", True, ("1.37.0",)),
     ("device_any_node", True, ("1.22.0",)),
     ("device_unplaced", -1, ("1.23.0",)),
     ("device_empty_topology", False, ("1.26.0",)),
@@ -227,6 +241,7 @@ _CHANGES: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("allocated_resources", False, ("1.35.0",)),
     ("allocated_sidecars", True, ("1.33.0",)),
     ("newest_cpu_format_first", True, ("1.36.0",)),
+    ("state_data", True, ("1.37.0",)),
     ("unknown_gate_panics", True, ("1.32.0",)),
     ("must_be_one_of", True, ("1.24.0",)),
     ("topology_gate_checked", False, ("1.27.0",)),

@@ -1,0 +1,73 @@
+"""Whole processes: the command line, memory, and the replay of all recordings where these lie beside the repository."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from time import perf_counter
+
+from bench import Row
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "docs" / "examples"
+RECORDINGS = ROOT.parent / "shared" / "oracle"
+
+COMMAND = 0.25
+MEMORY = 200.0
+REPLAY = 120.0
+
+PEAK = """
+from resource import RUSAGE_SELF, getrusage
+from bench.bench_admit import beyond
+for row in beyond():
+    row.run()
+print(getrusage(RUSAGE_SELF).ru_maxrss)
+"""
+
+
+def rows() -> Iterator[Row]:
+    yield Row("process/numafit --help", _command(["--help"]), COMMAND, measured=True)
+    simulate = ["simulate", str(EXAMPLES)]
+    yield Row("process/numafit simulate of one pod", _command(simulate), COMMAND, measured=True)
+    yield Row(
+        "process/numafit simulate of one pod, -o json", _command([*simulate, "-o", "json"]), COMMAND, measured=True
+    )
+    yield Row("process/peak memory of all admissions with 16 to 64 NUMA nodes", _peak, MEMORY, unit="MB", measured=True)
+    if RECORDINGS.is_dir():
+        yield Row("process/numafit replay --jobs 2 of all recordings, wall time", _replay, REPLAY, measured=True)
+
+
+def _numafit(arguments: list[str]) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-m", "numafit", *arguments], cwd=ROOT, capture_output=True, check=False)
+
+
+def _command(arguments: list[str]) -> Callable[[], float]:
+    """CPU time of the process, user and system; the fastest of five."""
+
+    def run() -> float:
+        return min([_children_seconds(arguments) for _ in range(5)])
+
+    return run
+
+
+def _children_seconds(arguments: list[str]) -> float:
+    before = getrusage(RUSAGE_CHILDREN)
+    done = _numafit(arguments)
+    if done.returncode:
+        raise RuntimeError(f"numafit {' '.join(arguments)} failed: {done.stderr.decode()}")
+    after = getrusage(RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def _peak() -> float:
+    done = subprocess.run([sys.executable, "-c", PEAK], cwd=ROOT, capture_output=True, check=True)
+    return int(done.stdout) / 1024
+
+
+def _replay() -> float:
+    started = perf_counter()
+    done = _numafit(["replay", "--jobs", "2", str(RECORDINGS)])
+    if done.returncode:
+        raise RuntimeError(f"replay failed: {done.stderr.decode()}{done.stdout.decode()[-500:]}")
+    return perf_counter() - started

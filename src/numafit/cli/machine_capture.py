@@ -1,0 +1,100 @@
+"""`numafit machine capture`: what numafit reads of this machine, in a small .tgz that may be shown to others."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import click
+
+from numafit.cli.output import WholeFile
+from numafit.errors import InputError
+from numafit.machine.archive import LARGEST_FILE
+from numafit.machine.capture import capture_data, record
+from numafit.machine.tree import FolderTree
+
+TIMEOUT = 20.0
+"""Seconds for each of the other tools; a sick GPU driver can hang for ever."""
+
+TOOLS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "numactl-hardware.txt": (("numactl", "--hardware"),),
+    "lscpu.txt": (("lscpu",),),
+    "lscpu-p.txt": (("lscpu", "-p"),),
+    "nvidia-smi-topo-m.txt": (("nvidia-smi", "topo", "-m"),),
+    "nvidia-smi-L.txt": (("nvidia-smi", "-L"),),
+    "lstopo.xml": (("lstopo-no-graphics", "--of", "xml"), ("lstopo", "--of", "xml")),
+}
+"""File name -> command lines, of which the first that answers counts."""
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit machine capture
+  numafit machine capture --out box.tgz
+  numafit machine show --machine box.tgz"""
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("machine.tgz"),
+    show_default=True,
+    help="Write this file.",
+)
+@click.option("--keep-names", is_flag=True, help="Keep UUIDs of GPUs, serial numbers, the host's name.")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    default=Path("/"),
+    show_default=True,
+    help="Read sys and proc under this folder; unless it is /, no other tool is asked.",
+)
+def capture(out: Path, keep_names: bool, root: Path) -> int:
+    """Write the files of /sys and /proc that numafit uses, and what other tools say of this machine, into a .tgz.
+
+    Nothing private goes in: no serial numbers, no addresses of network cards, no name of the host; GPUs get UUIDs like
+    GPU-00000000-0000-0000-0000-000000000001. `--machine FILE.tgz` reads it back.
+
+    Exit status: 1 when numafit cannot read the machine; the capture then shows how far it came.
+    """
+    if out.exists() and not out.is_file():
+        raise InputError("is not a file that could be replaced", source=str(out), cure="choose another --out")
+    live = root.resolve() == Path("/")
+    recording = record(FolderTree(root), str(root))
+    outputs = tool_outputs() if live else {}
+    data = capture_data(recording, outputs, keep_names=keep_names)
+    with WholeFile(out) as file:
+        file.write(data)
+        file.commit()
+    tools = f" and {len(outputs)} outputs of other tools" if outputs else ""
+    click.echo(f"{out}: {len(recording.files)} files of sys and proc{tools}, {len(data)} bytes")
+    if recording.error:
+        click.echo(f"numafit: the machine cannot be read, the capture ends there: {recording.error}", err=True)
+        return 1
+    return 0
+
+
+def tool_outputs() -> dict[str, str]:
+    """By file name, for those tools that are there and answer in time."""
+    outputs = {}
+    for name, lines in TOOLS.items():
+        answers = (answer for line in lines if (answer := _answer(line)))
+        answer = next(answers, "")
+        if answer:
+            outputs[name] = answer
+    return outputs
+
+
+def _answer(command: tuple[str, ...]) -> str:
+    """What a command prints; empty when it fails, is missing or does not end."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT,
+            check=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace") if len(done.stdout) <= LARGEST_FILE else ""

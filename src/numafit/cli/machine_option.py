@@ -1,0 +1,132 @@
+"""`--machine SPEC`: from what a person types to a machine, together with what its sources disagree about."""
+
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from numafit.cli.inputs import read_bytes
+from numafit.errors import InputError
+from numafit.machine import source
+from numafit.machine.combine import Combined, Disagreement, Source, combine
+from numafit.machine.model import Machine
+from numafit.machine.tree import Tree
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LIVE = "live"
+SKETCH = "sketch:"
+NVIDIA = "nvidia.com/gpu"
+
+
+def machine_option(command: F) -> F:
+    """Adds `--machine`, and hands it to the command as `specs`."""
+    return click.option(
+        "--machine",
+        "specs",
+        multiple=True,
+        metavar="SPEC",
+        help="A file, folder, .tgz, catalogue name, or sketch:…; default this machine. Repeat to combine sources.",
+    )(command)
+
+
+def resolve_machine(specs: Sequence[str]) -> Combined:
+    """All of `specs` combined; the live machine when there is none."""
+    unreadable: list[Disagreement] = []
+    sources = [found for spec in specs or (LIVE,) for found in _sources(spec, unreadable)]
+    combined = combine(sources)
+    return Combined(combined.machine, (*combined.disagreements, *unreadable)) if unreadable else combined
+
+
+def _sources(spec: str, unreadable: list[Disagreement]) -> Iterator[Source]:
+    """The modules of one kind of source are loaded only when it is asked for."""
+    path = Path(spec)
+    if spec.startswith(SKETCH):
+        from numafit.machine.sketch import read_sketch
+
+        yield Source("sketch", read_sketch(spec.removeprefix(SKETCH)), source.SKETCH)
+    elif spec == LIVE:
+        yield from _live()
+    elif spec == "-":
+        yield _text_source(read_bytes(path), "standard input")
+    elif path.is_dir():
+        from numafit.machine.tree import open_tree
+
+        yield from _tree_sources(open_tree(path), spec, unreadable)
+    elif path.exists():
+        yield from _file_sources(path, unreadable)
+    else:
+        yield Source(spec, _catalogue_machine(spec), source.CATALOGUE)
+
+
+def _live() -> Iterator[Source]:
+    from numafit.machine.sysfs import read_sysfs
+    from numafit.machine.tree import live_tree
+
+    machine = read_sysfs(live_tree(), "/")
+    yield Source("/sys", machine, source.SYSFS)
+    if any(device.resource == NVIDIA for device in machine.devices):
+        yield from _driver()
+
+
+def _driver() -> Iterator[Source]:
+    """What NVIDIA's driver says; its library is an extra, its command line tool comes with it."""
+    from numafit.machine.nvml import read_nvml
+
+    try:
+        yield Source("NVML", read_nvml(), source.NVML)
+    except InputError:
+        from numafit.cli.machine_capture import tool_outputs
+
+        for file, text in tool_outputs().items():
+            name = file.removesuffix(".txt")
+            if name.startswith("nvidia-smi"):
+                yield _text_source(text.encode(), name)
+
+
+def _file_sources(path: Path, unreadable: list[Disagreement]) -> Iterator[Source]:
+    from numafit.machine.archive import archive_tree, is_archive
+
+    data = read_bytes(path)
+    if is_archive(data):
+        yield from _tree_sources(archive_tree(data, str(path)), str(path), unreadable)
+    else:
+        yield _text_source(data, str(path))
+
+
+def _tree_sources(tree: Tree, name: str, unreadable: list[Disagreement]) -> Iterator[Source]:
+    """A tree of /sys, and the outputs of other tools that a capture carries along."""
+    from numafit.machine.capture import COMMANDS, captured_outputs
+    from numafit.machine.sysfs import read_sysfs
+
+    yield Source(name, read_sysfs(tree, name), source.SYSFS)
+    for file, text in captured_outputs(tree).items():
+        output = f"{name}:{COMMANDS}/{file}"
+        try:
+            yield _text_source(text.encode(), output)
+        except InputError as error:
+            # A tool that complained instead of answering is no reason to refuse the capture.
+            what = f"what {file} says"
+            why = "that output cannot be read"
+            unreadable.append(Disagreement(what, ((output, error.message),), "the other sources", why))
+
+
+def _text_source(data: bytes, name: str) -> Source:
+    from numafit.machine.sources import source_of
+
+    return source_of(data, name)
+
+
+def _catalogue_machine(name: str) -> Machine:
+    from numafit.machine.catalogue import catalogue, machine_named
+
+    known = list(catalogue())
+    if name in known:
+        return machine_named(name)
+    if "/" in name or "." in name:
+        raise InputError("no such file", source=name, cure="`numafit machine list` shows the machines known by name")
+    near = get_close_matches(name, known, 3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`numafit machine list` shows the known names"
+    raise InputError("is neither a file nor a machine of the catalogue", source=name, cure=hint)

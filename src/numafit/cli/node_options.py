@@ -1,0 +1,227 @@
+"""The options that describe a node, shared by all commands that play pods on one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+from msgspec.structs import replace
+
+from numafit.cli.inputs import MANIFESTS, manifest_paths, parse_devices, read_bytes, read_text
+from numafit.cli.machine_option import resolve_machine
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, new_node, register, start
+from numafit.decision.simulation import restored_pods
+from numafit.errors import InputError, StartError
+from numafit.ledger.ledger import Ledger
+from numafit.machine.model import Machine
+from numafit.quantity import Quantity
+from numafit.settings.allocatable import allocatable_of, check_capacity, settings_of
+from numafit.settings.arguments import arguments_of_env
+from numafit.settings.config import KubeletConfig
+from numafit.settings.load import ConfigFile, load_config
+from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
+from numafit.workload.manifest import read_pods
+from numafit.workload.pod import Pod
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+EXAMPLE_NAME = "example kubelet"
+
+
+class NodeOptions(msgspec.Struct, frozen=True):
+    """What was typed. `pods` may name a folder that also holds `machine.*` and `kubelet.*`."""
+
+    pods: tuple[Path, ...] = ()
+    machines: tuple[str, ...] = ()
+    kubelet: Path | None = None
+    config_dir: Path | None = None
+    kubelet_env: Path | None = None
+    kube_version: str = str(DEFAULT_VERSION)
+    state: Path | None = None
+    devices: tuple[str, ...] = ()
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """A node that has started, and the pods to play on it."""
+
+    node: Node
+    ledger: Ledger
+    allocatable: Mapping[str, Quantity]
+    pods: tuple[Pod, ...]
+    config: KubeletConfig
+    example: str = ""
+    """The configuration that was made up because none was given."""
+
+
+def node_options(command: F) -> F:
+    """Adds the options, and hands them to the command as one `options: NodeOptions`."""
+
+    @wraps(command)
+    def wrapped(
+        pods: Sequence[Path],
+        machines: Sequence[str],
+        kubelet: Path | None,
+        config_dir: Path | None,
+        kubelet_env: Path | None,
+        kube_version: str,
+        state: Path | None,
+        devices: Sequence[str],
+        **rest: Any,
+    ) -> Any:
+        options = NodeOptions(
+            tuple(pods), tuple(machines), kubelet, config_dir, kubelet_env, kube_version, state, tuple(devices)
+        )
+        return command(options=options, **rest)
+
+    path = click.Path(path_type=Path)
+    decorated: Any = wrapped
+    for decorator in reversed(
+        (
+            click.argument("pods", nargs=-1, metavar="PODS...", type=click.Path(path_type=Path, allow_dash=True)),
+            click.option(
+                "--machine",
+                "machines",
+                multiple=True,
+                metavar="SPEC",
+                help="A file, folder, catalogue name or sketch; default this machine. Repeat to combine sources.",
+            ),
+            click.option("--kubelet", type=path, help="Its KubeletConfiguration (YAML or JSON)."),
+            click.option("--config-dir", type=path, help="Folder of drop-in files (*.conf)."),
+            click.option("--kubelet-env", type=path, help='File with flags, as in KUBELET_ARGS="--…".'),
+            click.option(
+                "--kube-version", default=str(DEFAULT_VERSION), show_default=True, help="Release of the kubelet."
+            ),
+            click.option("--state", type=path, help="Start from the state files in this folder."),
+            click.option(
+                "--device",
+                "devices",
+                multiple=True,
+                metavar="RESOURCE=ID@NUMA,…",
+                help="Devices of a plugin; an id without @ has no NUMA node.",
+            ),
+        )
+    ):
+        decorated = decorator(decorated)
+    return decorated  # type: ignore[no-any-return]
+
+
+def load_setting(options: NodeOptions) -> Setting:
+    """Raises InputError also for a kubelet that would not start, in its own words."""
+    options = _with_folder(options)
+    version = parse_version(options.kube_version)
+    machine = _machine(options)
+    source = str(options.kubelet or options.kubelet_env or EXAMPLE_NAME)
+    try:
+        config, example = _config(options, version, machine)
+        settings = settings_of(config, machine, version)
+        node = new_node(machine, settings)
+        started = start(node, _state_files(options.state))
+        check_capacity(settings.reservation, machine, version)
+    except StartError as error:
+        raise InputError(f"the kubelet would not start: {error.message}", source=source) from None
+    ledger = replace(register(node, started.ledger, machine.devices), active=restored_pods(started.ledger))
+    pods = _pods(options.pods, pod_level=settings.gate("PodLevelResources"))
+    return Setting(node, ledger, allocatable_of(config, machine, version), tuple(pods), config, example)
+
+
+def _with_folder(options: NodeOptions) -> NodeOptions:
+    """A folder may bring its machine and its kubelet along, in files of these names."""
+    pods: list[Path] = []
+    for path in options.pods:
+        if not path.is_dir():
+            pods.append(path)
+            continue
+        for entry in manifest_paths([path]):
+            if entry.stem == "machine":
+                options = options if options.machines else replace(options, machines=(str(entry),))
+            elif entry.stem == "kubelet":
+                options = options if options.kubelet else replace(options, kubelet=entry)
+            else:
+                pods.append(entry)
+    return replace(options, pods=tuple(pods))
+
+
+def _machine(options: NodeOptions) -> Machine:
+    machine = resolve_machine(options.machines).machine
+    given = parse_devices(options.devices)
+    named = {device.resource for device in given}
+    kept = tuple(device for device in machine.devices if device.resource not in named)
+    return replace(machine, devices=kept + given)
+
+
+def _config(options: NodeOptions, version: KubeVersion, machine: Machine) -> tuple[KubeletConfig, str]:
+    example = ""
+    file: ConfigFile | None = None
+    if options.kubelet is not None:
+        file = ConfigFile(str(options.kubelet), read_text(options.kubelet))
+    elif options.kubelet_env is None:
+        example = example_kubelet(machine)
+        file = ConfigFile(EXAMPLE_NAME, example)
+    folder = options.config_dir
+    if folder is not None and not folder.is_dir():
+        raise InputError("is not a folder", source=str(folder), cure="name the kubelet's --config-dir")
+    env = options.kubelet_env
+    loaded = load_config(
+        version,
+        file=file,
+        drop_ins=[ConfigFile(str(path), read_text(path)) for path in sorted(folder.rglob("*.conf"))] if folder else [],
+        arguments=arguments_of_env(read_text(env), str(env)) if env is not None else (),
+        arguments_source=str(env or ""),
+    )
+    for unknown in loaded.unknown:
+        raise InputError(
+            f"the kubelet {version} does not know this field and would ignore it",
+            source=unknown.source,
+            line=unknown.line,
+            field=unknown.field,
+            cure="remove it or correct its name",
+        )
+    return loaded.config, example
+
+
+def example_kubelet(machine: Machine) -> str:
+    """All managers on: one CPU reserved, and 256Mi of every NUMA node that has so much to give."""
+    reserved = [node.id for node in machine.numa_nodes if node.memory >= 1 << 30]
+    if not reserved:
+        reserved = [max(machine.numa_nodes, key=lambda node: node.memory).id]
+    total = 256 * len(reserved)
+    items = "".join(f"- {{numaNode: {node}, limits: {{memory: 256Mi}}}}\n" for node in reserved)
+    return (
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+        "cpuManagerPolicy: static\nmemoryManagerPolicy: Static\n"
+        "topologyManagerPolicy: restricted\ntopologyManagerScope: pod\n"
+        f"kubeReserved: {{cpu: '1', memory: {total - 100}Mi}}\nevictionHard: {{memory.available: 100Mi}}\n"
+        f"reservedMemory:\n{items}"
+    )
+
+
+def _state_files(folder: Path | None) -> dict[str, str]:
+    """The three files, as they lie in the kubelet's folder: the device manager's in one of its own."""
+    if folder is None:
+        return {}
+    if not folder.is_dir():
+        raise InputError("is not a folder", source=str(folder), cure="name the kubelet's root, like /var/lib/kubelet")
+    files = {}
+    for name in (CPU_FILE, MEMORY_FILE, DEVICE_FILE):
+        for path in (folder / name, folder / "device-plugins" / name):
+            if path.exists():
+                files[name] = read_text(path)
+                break
+    return files
+
+
+def _pods(paths: Sequence[Path], *, pod_level: bool) -> list[Pod]:
+    pods: dict[str, Pod] = {}
+    for path in paths:
+        source = "standard input" if str(path) == "-" else str(path)
+        for workload in read_pods(read_bytes(path), source, pod_level=pod_level):
+            for pod in workload.pods():
+                if pod.uid in pods:
+                    name = f"{pod.namespace}/{pod.name}"
+                    raise InputError(f"the pod {name} comes twice", source=source, cure="give it another name or uid")
+                pods[pod.uid] = pod
+    if not pods:
+        raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
+    return list(pods.values())

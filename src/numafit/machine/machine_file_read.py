@@ -1,0 +1,215 @@
+"""Reads the machine file. What contradicts itself is refused with file, line and field."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from numafit.document import Document, read_document
+from numafit.machine.amounts import parse_amount
+from numafit.machine.fields import Fields
+from numafit.machine.machine_file_devices import read_devices, read_links
+from numafit.machine.machine_file_write import FORMAT
+from numafit.machine.machine_order import ORDERS
+from numafit.machine.model import Cache, Cpu, Machine, NumaNode
+from numafit.machine.number_list import numbers_mask
+
+_MACHINE = (
+    *(
+        "format",
+        "name",
+        "model",
+        "memory",
+        "sockets",
+        "assumed",
+        "numaNodes",
+        "cpus",
+        "cpuOrder",
+        "offline",
+        "isolated",
+    ),
+    *("caches", "devices", "links"),
+)
+_NUMA_NODE = ("id", "memory", "memoryBytes", "hugepages", "distances", "device")
+_ONE_CPU = ("cpu", "core", "socket", "numa", "uncoreCache")
+_GROUP = ("numa", "socket", "die", "uncoreCache", "kind", "cpus", "threads", "cores")
+_CACHE = ("level", "kind", "size", "cpus", "threads", "ids")
+_CACHE_KINDS = ("data", "instruction", "unified")
+
+
+def read_machine_file(data: str | bytes, source: str = "") -> Machine:
+    return machine_of_document(read_document(data, source))
+
+
+def machine_of_document(document: Document) -> Machine:
+    root = Fields(document, (), document.value, _MACHINE)
+    if root.text("format", FORMAT) != FORMAT:
+        raise root.error(f'the format "{root.text("format")[:40]}" is not known', "format", cure=f"it must be {FORMAT}")
+    nodes = _numa_nodes(root)
+    cpus = _cpus(root, nodes)
+    devices = read_devices(root)
+    return Machine(
+        cpus=cpus,
+        numa_nodes=nodes,
+        devices=devices,
+        links=read_links(root, devices),
+        memory=root.amount("memory"),
+        sockets=root.integer("sockets"),
+        name=root.text("name"),
+        caches=_caches(root),
+        model=root.text("model"),
+        assumed=tuple(word for word in root.text("assumed").split(",") if word),
+    )
+
+
+def _numa_nodes(root: Fields) -> tuple[NumaNode, ...]:
+    items = root.items("numaNodes")
+    nodes: dict[int, NumaNode] = {}
+    for index in range(len(items)):
+        fields = root.within("numaNodes", _NUMA_NODE, index)
+        fields.need("id")
+        id = fields.integer("id") or 0
+        if id in nodes:
+            raise fields.error(f"NUMA node {id} is listed twice", "id")
+        if "memory" in fields and "memoryBytes" in fields:
+            raise fields.error("memory is given twice", "memoryBytes", cure="leave one of the two out")
+        distances = fields.integers("distances")
+        if distances is not None and len(distances) != len(items):
+            message = f"{len(distances)} distances for {len(items)} NUMA nodes"
+            raise fields.error(message, "distances", cure="give one per NUMA node, in the order of numaNodes")
+        nodes[id] = NumaNode(
+            id=id,
+            memory=fields.amount("memory") or fields.integer("memoryBytes") or 0,
+            hugepages=_hugepages(fields),
+            distances=distances,
+            device=fields.text("device"),
+        )
+    return tuple(nodes.values())
+
+
+def _hugepages(node: Fields) -> dict[int, int]:
+    pages: dict[int, int] = {}
+    for size, count in node.mapping("hugepages").items():
+        try:
+            number = parse_amount(size)
+        except ValueError:
+            message = f'"{size[:40]}" is not a page size'
+            raise node.error(message, "hugepages", size, cure="write it like 2Mi or 1Gi") from None
+        if isinstance(count, bool) or not isinstance(count, int) or count < 0:
+            raise node.error("a number of pages is needed here", "hugepages", size)
+        pages[number] = count
+    return pages
+
+
+def _cpus(root: Fields, nodes: Sequence[NumaNode]) -> tuple[Cpu, ...]:
+    known = {node.id for node in nodes}
+    cpus: dict[int, Cpu] = {}
+    as_written = True
+    for index, item in enumerate(root.items("cpus")):
+        alone = isinstance(item, dict) and "cpu" in item
+        as_written = as_written and alone
+        fields = root.within("cpus", _ONE_CPU if alone else _GROUP, index)
+        found = [_one_cpu(fields)] if alone else _group(fields)
+        if nodes and found and found[0].numa >= 0 and found[0].numa not in known:
+            message = f"there is no NUMA node {found[0].numa}"
+            raise fields.error(message, "numa", cure="list it under numaNodes, or correct the number")
+        for cpu in found:
+            if cpu.id in cpus:
+                raise fields.error(f"CPU {cpu.id} is listed a second time", "cpu" if alone else "cpus")
+            cpus[cpu.id] = cpu
+    offline, isolated = _listed(root, "offline", cpus), _listed(root, "isolated", cpus)
+    for id in offline | isolated:
+        cpus[id] = msgspec.structs.replace(cpus[id], online=id not in offline, isolated=id in isolated)
+    if as_written and "cpuOrder" not in root:
+        return tuple(cpus.values())
+    return _ordered(root, cpus, nodes)
+
+
+def _ordered(root: Fields, cpus: dict[int, Cpu], nodes: Sequence[NumaNode]) -> tuple[Cpu, ...]:
+    name = root.value("cpuOrder")
+    order = ORDERS.get(name if isinstance(name, str) else "ascending")
+    if order is not None and not isinstance(name, int):
+        return tuple(order(list(cpus.values()), nodes))
+    ids = root.numbers("cpuOrder")
+    if sorted(ids) != sorted(cpus):
+        raise root.error(
+            "the order does not list each CPU once", "cpuOrder", cure=f"list all CPUs or write {', '.join(ORDERS)}"
+        )
+    return tuple(cpus[id] for id in ids)
+
+
+def _listed(root: Fields, name: str, cpus: dict[int, Cpu]) -> set[int]:
+    listed = set(root.numbers(name))
+    missing = listed - cpus.keys()
+    if missing:
+        raise root.error(f"there is no CPU {min(missing)}", name)
+    return listed
+
+
+def _place(fields: Fields, name: str) -> int:
+    """A NUMA node or socket; -1 if its number is not known."""
+    fields.need(name)
+    return -1 if fields.value(name) == "unknown" else fields.integer(name) or 0
+
+
+def _one_cpu(fields: Fields) -> Cpu:
+    for name in ("cpu", "core"):
+        fields.need(name)
+    return Cpu(
+        id=fields.numbers("cpu")[0],
+        core=fields.integer("core") or 0,
+        socket=_place(fields, "socket"),
+        numa=_place(fields, "numa"),
+        uncore_cache=fields.integer("uncoreCache"),
+    )
+
+
+def _group(fields: Fields) -> list[Cpu]:
+    if ("cpus" in fields) == ("threads" in fields):
+        raise fields.error("a group of CPUs needs either cpus or threads", cure="threads has one list per thread")
+    threads = _columns(fields) if "threads" in fields else [fields.numbers("cpus")]
+    cores = threads[0]
+    if fields.value("cores") == "unknown":
+        cores = [-1] * len(threads[0])
+    elif "cores" in fields:
+        cores = fields.numbers("cores")
+    if len(cores) != len(threads[0]):
+        raise fields.error(f"{len(cores)} core ids for {len(threads[0])} cores", "cores")
+    socket, numa = _place(fields, "socket"), _place(fields, "numa")
+    die, uncore_cache, kind = fields.integer("die"), fields.integer("uncoreCache"), fields.text("kind")
+    return [
+        Cpu(id=cpu, core=core, socket=socket, numa=numa, die=die, uncore_cache=uncore_cache, kind=kind)
+        for thread in threads
+        for cpu, core in zip(thread, cores, strict=True)
+    ]
+
+
+def _columns(fields: Fields) -> list[list[int]]:
+    """The lists under `threads`, which must be equally long."""
+    columns = [fields.numbers("threads", step) for step in range(len(fields.items("threads")))]
+    for step, column in enumerate(columns):
+        if len(column) != len(columns[0]):
+            message = f"{len(column)} CPUs here, {len(columns[0])} in the first list"
+            raise fields.error(message, "threads", step, cure="each list names one CPU of every core")
+    return columns or [[]]
+
+
+def _caches(root: Fields) -> tuple[Cache, ...]:
+    caches: list[Cache] = []
+    for index in range(len(root.items("caches"))):
+        fields = root.within("caches", _CACHE, index)
+        for name in ("level", "kind"):
+            fields.need(name)
+        if fields.text("kind") not in _CACHE_KINDS:
+            raise fields.error("this is no kind of cache", "kind", cure=f"write {', '.join(_CACHE_KINDS)}")
+        if ("cpus" in fields) == ("threads" in fields):
+            raise fields.error("a list of caches needs either cpus or threads")
+        if "threads" in fields:
+            sets = [numbers_mask(shared) for shared in zip(*_columns(fields), strict=True)]
+        else:
+            sets = [numbers_mask(fields.numbers("cpus", step)) for step in range(len(fields.items("cpus")))]
+        ids: Sequence[int | None] = fields.numbers("ids") if "ids" in fields else [None] * len(sets)
+        if len(ids) != len(sets):
+            raise fields.error(f"{len(ids)} ids for {len(sets)} caches", "ids")
+        level, kind, size = fields.integer("level") or 0, fields.text("kind"), fields.amount("size") or 0
+        caches += [Cache(level, kind, size, cpus, id) for cpus, id in zip(sets, ids, strict=True)]
+    return tuple(caches)

@@ -1,0 +1,56 @@
+"""Whole runs of the real kubelet 1.36.4: machine, configuration and manifests in, every pod must come out the same."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numafit.__main__ import main
+
+SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+RUNS = sorted((SHARED / "kubelet-runs").glob("*/result.json"))
+
+if not RUNS:
+    pytest.skip("the shared runs of the kubelet are not there", allow_module_level=True)
+
+
+def simulated(run: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    case = json.loads((run / "case.json").read_text())
+    machine = SHARED / "captures" / (run / "machine").read_text().strip() / "sys.tgz"
+    devices = [part for spec in case.get("devices") or () for part in ("--device", spec)]
+    arguments = ["--machine", str(machine), "--kubelet", str(run / "kubelet-config.json"), *devices]
+    status = main(["simulate", *arguments, "-o", "json", str(run / "manifests")])
+    captured = capsys.readouterr()
+    assert status in (0, 1), captured.err
+    decisions: list[dict[str, Any]] = json.loads(captured.out)["decisions"]
+    return decisions
+
+
+def blocks(entries: list[dict[str, Any]]) -> list[tuple[str, int, list[int]]]:
+    return sorted((block["type"], block["size"], block["numaAffinity"]) for block in entries)
+
+
+@pytest.mark.parametrize("result", RUNS, ids=lambda path: path.parent.name)
+def test_every_pod_of_a_run_is_decided_as_the_kubelet_did(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Verdict, reason, message, exclusive CPUs, memory blocks, the shared pool (1.36.4)."""
+    steps = json.loads(result.read_text())["steps"]
+    decisions = simulated(result.parent, capsys)
+    assert [decision["pod"].partition("/")[2] for decision in decisions] == [step["pod"] for step in steps]
+    for step, decision in zip(steps, decisions, strict=True):
+        message = (step["message"] or "").removeprefix("Pod was rejected: ")
+        verdict = (decision["admitted"], decision.get("reason"), decision.get("message", ""))
+        assert verdict == (step["reason"] is None, step["reason"], message), step["pod"]
+        if not decision["admitted"]:
+            continue
+        cpu = step["cpu_manager_state"]
+        memory = step.get("memory_manager_state") or {}
+        own_memory = memory.get("entries", {}).get(step["uid"], {})
+        containers = decision["containers"].items()
+        assert {name: own["cpus"] for name, own in containers if "cpus" in own} == cpu.get("entries", {}).get(
+            step["uid"], {}
+        )
+        assert {name: blocks(own["memory"]) for name, own in containers if "memory" in own} == {
+            name: blocks(own) for name, own in own_memory.items()
+        }
+        assert decision["defaultCPUSet"] == cpu["defaultCpuSet"]
