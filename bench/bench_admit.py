@@ -1,6 +1,7 @@
 """One pod through the topology manager and all its managers; the pod before it is gone and its state is stale."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import cycle
 
 from bench import Row
@@ -130,4 +131,4 @@ def _files() -> Iterator[Row]:
         node, ledger = started(TWO, "best-effort")
         for i in range(live):
             ledger = admit(node, ledger, guaranteed(f"pod-{i}", 1, "1Gi", {GPU: 1} if i < 8 else {})).ledger
-        yield Row(f"state files/2numa-128cpu/{live} pods", lambda node=node, ledger=ledger: state_files(node, ledger))
+        yield Row(f"state files/2numa-128cpu/{live} pods", partial(state_files, node, ledger))

@@ -1,4 +1,4 @@
-"""How the cost of one admission grows: with NUMA nodes, with CPUs, with pods on the node, with containers in the pod."""
+"""How the cost of one admission grows: with NUMA nodes, CPUs, pods on the node, and containers in the pod."""
 
 from collections.abc import Callable, Iterator
 from itertools import cycle

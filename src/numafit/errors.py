@@ -4,7 +4,7 @@ NumafitError
 ├── InputError        something a person or a file gave us is wrong (exit 2)
 └── KubeletError      the kubelet itself would refuse, in its own words
     ├── StartError    … while it starts: names the stage that fails
-    └── KubeletPanic  … by crashing
+    └── KubeletPanic  … by crashing, or by never coming back
 """
 
 

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from numafit.machine.archive import archive_tree
 from numafit.machine.catalogue import catalogue, machine_named
-from numafit.machine.combine import Combined, Disagreement, Source, combine
+from numafit.machine.combine import KINDS, Combined, Disagreement, Source, combine
+from numafit.machine.machine_file import machine_text, read_machine_file
 from numafit.machine.model import Cache, Cpu, Device, Link, Machine, NumaNode
 from numafit.machine.sketch import read_sketch
 from numafit.machine.sources import source_of
@@ -43,6 +45,16 @@ def read(folder: Path, file: str) -> Source:
 def test_one_machine_file_stays_as_it_is(machine: Machine) -> None:
     """There is nothing to fill and nobody to contradict, except that the driver may differ from the plugin."""
     assert combine([Source("box", machine, "machine file")]).machine == machine
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(any_machines(), st.sampled_from(KINDS)), min_size=2, max_size=3))
+def test_whatever_is_combined_has_each_cpu_once_and_can_be_saved(told: list[tuple[Machine, str]]) -> None:
+    """Sources of different machines contradict each other everywhere; the result is still a machine."""
+    machine = combine([Source(str(number), machine, kind) for number, (machine, kind) in enumerate(told)]).machine
+    ids = [cpu.id for cpu in machine.cpus]
+    assert len(ids) == len(set(ids))
+    assert read_machine_file(machine_text(machine, "yaml"), "box") == machine
 
 
 @pytest.mark.parametrize("name", catalogue())

@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.decision.recording import Json, hints_record
-from numafit.errors import StartError
+from numafit.errors import KubeletPanic, StartError
 from numafit.ledger.ledger import Ledger
 from numafit.machine.bits import cpuset_text, parse_cpuset
 from numafit.machine.model import Machine
@@ -34,9 +34,11 @@ class _Input(msgspec.Struct, frozen=True):
 def cpu_case(case: Mapping[str, Any], machine: Machine, settings: Settings, choices: Choices) -> Json:
     """`Any`: the parsed `input` of a recording."""
     given = msgspec.convert(case, _Input)
-    if given.kind == "take":
-        return _take(given, machine, settings, choices)
-    return _allocate(given, machine, settings, choices)
+    work = _take if given.kind == "take" else _allocate
+    try:
+        return work(given, machine, settings, choices)
+    except KubeletPanic as panic:
+        return {"panic": str(panic)}
 
 
 def _take(case: _Input, machine: Machine, settings: Settings, choices: Choices) -> Json:

@@ -48,4 +48,4 @@ class Decision(msgspec.Struct, frozen=True):
     containers: Mapping[str, Placement] = {}
     plugin_calls: tuple[PluginCall, ...] = ()
     panic: str = ""
-    """The kubelet process would crash here, with this text."""
+    """The kubelet process would crash here with this text, or hang."""

@@ -97,9 +97,10 @@ def dgx_h100(name: str) -> Machine:
 
 
 def hgx_a100(name: str) -> Machine:
-    # A node of JUWELS Booster (documentation of the Jülich Supercomputing Centre): 2 AMD EPYC 7402 (24 cores, SMT, 16
-    # MB of L3 cache per 3 cores) in NPS4, 512 GB of memory, HGX board with 4 A100 of 40 GB near the NUMA nodes 3, 1,
-    # 7 and 5, four NVLinks between each two.
+    # A node of JUWELS Booster: 2 AMD EPYC 7402 (24 cores, SMT, 16 MB of L3 cache per 3 cores) in NPS4, 512 GB of
+    # memory, HGX board with 4 A100 of 40 GB (overview of the Jülich Supercomputing Centre); their NUMA nodes 3, 1, 7
+    # and 5: the POP project's page on GPU affinity there. Four NVLinks between each two (NVIDIA A100 datasheet, HGX
+    # 4-GPU).
     shape = Shape(
         sockets=2,
         numa=4,
@@ -134,7 +135,8 @@ def grace_hopper(name: str) -> Machine:
 
 def gb200(name: str) -> Machine:
     # One compute tray of GB200 NVL72: 2 Grace, 4 Blackwell with 186 GB of HBM3e each (NVIDIA GB200 NVL72 datasheet).
-    # GPUs 0 and 1 at CPUs 0-71, GPUs 2 and 3 at CPUs 72-143: srt-slurm's pull request 164. 18 NVLinks per GPU.
+    # GPUs 0 and 1 at CPUs 0-71, GPUs 2 and 3 at CPUs 72-143: srt-slurm's pull request 164. NV18: MLPerf system
+    # description.
     shape = replace(
         _GRACE, sockets=2, memory=(480 * GI,) * 2, devices=_gpus(0, 0, 1, 1), links=(("NV18", (0, 1, 2, 3)),)
     )

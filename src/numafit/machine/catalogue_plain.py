@@ -7,10 +7,10 @@ from numafit.machine.shape import Shape, machine_of_shape
 
 GI, MI = 1 << 30, 1 << 20
 
-# AMD EPYC 7763: 64 cores, SMT, 8 complexes of 8 cores with 32 MB of L3 cache each, 8 memory channels (AMD EPYC 7003
-# Series datasheet). "Nodes per socket" NPS1 and NPS4 and "L3 cache as NUMA domain" are BIOS settings (AMD, Workload
-# Tuning Guide for EPYC 7003, 56745). The memory is that of 16 modules of 32 GB. Distances 10, 12 and 32: `numactl
-# --hardware` on such machines, as in SUSE's "Optimizing Linux for AMD EPYC 7003".
+# AMD EPYC 7763: 64 cores, SMT, 8 complexes of 8 cores with 32 MB of L3 cache each, 8 memory channels (AMD's datasheet
+# of the EPYC 7003 series). "Nodes per socket" (NPS1, NPS4) and "L3 cache as NUMA domain" are settings of its BIOS.
+# The memory is that of 16 modules of 32 GB. Distances 10, 12 and 32: what `numactl --hardware` prints on two-socket
+# EPYC machines in the user documentation of computing centres (NPS4: CSCS, PDC; NPS1: 10 and 32).
 _EPYC_7763 = "AMD EPYC 7763 64-Core Processor"
 
 

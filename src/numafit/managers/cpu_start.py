@@ -8,7 +8,7 @@ from numafit.machine.model import Machine
 from numafit.machine.topology import CpuTopology, TopologyError, cpu_topology
 from numafit.managers.cpu import CpuManager
 from numafit.managers.manager import Choices
-from numafit.managers.pick import PickError, PickHangs, take_outcomes
+from numafit.managers.pick import PickError, take_outcomes
 from numafit.settings.gotext import map_text, quoted
 from numafit.settings.options import CpuOptions, cpu_options
 from numafit.settings.settings import Settings
@@ -83,8 +83,6 @@ def _reserve(topology: CpuTopology, settings: Settings, options: CpuOptions, cou
         used = options if behaviour.reserved_uses_options else CpuOptions()
         try:
             reserved = choices.cpus("", take_outcomes(topology, behaviour, used, topology.cpus, count))
-        except PickHangs:
-            raise
         except PickError:
             reserved = 0
     if reserved.bit_count() != count:

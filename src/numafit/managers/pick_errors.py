@@ -1,6 +1,6 @@
 """Why no CPUs were taken, in the kubelet's words."""
 
-from numafit.errors import KubeletError
+from numafit.errors import KubeletError, KubeletPanic
 from numafit.settings.versions import Behaviour
 
 
@@ -8,7 +8,7 @@ class PickError(KubeletError):
     """The assignment algorithm gives up."""
 
 
-class PickHangs(PickError):
+class PickHangs(KubeletPanic):
     """The kubelet would never come back from this request; the text is numafit's own."""
 
     def __init__(self, count: int, group: int) -> None:
