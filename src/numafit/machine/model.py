@@ -102,4 +102,5 @@ class Machine(msgspec.Struct, frozen=True):
     assumed: tuple[str, ...] = ()
     """What the source does not state and its reader filled with a stand-in, so that the machine can stand alone:
     `core`, `socket`, `numa` or `uncore_cache` of the CPUs, `cpus` (there may be more of them), `memory` or `hugepages`
-    of the NUMA nodes, `device_numa`, `links`. A source that states it is right instead, and there is nothing to disagree about."""
+    of the NUMA nodes, `device_numa`, `links`. A source that states it is right instead, and there is nothing to
+    disagree about."""
