@@ -1,9 +1,8 @@
 """`--machine SPEC`: from what a person types to a machine, together with what its sources disagree about."""
 
 from collections.abc import Callable, Iterator, Sequence
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,7 +11,9 @@ from numafit.errors import InputError
 from numafit.machine import source
 from numafit.machine.combine import Combined, Disagreement, Source, combine
 from numafit.machine.model import Machine
-from numafit.machine.tree import Tree
+
+if TYPE_CHECKING:
+    from numafit.machine.tree import Tree
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -96,7 +97,7 @@ def _file_sources(path: Path, unreadable: list[Disagreement]) -> Iterator[Source
         yield _text_source(data, str(path))
 
 
-def _tree_sources(tree: Tree, name: str, unreadable: list[Disagreement]) -> Iterator[Source]:
+def _tree_sources(tree: "Tree", name: str, unreadable: list[Disagreement]) -> Iterator[Source]:
     """A tree of /sys, and the outputs of other tools that a capture carries along."""
     from numafit.machine.capture import COMMANDS, captured_outputs
     from numafit.machine.sysfs import read_sysfs
@@ -120,6 +121,8 @@ def _text_source(data: bytes, name: str) -> Source:
 
 
 def _catalogue_machine(name: str) -> Machine:
+    from difflib import get_close_matches
+
     from numafit.machine.catalogue import catalogue, machine_named
 
     known = list(catalogue())

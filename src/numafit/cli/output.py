@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -27,6 +26,8 @@ class WholeFile:
         self.path = path
 
     def __enter__(self) -> "WholeFile":
+        import tempfile
+
         try:
             handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
         except OSError as error:

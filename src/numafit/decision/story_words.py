@@ -93,8 +93,7 @@ def no_common_node(policy: str, container: str, providers: Sequence[ProviderHint
     `needs` does not name are told without their amount."""
     who = f"container {container}" if container else "the pod"
     narrow = policy == "single-numa-node"
-    offers: dict[str, list[int]] = {}
-    clauses = []
+    clauses, blocked = [], []
     for own in providers:
         for resource, hints in (own or {}).items():
             if hints is None:
@@ -102,10 +101,10 @@ def no_common_node(policy: str, container: str, providers: Sequence[ProviderHint
             amount = amount_in_words(resource, needs[resource]) if resource in needs else _unknown_amount(resource)
             clause, preferred = _offer(amount, hints, narrow)
             clauses.append(clause)
-            offers[resource] = preferred
+            if not preferred:
+                blocked.append(clause)
     verdict = f"`{policy}` rejects {who}" if policy else f"the topology manager rejects {who}"
-    if any(not preferred for preferred in offers.values()):
-        blocked = [clause for clause, preferred in zip(clauses, offers.values(), strict=True) if not preferred]
+    if blocked:
         return _upper(f"{'; '.join(blocked)}: {verdict}.")
     return _upper(f"{', '.join(clauses)}: no common place, so {verdict}.")
 

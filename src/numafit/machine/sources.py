@@ -2,23 +2,13 @@
 
 import re
 from collections.abc import Callable
+from importlib import import_module
 
 from numafit.document import read_documents
 from numafit.errors import InputError
-from numafit.machine.cadvisor import read_cadvisor
 from numafit.machine.combine import Source
-from numafit.machine.hwloc import read_hwloc
-from numafit.machine.lscpu import read_lscpu
-from numafit.machine.lspci import read_lspci
-from numafit.machine.machine_file import read_machine_file
 from numafit.machine.model import Machine
-from numafit.machine.numactl import read_numactl
-from numafit.machine.nvidia_list import read_nvidia_list
-from numafit.machine.nvidia_topo import read_nvidia_topo
-from numafit.machine.podresources import read_podresources
 from numafit.machine.reading import text_of
-from numafit.machine.sketch import read_sketch
-from numafit.machine.synthetic import is_synthetic
 
 Reader = Callable[[str, str], Machine]
 
@@ -27,18 +17,19 @@ KNOWN = (
     "lstopo --of xml, cAdvisor's machine info, podresources answers and sketches are understood"
 )
 
-_READERS: dict[str, Reader] = {
-    "machine file": read_machine_file,
-    "sketch": read_sketch,
-    "podresources": read_podresources,
-    "cadvisor": read_cadvisor,
-    "hwloc": read_hwloc,
-    "lscpu": read_lscpu,
-    "numactl": read_numactl,
-    "lspci": read_lspci,
-    "nvidia-topo": read_nvidia_topo,
-    "nvidia-list": read_nvidia_list,
+_READERS = {
+    "machine file": "machine_file:read_machine_file",
+    "sketch": "sketch:read_sketch",
+    "podresources": "podresources:read_podresources",
+    "cadvisor": "cadvisor:read_cadvisor",
+    "hwloc": "hwloc:read_hwloc",
+    "lscpu": "lscpu:read_lscpu",
+    "numactl": "numactl:read_numactl",
+    "lspci": "lspci:read_lspci",
+    "nvidia-topo": "nvidia_topo:read_nvidia_topo",
+    "nvidia-list": "nvidia_list:read_nvidia_list",
 }
+"""Kind -> module and function of its reader, which is loaded when a text of that kind comes."""
 
 # What each tool's text shows of itself, from the most to the least peculiar.
 _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -66,14 +57,20 @@ _FIELDS: tuple[tuple[str, frozenset[str]], ...] = (
 
 def read_source(data: bytes | str, source: str = "") -> Machine:
     text = text_of(data, source)
-    return _READERS[kind_of(text, source)](text, source)
+    return _reader(kind_of(text, source))(text, source)
 
 
 def source_of(data: bytes | str, name: str) -> Source:
     """The machine with its source, and what kind of source that is."""
     text = text_of(data, name)
     kind = kind_of(text, name)
-    return Source(name, _READERS[kind](text, name), kind)
+    return Source(name, _reader(kind)(text, name), kind)
+
+
+def _reader(kind: str) -> Reader:
+    module, _, function = _READERS[kind].partition(":")
+    reader: Reader = getattr(import_module(f"numafit.machine.{module}"), function)
+    return reader
 
 
 def kind_of(text: str, source: str = "") -> str:
@@ -88,6 +85,8 @@ def kind_of(text: str, source: str = "") -> str:
     for kind, sign in _SIGNS:
         if sign.search(text):
             return kind
+    from numafit.machine.synthetic import is_synthetic
+
     if is_synthetic(text):
         return "sketch"
     raise InputError("this is no description of a machine that numafit knows", source=source, cure=KNOWN)

@@ -24,23 +24,33 @@ def most_saved(left: Sequence[int], rest: int, group: int) -> int:
     return saved
 
 
-def heavy_combinations(values: Sequence[int], usable: Sequence[int], size: int, least: int) -> Iterator[Positions]:
-    """The combinations of `size` usable positions whose values add up to `least` or more, in lexicographic order."""
-    tops = [
-        [0, *accumulate(sorted([values[i] for i in usable[start:]], reverse=True)[:size])]
-        for start in range(len(usable) + 1)
-    ]
-    """[start][more]: what `more` positions from `start` on add up to at most."""
+class HeavyCombinations:
+    """The combinations of `size` usable positions whose values add up to `least` or more, in lexicographic order.
 
-    def grow(start: int, more: int, total: int, chosen: Positions) -> Iterator[Positions]:
+    `least` may be raised during the walk.
+    """
+
+    def __init__(self, values: Sequence[int], usable: Sequence[int], size: int, least: int) -> None:
+        self.values = values
+        self.usable = usable
+        self.size = size
+        self.least = least
+        self.tops = [
+            [0, *accumulate(sorted([values[i] for i in usable[start:]], reverse=True)[:size])]
+            for start in range(len(usable) + 1)
+        ]
+        """[start][more]: what `more` positions from `start` on add up to at most."""
+
+    def __iter__(self) -> Iterator[Positions]:
+        return self._grow(0, self.size, 0, ())
+
+    def _grow(self, start: int, more: int, total: int, chosen: Positions) -> Iterator[Positions]:
         if more == 0:
             yield chosen
             return
-        for at in range(start, len(usable) - more + 1):
-            if total + tops[at][more] < least:
+        for at in range(start, len(self.usable) - more + 1):
+            if total + self.tops[at][more] < self.least:
                 return
-            grown = total + values[usable[at]]
-            if grown + tops[at + 1][more - 1] >= least:
-                yield from grow(at + 1, more - 1, grown, (*chosen, usable[at]))
-
-    return grow(0, size, 0, ())
+            grown = total + self.values[self.usable[at]]
+            if grown + self.tops[at + 1][more - 1] >= self.least:
+                yield from self._grow(at + 1, more - 1, grown, (*chosen, self.usable[at]))

@@ -15,12 +15,12 @@ visited with the same beginning. Its free CPUs play no part any more.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import msgspec
 
-from numafit.managers.distribute_bounds import Positions, heavy_combinations, most_saved
+from numafit.managers.distribute_bounds import HeavyCombinations, Positions, most_saved
 from numafit.managers.distribute_rest import Balance, Rest, shown
 
 
@@ -103,10 +103,12 @@ class _Sharing:
     def first_best(self) -> tuple[Positions, Positions] | None:
         """The first combination that leaves the best balance, and the nodes that give the rest."""
         values, number = self.values, len(self.values)
+        usable = [i for i, value in enumerate(values) if value // self.group >= self.fair]
+        heavy = self._heavy(usable) if self.whole and len(usable) >= self.size else None
         best: Positions | None = None
         best_remainder: Positions = ()
         best_balance = -1
-        for nodes in self._candidates():
+        for nodes in combinations(usable, self.size) if heavy is None else heavy:
             if sum([values[i] // self.group for i in nodes]) < self.wanted:
                 continue
             if best is not None and self.whole and self._at_best(nodes) >= best_balance:
@@ -116,26 +118,29 @@ class _Sharing:
                 best, best_remainder, best_balance = nodes, remainder, balance
                 if balance == 0:
                     return shown(best, number, stop=_successor(best, number)), best_remainder
+                if heavy is not None:
+                    heavy.least = self._least_sum(usable, balance - 1)
         return None if best is None else (shown(best, number), best_remainder)
 
-    def _candidates(self) -> Iterator[Positions]:
-        values, size, share = self.values, self.size, self.fair * self.group
-        usable = [i for i, value in enumerate(values) if value >= share]
-        if not self.whole or len(usable) < size:
-            return combinations(usable, size)
-        richest = sorted(sorted(usable, key=lambda i: values[i])[-size:])
-        most = sum([values[i] for i in richest])
-        if most < self.count:
-            return iter(())
-        enough, _ = self.outcome(tuple(richest), self.fair)
-        saved = most_saved([values[i] - share for i in usable], self.wanted - self.fair * size, self.group)
+    def _heavy(self, usable: Sequence[int]) -> HeavyCombinations:
+        """The combinations that may be as good as the one of the nodes with most free CPUs."""
+        richest = tuple(sorted(sorted(usable, key=lambda i: self.values[i])[-self.size :]))
+        least = self.count
+        if sum([self.values[i] for i in richest]) >= self.count:
+            balance, _ = self.outcome(richest, self.fair)
+            least = self._least_sum(usable, balance)
+        return HeavyCombinations(self.values, usable, self.size, least)
 
-        def competes(total: int) -> bool:
-            return self.balance_of(self._squares(total, share) - saved) <= enough
+    def _least_sum(self, usable: Sequence[int], limit: int) -> int:
+        """The free CPUs that a combination must have to leave a balance of `limit` or better."""
+        share = self.fair * self.group
+        most = sum(sorted([self.values[i] for i in usable])[-self.size :])
+        saved = most_saved([self.values[i] - share for i in usable], self.wanted - self.fair * self.size, self.group)
 
-        sums = range(self.count, most)
-        least = self.count + bisect_left(sums, True, key=competes)
-        return heavy_combinations(values, usable, size, least)
+        def may_do(total: int) -> bool:
+            return self.balance_of(self._squares(total, share) - saved) <= limit
+
+        return self.count + bisect_left(range(self.count, most + 1), True, key=may_do)
 
     def _squares(self, total: int, share: int) -> int:
         """What all free CPUs squared add up to when nodes with `total` free CPUs have given `share` each."""

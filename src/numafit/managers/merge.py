@@ -18,10 +18,9 @@ import msgspec
 
 from numafit.machine.bits import members
 from numafit.managers.family import EXPLICIT_NODES, Family
-from numafit.managers.fold import fold, too_large
+from numafit.managers.fold import too_large
 from numafit.managers.hint import HintList, ProviderHints
 from numafit.managers.masks import Hint, mask_union
-from numafit.managers.merge_families import merge_families
 from numafit.managers.rank import Distances, closest_size, fittest, narrowest, rows_too_short
 from numafit.managers.superset import meets
 from numafit.settings.versions import Behaviour
@@ -94,10 +93,15 @@ def _best(
         return _best_until_1_23(_written(lists), possible, ground)
     if distances is not None and rows_too_short(ground, distances):
         listed = _written(lists)
+        from numafit.managers.fold import fold
+
         return fold(listed if possible else [*listed, ((None, False),)], ground, _wanted(listed), distances)
     explicit = [hints for hints in lists if not isinstance(hints, Family)]
     if len(explicit) < len(lists):
         families = [hints for hints in lists if isinstance(hints, Family)]
+        # Only machines with many NUMA nodes need this, and a command starts quicker without it.
+        from numafit.managers.merge_families import merge_families
+
         return merge_families(explicit, families, possible, ground, distances)
     if possible:
         mask = narrowest(_common(explicit, ground), distances)

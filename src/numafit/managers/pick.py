@@ -7,10 +7,8 @@ over NUMA nodes (`distribute`).
 from collections.abc import Iterator, Sequence
 
 from numafit.machine.topology import CpuTopology
-from numafit.managers.distribute import Share, distributed
 from numafit.managers.pick_errors import PickError, PickHangs
 from numafit.managers.pick_packed import packed
-from numafit.managers.pick_unordered import outcomes_unordered, take_unordered
 from numafit.settings.options import CpuOptions
 from numafit.settings.versions import Behaviour
 
@@ -32,9 +30,14 @@ def take(
     different sizes; and fewer where a socket spans NUMA nodes: the kubelet counts like that. `start_order` matters up
     to 1.21 only: the sockets as Go's random map order gives them, ascending unless told.
     """
+    # Only old releases and one option need these algorithms, and a command starts quicker without them.
     if behaviour.cpu_sort == "sockets-unordered":
+        from numafit.managers.pick_unordered import take_unordered
+
         return take_unordered(topology, behaviour, free, count, start_order)
     if options.distribute_cpus_across_numa:
+        from numafit.managers.distribute import Share, distributed
+
         share = Share(
             count=count,
             group=topology.cpus_per_core if options.full_pcpus_only else 1,
@@ -57,6 +60,8 @@ def take_outcomes(
 ) -> Iterator[int]:
     """All distinct results that the kubelet may come to, the one `take` gives first. Several only up to 1.21."""
     if behaviour.cpu_sort == "sockets-unordered":
+        from numafit.managers.pick_unordered import outcomes_unordered
+
         yield from outcomes_unordered(topology, behaviour, free, count)
     else:
         yield take(topology, behaviour, options, free, count)

@@ -1,0 +1,91 @@
+"""A whole kubelet log read once, in bounded memory: the admissions worth telling, loops, and who wrote it."""
+
+from collections.abc import Callable
+from typing import BinaryIO
+
+import msgspec
+
+from numafit.advice.kubelet_log import LogReader
+from numafit.advice.log_admission import Admission
+from numafit.advice.log_kubelet import Kubelet
+from numafit.advice.log_lines import LineCount, log_lines, parse_header
+from numafit.advice.recreate_loops import LoopFinder, RecreateLoop, family_of
+
+MOST_KEPT = 500
+"""Different admissions that are kept to be told; further ones are counted."""
+AFTERWARDS = 100_000
+"""Microseconds: a merge that nothing followed for so long was not accepted."""
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """An admission, and how often the same came again: same pod or family, hints, merge and end."""
+
+    admission: Admission
+    times: int
+    last: str
+    """When it came last."""
+
+
+class LogReport(msgspec.Struct, frozen=True):
+    lines: int
+    klog_lines: int
+    admitted: int
+    rejected: int
+    unknown: int
+    kept: tuple[Kept, ...]
+    """In the order of the log."""
+    not_kept: int
+    loops: tuple[RecreateLoop, ...]
+    kubelets: dict[int, Kubelet]
+
+    def kubelet_of(self, admission: Admission) -> Kubelet:
+        return self.kubelets.get(admission.kubelet.process, admission.kubelet)
+
+
+def read_log(stream: BinaryIO, keep: Callable[[Admission], bool]) -> LogReport:
+    count, reader, finder, tally = LineCount(), LogReader(), LoopFinder(), _Tally(keep)
+    for line in log_lines(stream, count):
+        for event in reader.feed(line):
+            finder.take(event)
+            tally.take(event)
+    end = parse_header(count.last)
+    decided = reader.decided_at()
+    for event in reader.finish(later_lines=end is not None and decided > 0 and end.time > decided + AFTERWARDS):
+        finder.take(event)
+        tally.take(event)
+    kept = sorted(tally.kept.values(), key=lambda kept: kept.admission.line)
+    return LogReport(
+        lines=count.lines,
+        klog_lines=count.klog,
+        admitted=tally.verdicts[True],
+        rejected=tally.verdicts[False],
+        unknown=tally.verdicts[None],
+        kept=tuple(kept),
+        not_kept=tally.not_kept,
+        loops=finder.loops(),
+        kubelets=reader.kubelets,
+    )
+
+
+class _Tally:
+    def __init__(self, keep: Callable[[Admission], bool]) -> None:
+        self.keep = keep
+        self.verdicts: dict[bool | None, int] = {True: 0, False: 0, None: 0}
+        self.kept: dict[bytes, Kept] = {}
+        self.not_kept = 0
+
+    def take(self, event: object) -> None:
+        if not isinstance(event, Admission):
+            return
+        self.verdicts[event.admitted] += 1
+        if not self.keep(event):
+            return
+        same = (family_of(event.pod), event.admitted, event.reason, event.message, event.merges, event.cpus)
+        key = msgspec.msgpack.encode(same)
+        known = self.kept.get(key)
+        if known is not None:
+            self.kept[key] = Kept(known.admission, known.times + 1, event.stamp)
+        elif len(self.kept) < MOST_KEPT:
+            self.kept[key] = Kept(event, 1, event.stamp)
+        else:
+            self.not_kept += 1

@@ -1,0 +1,124 @@
+"""How advice reads: before and after for people, patches for kubectl, JSON for programs."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from numafit.advice.advise import Advice
+from numafit.advice.patch import patch_of
+from numafit.advice.proposal import Proposal
+from numafit.cli.placement_text import decision_text
+from numafit.decision.decision import Decision
+from numafit.decision.recording import decision_record
+from numafit.settings.config import KubeletConfig
+from numafit.workload.manifest import Workload
+from numafit.workload.pod import Pod
+
+Makers = Mapping[str, Workload]
+"""Pod UID -> the object that makes it."""
+
+
+def advice_text(advices: Sequence[Advice], most: int) -> str:
+    return "\n\n".join(_one(advice, most) for advice in advices)
+
+
+def _one(advice: Advice, most: int) -> str:
+    decision = advice.decision
+    name = f"{decision.pod.namespace}/{decision.pod.name}"
+    if not advice.fault:
+        return f"{name}: nothing to change\n  now  {decision_text(decision)}"
+    lines = [f"{name}: {advice.fault}", f"  {advice.why}"]
+    if decision.admitted:
+        lines.append(f"  now  {decision_text(decision)}")
+    if not advice.proposals:
+        lines += ["", "  No single change helps: the pod is too large for this machine, or it is too full."]
+    for number, proposal in enumerate(advice.proposals[:most], 1):
+        lines += ["", f"  {number}. {proposal.kind}: {proposal.text}"]
+        if proposal.pods and advice.alike > 1:
+            lines[-1] += f" (in all {advice.alike} pods)"
+        lines += [f"     then {_after(each, proposal)}" for each in proposal.decisions]
+        if proposal.loses:
+            lines.append(f"     but rejects {', '.join(proposal.loses)}")
+    hidden = len(advice.proposals) - most
+    if hidden > 0:
+        lines += ["", f"  {hidden} more with --most {len(advice.proposals)}"]
+    return "\n".join(lines)
+
+
+def _maker(makers: Makers, pod: Pod) -> tuple[str, str]:
+    maker = makers.get(pod.uid)
+    return ("Pod", pod.name) if maker is None else (maker.kind, maker.name)
+
+
+def _after(decision: Decision, proposal: Proposal) -> str:
+    text = decision_text(decision)
+    if len(proposal.decisions) > 1:
+        text = f"{decision.pod.name} {text}"
+    return text if proposal.aligned else f"{text}; not aligned"
+
+
+def advice_patches(advices: Sequence[Advice], config: KubeletConfig, makers: Makers) -> str:
+    """One YAML document per pod, its first proposal that changes a file; comments say for what."""
+    import yaml
+
+    documents = []
+    for advice in advices:
+        pod = advice.decision.pod
+        if not advice.fault:
+            continue
+        for proposal in advice.proposals:
+            kind, name = _maker(makers, pod)
+            patch = patch_of(proposal, pod, config, kind)
+            if patch is None:
+                continue
+            target = "the kubelet's configuration" if proposal.config is not None else f"{kind} {pod.namespace}/{name}"
+            comment = f"# {target}, so that {pod.namespace}/{pod.name} fits: {proposal.text}\n"
+            documents.append(comment + yaml.safe_dump(patch, sort_keys=False))
+            break
+        else:
+            documents.append(f"# {pod.namespace}/{pod.name}: no change of a file helps\n")
+    return "---\n".join(documents)
+
+
+def advice_json(advices: Sequence[Advice], config: KubeletConfig, makers: Makers, most: int) -> str:
+    records = []
+    for advice in advices:
+        pod = advice.decision.pod
+        kind, _ = _maker(makers, pod)
+        records.append(
+            {
+                "pod": f"{pod.namespace}/{pod.name}",
+                "fault": advice.fault,
+                "why": advice.why,
+                "now": _decision(advice.decision),
+                "proposals": [
+                    _record(proposal, patch_of(proposal, pod, config, kind)) for proposal in advice.proposals[:most]
+                ],
+            }
+        )
+    return msgspec.json.format(msgspec.json.encode({"advice": records})).decode()
+
+
+def _record(proposal: Proposal, patch: dict[str, object] | None) -> dict[str, object]:
+    target = None
+    if patch is not None:
+        target = "kubelet" if proposal.config is not None else "manifest"
+    return {
+        "kind": proposal.kind,
+        "text": proposal.text,
+        "aligned": proposal.aligned,
+        "removes": [f"{pod.namespace}/{pod.name}" for pod in proposal.removed],
+        "rejects": list(proposal.loses),
+        "then": [_decision(each) for each in proposal.decisions],
+        "patches": target,
+        "patch": patch,
+    }
+
+
+def _decision(decision: Decision) -> dict[str, object]:
+    """As a step of a recording, without hints and calls."""
+    record = decision_record(decision)
+    kept: dict[str, object] = {
+        name: record[name] for name in ("admitted", "reason", "message", "panic", "containers") if name in record
+    }
+    return {"pod": f"{decision.pod.namespace}/{decision.pod.name}", **kept}

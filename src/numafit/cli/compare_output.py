@@ -1,0 +1,58 @@
+"""How a comparison reads: changed pods first, then what differs between the two kubelets."""
+
+import msgspec
+
+from numafit.advice.compare import Comparison, Pair
+from numafit.advice.rules import RuleChange
+from numafit.decision.decision import Decision
+
+
+def comparison_text(comparison: Comparison) -> str:
+    total, changed = len(comparison.pairs), comparison.changed
+    pods = "1 pod is" if total == 1 else f"{total} pods are"
+    parts = [f"{len(changed)} of {total} decisions change" if changed else f"No decision changes: {pods} as before"]
+    parts += [_pair(pair, comparison.rules) for pair in changed]
+    if comparison.settings:
+        lines = [f"  {item.what}: {item.was} -> {item.becomes}" for item in comparison.settings]
+        parts.append("\n".join(["Settings that differ", *lines]))
+    if comparison.rules:
+        parts.append("\n".join(["Rules that differ", *(f"  {_rule(rule)}" for rule in comparison.rules)]))
+    return "\n\n".join(parts)
+
+
+def _pair(pair: Pair, rules: tuple[RuleChange, ...]) -> str:
+    name = f"{pair.pod.namespace}/{pair.pod.name}"
+    lines = [name, *(f"  {item.what}: {item.was} -> {item.becomes}" for item in pair.differences)]
+    lines += [f"  because: {rule.text} ({rule.was} -> {rule.becomes})" for rule in rules if name in rule.explains]
+    return "\n".join(lines)
+
+
+def _rule(rule: RuleChange) -> str:
+    since = f" (since {rule.since})" if rule.since else ""
+    return f"{rule.text}: {rule.was} -> {rule.becomes}{since}"
+
+
+def comparison_json(comparison: Comparison) -> str:
+    result = {
+        "starts": True,
+        "changed": len(comparison.changed),
+        "pods": [
+            {
+                "pod": f"{pair.pod.namespace}/{pair.pod.name}",
+                "admitted": [_admitted(pair.was), _admitted(pair.becomes)],
+                "differences": pair.differences,
+            }
+            for pair in comparison.pairs
+        ],
+        "settings": comparison.settings,
+        "rules": comparison.rules,
+    }
+    return msgspec.json.format(msgspec.json.encode(result)).decode()
+
+
+def no_start_json(message: str) -> str:
+    return msgspec.json.format(msgspec.json.encode({"starts": False, "message": message})).decode()
+
+
+def _admitted(decision: Decision | None) -> bool | None:
+    return None if decision is None else decision.admitted
