@@ -134,4 +134,4 @@ def test_a_resource_that_two_providers_name_is_told_twice() -> None:
     """A log may repeat a line; the story repeats the clause and does not fail."""
     maps = [json_map("cpu", []), json_map("cpu", [(1, True)])]
     (story,) = stories(report_of(merge_lines("a/b", "c", maps, json_hint(None, False), stored=False))).values()
-    assert story.sentence == "The CPUs are not free at all: `single-numa-node` rejects container c."
+    assert story.sentence == "The CPUs are more than is free: `single-numa-node` rejects container c."

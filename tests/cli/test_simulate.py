@@ -49,7 +49,10 @@ def test_a_rejected_pod_ends_with_status_1_and_the_kubelets_words(
     status, out, _ = run([*NODE, str(path)], capsys)
     assert status == 1
     assert "TopologyAffinityError" in out
-    assert "default/wide: Resources cannot be allocated with Topology locality" in out
+    assert (
+        "default/wide: 9 CPUs need nodes 0-1 together: `single-numa-node` rejects the pod. "
+        "The kubelet says: Resources cannot be allocated with Topology locality\n"
+    ) in out
 
 
 def test_a_pod_that_the_managers_admit_may_still_not_fit_the_node(

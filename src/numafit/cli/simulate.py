@@ -3,13 +3,17 @@
 from pathlib import Path
 
 import click
+import msgspec
 
+from numafit.cli.events import read_events
+from numafit.cli.inputs import read_text
 from numafit.cli.node_options import NodeOptions, load_setting, node_options
 from numafit.cli.output import write_whole
-from numafit.cli.simulate_output import simulation_json, simulation_table
+from numafit.cli.simulate_output import simulation_json, simulation_table, simulation_yaml
 from numafit.decision.files import state_files
 from numafit.decision.node import DEVICE_FILE
-from numafit.decision.simulation import Simulation, play
+from numafit.decision.simulation import Event, Simulation, play_events
+from numafit.errors import InputError
 
 
 @click.command(
@@ -18,12 +22,30 @@ Examples:
   numafit simulate docs/examples
   numafit simulate --machine box.yaml --kubelet kubelet.yaml pod.yaml
   numafit simulate --kubelet-env kubelet.env --kube-version 1.27 pods/
-  numafit simulate --machine dgx-h100 --state /var/lib/kubelet -o json - < pod.yaml"""
+  numafit simulate --machine dgx-h100 --state /var/lib/kubelet -o json - < pod.yaml
+  numafit simulate --record case.jsonl docs/examples && numafit replay case.jsonl"""
 )
 @node_options
-@click.option("-o", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "-o",
+    "output",
+    type=click.Choice(["table", "wide", "json", "yaml"]),
+    default="table",
+    show_default=True,
+    help="wide adds what was asked for and the merged hint.",
+)
 @click.option("--write-state", type=click.Path(path_type=Path), help="Write the state files the kubelet would have.")
-def simulate(options: NodeOptions, output: str, write_state: Path | None) -> int:
+@click.option("--events", type=click.Path(path_type=Path), help="File of events: add POD, remove POD, restart, …")
+@click.option("--picture", type=click.Path(path_type=Path), help="Draw the machine with who sits where (SVG).")
+@click.option("--record", type=click.Path(path_type=Path), help="Write a recording (JSON lines) for `numafit replay`.")
+def simulate(
+    options: NodeOptions,
+    output: str,
+    write_state: Path | None,
+    events: Path | None,
+    picture: Path | None,
+    record: Path | None,
+) -> int:
     """Say what the kubelet would do with PODS, in this order.
 
     PODS are manifests, folders of them, or - for standard input. A folder may also hold machine.* and kubelet.*.
@@ -33,10 +55,26 @@ def simulate(options: NodeOptions, output: str, write_state: Path | None) -> int
     setting = load_setting(options)
     if setting.example:
         click.echo(f"No kubelet configuration given; using this one:\n\n{setting.example}", err=True)
-    simulation = play(setting.node, setting.ledger, setting.pods, setting.allocatable)
+    happens = (
+        [Event("add", pod) for pod in setting.pods]
+        if events is None
+        else read_events(read_text(events), str(events), setting.pods)
+    )
+    simulation = play_events(setting.node, setting.ledger, happens, setting.allocatable)
+    if picture is not None:
+        _draw(simulation, picture)
     if write_state is not None:
         _write_state(simulation, write_state)
-    click.echo(simulation_json(simulation) if output == "json" else simulation_table(simulation))
+    if record is not None:
+        if events is not None:
+            raise InputError("a recording holds pods that come, not other events", source="--record")
+        _write_record(simulation, record)
+    if output == "json":
+        click.echo(simulation_json(simulation))
+    elif output == "yaml":
+        click.echo(simulation_yaml(simulation))
+    else:
+        click.echo(simulation_table(simulation, wide=output == "wide"))
     return 0 if all(step.decision.admitted for step in simulation.steps) else 1
 
 
@@ -45,3 +83,29 @@ def _write_state(simulation: Simulation, folder: Path) -> None:
     for name, text in state_files(simulation.node, simulation.after).items():
         path = folder / "device-plugins" / name if name == DEVICE_FILE else folder / name
         write_whole(path, text.encode())
+
+
+# What only one option needs is loaded with it: the plain command starts quicker.
+
+
+def _draw(simulation: Simulation, path: Path) -> None:
+    from numafit.decision.occupancy import overlay_of
+    from numafit.machine.draw.svg import draw_svg
+
+    write_whole(path, draw_svg(simulation.node.machine, overlay=overlay_of(simulation.after)).encode())
+
+
+def _write_record(simulation: Simulation, path: Path) -> None:
+    from numafit.decision.case import case_of, unlike
+
+    if simulation.before.active:
+        raise InputError(
+            "a recording cannot say which pods of the state files are alive",
+            source="--record",
+            cure="leave --state away, or start from state files that hold no pods",
+        )
+    case = case_of(simulation, path.name.removesuffix(".jsonl"))
+    write_whole(path, msgspec.json.encode(case) + b"\n")
+    for pod in unlike(case, simulation):
+        # a plugin that prefers near GPUs, or a status that a manifest carries along
+        click.echo(f"{path}: {pod} is decided otherwise there: a recording cannot say all of this node", err=True)

@@ -1,4 +1,4 @@
-"""How a simulation reads: as a table for people, as JSON for programs."""
+"""How a simulation reads: as a table for people, as JSON or YAML for programs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,12 +8,29 @@ import msgspec
 from numafit.decision.decision import Decision
 from numafit.decision.recording import FileLog, block_record, decision_record
 from numafit.decision.simulation import Simulation
+from numafit.decision.story_words import sentence_of
 from numafit.ledger.memory_values import Block
 from numafit.machine.bits import cpuset_text
+from numafit.managers.ask import ask_of
 from numafit.quantity import Quantity
 
 
 def simulation_json(simulation: Simulation) -> str:
+    return msgspec.json.format(msgspec.json.encode(_simulation_value(simulation))).decode()
+
+
+def simulation_yaml(simulation: Simulation) -> str:
+    """The same value. Recordings are JSON: `null`, truth values and numbers read the same in both."""
+    import yaml
+
+    value = msgspec.to_builtins(_simulation_value(simulation))
+    # without aliases: the same list may stand in several places
+    dumper: Any = type("Plain", (yaml.CSafeDumper,), {"ignore_aliases": lambda *_: True})
+    text: str = yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120)
+    return text.rstrip("\n")
+
+
+def _simulation_value(simulation: Simulation) -> dict[str, Any]:
     """Field names as in a step of a recording; `files` holds what changed by the decision."""
     files = FileLog()
     files.changed(simulation.node, simulation.before)
@@ -28,13 +45,12 @@ def simulation_json(simulation: Simulation) -> str:
             record["filesAfterStart"] = after
         decisions.append(record)
     settings = simulation.node.settings
-    result = {
+    return {
         "kubeVersion": str(settings.version),
         "reservedCPUs": cpuset_text(simulation.node.cpu.reserved),
         "decisions": decisions,
         "left": _left_records(simulation),
     }
-    return msgspec.json.format(msgspec.json.encode(result)).decode()
 
 
 def _left_records(simulation: Simulation) -> list[dict[str, Any]]:
@@ -70,8 +86,10 @@ def _free_devices(simulation: Simulation, numa: int) -> dict[str, list[str]]:
     return free
 
 
-def simulation_table(simulation: Simulation) -> str:
-    rows: list[Sequence[str]] = [("POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES")]
+def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
+    """`wide` adds what each container asks for, and the merged hint that decided about it."""
+    more = ("ASKED", "HINT") if wide else ()
+    rows: list[Sequence[str]] = [("POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES", *more)]
     notes = []
     for step in simulation.steps:
         decision = step.decision
@@ -88,11 +106,15 @@ def simulation_table(simulation: Simulation) -> str:
                     "shared" if placement.cpus is None else cpuset_text(placement.cpus),
                     ", ".join(_block_text(block) for block in placement.memory or ()) or "-",
                     ", ".join(sorted(devices)) or "-",
+                    *((_asked(decision, container), _hint(decision, container)) if wide else ()),
                 )
             )
             first = False
         if decision.message:
-            notes.append(f"{pod_name(decision)}: {decision.message}")
+            ask = ask_of(decision.pod, simulation.node.settings)
+            sentence = sentence_of(simulation.node, decision, ask)
+            told = "" if decision.message in sentence else f" The kubelet says: {decision.message}"
+            notes.append(f"{pod_name(decision)}: {sentence}{told}")
         if decision.panic:
             notes.append(f"{pod_name(decision)}: the kubelet would crash here: {decision.panic}")
     left: list[Sequence[str]] = [("LEFT", "EXCLUSIVE CPUS", "MEMORY", "DEVICES")]
@@ -112,6 +134,27 @@ def pod_name(decision: Decision) -> str:
 def _container_name(decision: Decision, container: str) -> str:
     alone = len(decision.pod.all_containers) == 1
     return pod_name(decision) if alone else f"{pod_name(decision)}/{container}"
+
+
+def _asked(decision: Decision, container: str) -> str:
+    """Requests; with limits above them `request..limit`, as a pod that is not Guaranteed has."""
+    asking = next(own for own in decision.pod.all_containers if own.name == container)
+    parts = []
+    for name in sorted(asking.requests.keys() | asking.limits.keys()):
+        request, limit = asking.requests.get(name), asking.limits.get(name)
+        amount = str(request) if limit is None or request == limit else f"{request or 0}..{limit}"
+        parts.append(f"{name} {amount}")
+    return ", ".join(parts) or "-"
+
+
+def _hint(decision: Decision, container: str) -> str:
+    """The merge that decided about the container: its own, or in the pod scope that of the pod."""
+    own = [step for step in decision.merges or () if step.container in ("", container)]
+    if not own:
+        return "-"
+    mask, preferred = own[-1].best
+    nodes = "any" if mask is None else cpuset_text(mask)
+    return f"{nodes} preferred" if preferred else f"{nodes} not preferred"
 
 
 def _verdict(decision: Decision) -> str:

@@ -1,17 +1,25 @@
 """Pods on a node, one after the other: what each decision was, and how the node stood after it."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
 from numafit.decision.decision import Decision
 from numafit.decision.fit import decide
-from numafit.decision.life import start_containers
+from numafit.decision.life import reconcile, release, restart, start_containers
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
 from numafit.managers.ask import MEMORY
 from numafit.quantity import Quantity
 from numafit.workload.pod import Container, Pod
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something that happens on the node. `pod` is the one that comes or goes."""
+
+    kind: Literal["add", "remove", "reconcile", "restart"]
+    pod: Pod | None = None
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -24,25 +32,36 @@ class Simulation(msgspec.Struct, frozen=True):
     node: Node
     before: Ledger
     steps: tuple[Step, ...]
-
-    @property
-    def after(self) -> Ledger:
-        return self.steps[-1].ledger if self.steps else self.before
+    after: Ledger
 
 
 def play(node: Node, ledger: Ledger, pods: Sequence[Pod], allocatable: Mapping[str, Quantity]) -> Simulation:
     """Ends early where the kubelet would crash."""
+    return play_events(node, ledger, [Event("add", pod) for pod in pods], allocatable)
+
+
+def play_events(node: Node, ledger: Ledger, events: Sequence[Event], allocatable: Mapping[str, Quantity]) -> Simulation:
+    """A restart admits every pod again, each with a decision of its own."""
     before = ledger
-    steps = []
-    for pod in pods:
-        decision = decide(node, ledger, pod, allocatable)
-        ledger = decision.ledger
-        if decision.admitted:
-            ledger = start_containers(node, ledger, pod.uid)
-        steps.append(Step(decision, ledger))
-        if decision.panic:
+    steps: list[Step] = []
+    for event in events:
+        if event.kind == "reconcile":
+            ledger = reconcile(node, ledger)
+        elif event.kind == "restart":
+            restarted = restart(node, ledger, node.machine.devices, plugins_first=True)
+            ledger = restarted.ledger
+            steps += [Step(decision, ledger) for decision in restarted.readmitted]
+        elif event.pod is not None and event.kind == "remove":
+            ledger = release(ledger, event.pod.uid)
+        elif event.pod is not None:
+            decision = decide(node, ledger, event.pod, allocatable)
+            ledger = decision.ledger
+            if decision.admitted:
+                ledger = start_containers(node, ledger, event.pod.uid)
+            steps.append(Step(decision, ledger))
+        if steps and steps[-1].decision.panic:
             break
-    return Simulation(node, before, tuple(steps))
+    return Simulation(node, before, tuple(steps), ledger)
 
 
 def restored_pods(ledger: Ledger) -> dict[str, Pod]:

@@ -131,7 +131,7 @@ def _offer(amount: str, hints: HintList, narrow: bool) -> tuple[str, list[int]]:
     if isinstance(hints, Family):
         return f"{amount} fit on {hints_in_words(hints)}", [0]
     if not hints:
-        return f"{amount} are not free at all", []
+        return f"{amount} are more than is free", []
     preferred = [mask for mask, good in hints if good and mask is not None and (not narrow or mask.bit_count() == 1)]
     if preferred:
         places = " or ".join(nodes_in_words(mask) for mask in preferred[:MOST_LISTED])
