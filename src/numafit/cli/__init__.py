@@ -17,8 +17,10 @@ class Entry(NamedTuple):
 COMMANDS: dict[str, Entry] = {
     "advise": Entry("numafit.cli.advise:advise", "Say what to change so that a pod fits."),
     "compare": Entry("numafit.cli.compare:compare", "Play the same pods under two kubelets and say what changes."),
+    "doctor": Entry("numafit.cli.doctor:doctor", "Say whether the kubelet would start, and check its state."),
     "explain": Entry("numafit.cli.explain:explain", "Tell why pods are admitted or rejected."),
     "fit": Entry("numafit.cli.fit:fit", "Count how many more pods fit, and say what runs out."),
+    "lint": Entry("numafit.cli.lint:lint", "Find mistakes in kubelet configurations, flags and pods."),
     "machine": Entry("numafit.cli.machine:machine", "Show a machine, its links, or turn it into another format."),
     "replay": Entry("numafit.cli.replay:replay", "Decide recorded cases again and compare with what the kubelet did."),
     "simulate": Entry("numafit.cli.simulate:simulate", "Say what a kubelet would do with pods."),

@@ -10,7 +10,6 @@ from numafit.cli.inputs import read_text
 from numafit.cli.node_options import NodeOptions, load_setting, node_options
 from numafit.cli.output import write_whole
 from numafit.cli.simulate_output import simulation_json, simulation_table, simulation_yaml
-from numafit.decision.files import state_files
 from numafit.decision.node import DEVICE_FILE
 from numafit.decision.simulation import Event, Simulation, play_events
 from numafit.errors import InputError
@@ -80,6 +79,8 @@ def simulate(
 
 def _write_state(simulation: Simulation, folder: Path) -> None:
     """As the kubelet lays them: the device manager's file in a folder of its own."""
+    from numafit.decision.files import state_files
+
     for name, text in state_files(simulation.node, simulation.after).items():
         path = folder / "device-plugins" / name if name == DEVICE_FILE else folder / name
         write_whole(path, text.encode())

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from numafit.decision.admit import admit
 from numafit.decision.decision import Decision
-from numafit.decision.files import state_files
 from numafit.decision.node import Node, register, start
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Device
@@ -62,6 +61,9 @@ def restart(
     """
     pods = tuple(ledger.active.values())
     running = frozenset((pod.uid, container.name) for pod in pods for container in pod.all_containers)
+    # Only a restart reads and writes state files; a command starts quicker without them.
+    from numafit.decision.files import state_files
+
     files = state_files(node, ledger)
     first = choices[0] if choices else Choices()
     started = start(node, files, active=pods, choices=first)

@@ -5,9 +5,6 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from numafit.ledger.checkpoint import RestoreError
-from numafit.ledger.device_file import read_device
-from numafit.ledger.device_response import DecodeError, decode_response
 from numafit.ledger.ledger import DeviceLedger, Held, Ledger
 from numafit.ledger.memory_values import MemoryNode
 from numafit.machine.bits import mask_of
@@ -97,6 +94,10 @@ def start(
 def _read_devices(node: Node, text: str | None) -> tuple[DeviceLedger, str]:
     if text is None:
         return DeviceLedger(), ""
+    # A node that starts empty needs no reader, and a command starts quicker without it.
+    from numafit.ledger.checkpoint import RestoreError
+    from numafit.ledger.device_file import read_device
+
     try:
         content = read_device(text, node.settings.behaviour)
     except RestoreError as error:
@@ -115,6 +116,8 @@ def _read_devices(node: Node, text: str | None) -> tuple[DeviceLedger, str]:
 
 
 def _is_response(data: bytes) -> bool:
+    from numafit.ledger.device_response import DecodeError, decode_response
+
     try:
         decode_response(data)
     except DecodeError:

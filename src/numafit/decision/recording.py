@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from numafit.decision.decision import Decision, MergeStep, Placement
-from numafit.decision.files import state_files
 from numafit.decision.node import Node, Started
 from numafit.ledger.ledger import Ledger
 from numafit.ledger.memory_values import Block
@@ -122,6 +121,8 @@ class FileLog:
         self.reported: dict[str, str] = {}
 
     def changed(self, node: Node, ledger: Ledger) -> dict[str, str]:
+        from numafit.decision.files import state_files
+
         files = state_files(node, ledger, self.ledger)
         self.ledger = ledger
         changed = {name: text for name, text in files.items() if self.reported.get(name) != text}

@@ -18,7 +18,7 @@ KNOWN = (
 )
 
 _READERS = {
-    "machine file": "machine_file:read_machine_file",
+    "machine file": "machine_file_read:read_machine_file",
     "sketch": "sketch:read_sketch",
     "podresources": "podresources:read_podresources",
     "cadvisor": "cadvisor:read_cadvisor",

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from numafit.errors import KubeletError, KubeletPanic, StartError
 from numafit.ledger.ledger import MemoryLedger
-from numafit.ledger.memory_file import read_memory
 from numafit.ledger.memory_values import Block, MemoryFile, MemoryNode, MemoryTable
 from numafit.machine.bits import mask_of
 from numafit.machine.model import Machine
@@ -114,6 +113,9 @@ def start_memory_manager(
 ) -> MemoryLedger:
     restored = MemoryFile(settings.memory_policy)
     if text is not None:
+        # A node that starts empty needs no reader, and a command starts quicker without it.
+        from numafit.ledger.memory_file import read_memory
+
         try:
             restored = read_memory(
                 text,

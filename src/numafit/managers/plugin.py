@@ -7,7 +7,6 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.errors import KubeletError
-from numafit.ledger.device_response import nvidia_response
 from numafit.machine.gpu_sets import Pairs, pairs_of, preferred_set
 from numafit.machine.model import Machine
 
@@ -59,7 +58,11 @@ class Plugin(msgspec.Struct, frozen=True):
         """The ContainerAllocateResponse as protobuf."""
         if self.allocate_error:
             raise PluginError(self.allocate_error)
-        return nvidia_response(ids, self.minors) if self.response == "nvidia" else b""
+        if self.response == "empty":
+            return b""
+        from numafit.ledger.device_response import nvidia_response
+
+        return nvidia_response(ids, self.minors)
 
 
 def plugins_of(machine: Machine) -> dict[str, Plugin]:

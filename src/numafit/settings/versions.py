@@ -19,7 +19,8 @@ class KubeVersion(NamedTuple):
     patch: int
 
     def __str__(self) -> str:
-        return f"v{self.major}.{self.minor}.{self.patch}"
+        patch = "" if self.patch == LATEST_PATCH else f".{self.patch}"
+        return f"v{self.major}.{self.minor}{patch}"
 
 
 OLDEST_MINOR = 20
