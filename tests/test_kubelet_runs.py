@@ -31,9 +31,29 @@ def blocks(entries: list[dict[str, Any]]) -> list[tuple[str, int, list[int]]]:
     return sorted((block["type"], block["size"], block["numaAffinity"]) for block in entries)
 
 
+def places(decision: dict[str, Any]) -> dict[tuple[str, str], list[int]]:
+    """(container, resource) -> the NUMA node of each device. Which of equal devices is taken is random."""
+    return {
+        (name, resource): sorted(node for nodes in devices.values() for node in nodes)
+        for name, own in decision["containers"].items()
+        for resource, devices in own.get("devices", {}).items()
+    }
+
+
+def recorded_places(step: dict[str, Any]) -> dict[tuple[str, str], list[int]]:
+    entries = (step.get("device_checkpoint") or {}).get("Data", {}).get("PodDeviceEntries") or ()
+    return {
+        (entry["ContainerName"], entry["ResourceName"]): sorted(
+            int(node) for node, ids in entry["DeviceIDs"].items() for _ in ids
+        )
+        for entry in entries
+        if entry["PodUID"] == step["uid"]
+    }
+
+
 @pytest.mark.parametrize("result", RUNS, ids=lambda path: path.parent.name)
 def test_every_pod_of_a_run_is_decided_as_the_kubelet_did(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Verdict, reason, message, exclusive CPUs, memory blocks, the shared pool (1.36.4)."""
+    """Verdict, reason, message, exclusive CPUs, memory blocks, places of devices, the shared pool (1.36.4)."""
     steps = json.loads(result.read_text())["steps"]
     decisions = simulated(result.parent, capsys)
     assert [decision["pod"].partition("/")[2] for decision in decisions] == [step["pod"] for step in steps]
@@ -54,3 +74,4 @@ def test_every_pod_of_a_run_is_decided_as_the_kubelet_did(result: Path, capsys: 
             name: blocks(own) for name, own in own_memory.items()
         }
         assert decision["defaultCPUSet"] == cpu["defaultCpuSet"]
+        assert places(decision) == recorded_places(step)

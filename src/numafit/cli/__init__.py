@@ -17,6 +17,7 @@ class Entry(NamedTuple):
 COMMANDS: dict[str, Entry] = {
     "advise": Entry("numafit.cli.advise:advise", "Say what to change so that a pod fits."),
     "compare": Entry("numafit.cli.compare:compare", "Play the same pods under two kubelets and say what changes."),
+    "completion": Entry("numafit.cli.completion:completion", "Print a completion script for bash, zsh or fish."),
     "doctor": Entry("numafit.cli.doctor:doctor", "Say whether the kubelet would start, and check its state."),
     "explain": Entry("numafit.cli.explain:explain", "Tell why pods are admitted or rejected."),
     "fit": Entry("numafit.cli.fit:fit", "Count how many more pods fit, and say what runs out."),

@@ -2,9 +2,10 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeVar
 
 import click
 
@@ -14,9 +15,21 @@ if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
 
+T = TypeVar("T")
+
+LONG_WORK = 500
+"""So many items take long enough for a bar."""
+
+
 def progress_bar(length: int) -> "ProgressBar[int]":
     """On standard error, and only when that is a terminal."""
     return click.progressbar(length=length, file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=False)
+
+
+def progress_over(items: Sequence[T]) -> "ProgressBar[T]":
+    """Like `progress_bar`, for a loop over items; short work shows nothing."""
+    hidden = len(items) < LONG_WORK or not sys.stderr.isatty()
+    return click.progressbar(items, file=sys.stderr, hidden=hidden, show_pos=True)
 
 
 class WholeFile:

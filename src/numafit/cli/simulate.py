@@ -8,7 +8,7 @@ import msgspec
 from numafit.cli.events import read_events
 from numafit.cli.inputs import read_text
 from numafit.cli.node_options import NodeOptions, load_setting, node_options
-from numafit.cli.output import write_whole
+from numafit.cli.output import progress_over, write_whole
 from numafit.cli.simulate_output import simulation_json, simulation_table, simulation_yaml
 from numafit.decision.node import DEVICE_FILE
 from numafit.decision.simulation import Event, Simulation, play_events
@@ -59,7 +59,8 @@ def simulate(
         if events is None
         else read_events(read_text(events), str(events), setting.pods)
     )
-    simulation = play_events(setting.node, setting.ledger, happens, setting.allocatable)
+    with progress_over(happens) as watched:
+        simulation = play_events(setting.node, setting.ledger, watched, setting.allocatable)
     if picture is not None:
         _draw(simulation, picture)
     if write_state is not None:

@@ -1,6 +1,6 @@
 """Pods on a node, one after the other: what each decision was, and how the node stood after it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -40,7 +40,7 @@ def play(node: Node, ledger: Ledger, pods: Sequence[Pod], allocatable: Mapping[s
     return play_events(node, ledger, [Event("add", pod) for pod in pods], allocatable)
 
 
-def play_events(node: Node, ledger: Ledger, events: Sequence[Event], allocatable: Mapping[str, Quantity]) -> Simulation:
+def play_events(node: Node, ledger: Ledger, events: Iterable[Event], allocatable: Mapping[str, Quantity]) -> Simulation:
     """A restart admits every pod again, each with a decision of its own."""
     before = ledger
     steps: list[Step] = []
