@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numafit.errors import KubeletPanic
+from numafit.errors import NIL_POINTER, KubeletPanic
 from numafit.ledger.memory_values import Block, MemoryNode, MemoryTable
-from numafit.managers.memory_nodes import NIL_POINTER, WRAP, Nodes, fill, give_back, has_free, table_of, violates
+from numafit.managers.memory_nodes import WRAP, Nodes, fill, give_back, has_free, table_of, violates
 
 PAGES = "hugepages-2Mi"
 

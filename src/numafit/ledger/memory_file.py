@@ -9,6 +9,7 @@ from typing import Literal
 
 import msgspec
 
+from numafit.errors import NIL_POINTER
 from numafit.ledger.checkpoint import (
     CORRUPTED,
     DATA,
@@ -215,7 +216,7 @@ def _node(node: _Node) -> MemoryNode:
     for name, table in (node.tables or {}).items():
         if table is None:
             # the kubelet copies every table as it restores the state, and crashes on this one (seen in 1.21 to 1.36)
-            raise RestoreError("runtime error: invalid memory address or nil pointer dereference")
+            raise RestoreError(NIL_POINTER)
         tables[name] = table
     return MemoryNode(node.assignments, tables, node.cells or ())
 

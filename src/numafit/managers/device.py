@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from numafit.errors import KubeletPanic
+from numafit.errors import NIL_POINTER, KubeletPanic
 from numafit.ledger.ledger import DeviceLedger, Held, Ledger
 from numafit.machine.bits import mask_of, members
 from numafit.machine.model import Device
@@ -18,7 +18,6 @@ from numafit.settings.versions import Behaviour
 from numafit.workload.pod import Container
 
 DEVICES = "devices"
-NIL_POINTER = "runtime error: invalid memory address or nil pointer dereference"
 
 
 class DeviceManager(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from numafit.errors import KubeletPanic
+from numafit.errors import NIL_POINTER, KubeletPanic
 from numafit.ledger.ledger import Ledger, MemoryLedger
 from numafit.ledger.memory_values import Block
 from numafit.machine.bits import mask_of, members
@@ -13,7 +13,7 @@ from numafit.managers.ask import MEMORY
 from numafit.managers.hint import Hint, HintList, ProviderHints
 from numafit.managers.manager import EMPTY_SHARED_POOL, Call, Choices, Refusal
 from numafit.managers.memory_hints import best_memory_hint, memory_hints
-from numafit.managers.memory_nodes import NIL_POINTER, Nodes, fill, give_back, has_free, violates
+from numafit.managers.memory_nodes import Nodes, fill, give_back, has_free, violates
 from numafit.managers.memory_pod import NOT_INT64, blocks_of, divide, pod_refusal
 from numafit.managers.stale import stale_containers
 from numafit.settings.versions import Behaviour

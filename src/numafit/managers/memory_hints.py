@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from numafit.errors import KubeletPanic
+from numafit.errors import NIL_POINTER, KubeletPanic
 from numafit.machine.bits import mask_of, members
 from numafit.managers.family import EXPLICIT_NODES, Demand, Family, smallest_size
 from numafit.managers.hint import Hint, HintList, masks_in_order
-from numafit.managers.memory_nodes import NIL_POINTER, WRAP, Nodes
+from numafit.managers.memory_nodes import WRAP, Nodes
 from numafit.managers.merge import merge
 from numafit.settings.versions import Behaviour
 

@@ -7,12 +7,11 @@ only the sums are exact. Sizes are unsigned 64-bit numbers that wrap, as in the 
 
 from collections.abc import Mapping, Sequence
 
-from numafit.errors import KubeletPanic
+from numafit.errors import NIL_POINTER, KubeletPanic
 from numafit.ledger.memory_values import Block, MemoryNode, MemoryTable
 from numafit.machine.bits import mask_of, members
 
 WRAP = (1 << 64) - 1
-NIL_POINTER = "runtime error: invalid memory address or nil pointer dereference"
 
 Nodes = Mapping[int, MemoryNode]
 
