@@ -20,6 +20,7 @@ INTERRUPTED = 130
 
 def main(arguments: list[str] | None = None) -> int:
     """`arguments` are those of the process when None. A command chooses its exit status by returning it."""
+    _open_streams()
     try:
         status = numafit.main(args=arguments, prog_name="numafit", standalone_mode=False)
         # Flushed here and not at interpreter exit, where a failure could only be complained about.
@@ -36,8 +37,12 @@ def main(arguments: list[str] | None = None) -> int:
         _drop_output()
         return OUTPUT_FAILED
     except OSError as error:
+        if error.filename:
+            # Writers report their files themselves: a named file is one that could not be read.
+            _say(f"{os.fsdecode(error.filename)}: {error.strerror}")
+            return BAD_INPUT
         _drop_output()
-        _say(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
+        _say(str(error.strerror or error))
         return OUTPUT_FAILED
     except Exception as error:
         if os.environ.get("NUMAFIT_DEBUG"):
@@ -49,6 +54,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _say(message: str) -> None:
     print("numafit: " + " ".join(message.split("\n")), file=sys.stderr)
+
+
+def _open_streams() -> None:
+    """A stream that the caller closed (`>&-`) is None in Python; nowhere takes its place, descriptor by descriptor."""
+    sys.stdin = sys.stdin or open(os.devnull)
+    sys.stdout = sys.stdout or open(os.devnull, "w")
+    sys.stderr = sys.stderr or open(os.devnull, "w")
 
 
 def _drop_output() -> None:

@@ -8,15 +8,22 @@ from numafit.errors import InputError
 from numafit.machine.model import Device
 
 MANIFESTS = (".yaml", ".yml", ".json")
+LARGEST_FILE = 1 << 28
+"""Bytes; what never ends (`/dev/zero`) must not fill the memory."""
 
 
 def read_bytes(path: Path) -> bytes:
-    if str(path) == "-":
-        return sys.stdin.buffer.read()
     try:
-        return path.read_bytes()
+        if str(path) == "-":
+            data = sys.stdin.buffer.read(LARGEST_FILE + 1)
+        else:
+            with path.open("rb") as file:
+                data = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
+    if len(data) > LARGEST_FILE:
+        raise InputError(f"more than {LARGEST_FILE >> 20} MiB", source=str(path), cure="is this the right file?")
+    return data
 
 
 def read_text(path: Path) -> str:

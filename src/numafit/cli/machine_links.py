@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from numafit.cli.machine_option import machine_option, resolve_machine
+from numafit.cli.machine_show import disagreement_lines
 from numafit.machine.draw.links import SIZES, draw_links, links_value
 
 
@@ -25,7 +26,10 @@ Examples:
 def links(specs: Sequence[str], sizes: Sequence[int], output: str, width: int | None) -> None:
     """Show the links between the GPUs: their kinds with meaning and typical bandwidth, the groups that they imply, and
     the best set of 1, 2, 4, 5 and 8 GPUs with the reason."""
-    machine = resolve_machine(specs).machine
+    combined = resolve_machine(specs)
+    machine = combined.machine
+    for line in disagreement_lines(combined.disagreements, 100):
+        click.echo(line, err=True)
     if output == "json":
         click.echo(msgspec.json.format(msgspec.json.encode(links_value(machine, sizes or SIZES))).decode())
         return

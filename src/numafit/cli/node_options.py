@@ -29,6 +29,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 EXAMPLE_NAME = "example kubelet"
 
+MOST_PODS = 200_000
+"""A kubelet takes 110 unless told otherwise; a wrong number of replicas must not fill the memory."""
+
 
 class NodeOptions(msgspec.Struct, frozen=True):
     """What was typed. `pods` may name a folder that also holds `machine.*` and `kubelet.*`."""
@@ -112,15 +115,21 @@ def load_setting(options: NodeOptions) -> Setting:
     options = _with_folder(options)
     version = parse_version(options.kube_version)
     machine = _machine(options)
-    source = str(options.kubelet or options.kubelet_env or EXAMPLE_NAME)
+    source = kubelet = str(options.kubelet or options.kubelet_env or EXAMPLE_NAME)
     try:
         config, example = _config(options, version, machine)
         settings = settings_of(config, machine, version)
         node = new_node(machine, settings)
-        started = start(node, _state_files(options.state))
+        files = _state_files(options.state)
+        source = str(options.state) if files else source
+        started = start(node, files)
+        source = kubelet
         check_capacity(settings.reservation, machine, version)
     except StartError as error:
         raise InputError(f"the kubelet would not start: {error.message}", source=source) from None
+    if started.device_file_error:
+        why = f"{options.state}: the kubelet goes on without its {DEVICE_FILE}: {started.device_file_error}"
+        click.echo(f"numafit: {why}", err=True)
     ledger = replace(register(node, started.ledger, machine.devices), active=restored_pods(started.ledger))
     pods = _pods(options.pods, pod_level=settings.gate("PodLevelResources"))
     return Setting(node, ledger, allocatable_of(config, machine, version), tuple(pods), config, example)
@@ -133,6 +142,9 @@ def _with_folder(options: NodeOptions) -> NodeOptions:
         if not path.is_dir():
             pods.append(path)
             continue
+        env = path / "kubelet.env"
+        if options.kubelet_env is None and env.is_file():
+            options = replace(options, kubelet_env=env)
         for entry in manifest_paths([path]):
             if entry.stem == "machine":
                 options = options if options.machines else replace(options, machines=(str(entry),))
@@ -144,7 +156,15 @@ def _with_folder(options: NodeOptions) -> NodeOptions:
 
 
 def _machine(options: NodeOptions) -> Machine:
-    machine = resolve_machine(options.machines).machine
+    combined = resolve_machine(options.machines)
+    if combined.disagreements:
+        from numafit.cli.machine_show import disagreement_lines
+
+        click.echo("\n".join(disagreement_lines(combined.disagreements, 100)) + "\n", err=True)
+    machine = combined.machine
+    if not machine.numa_nodes:
+        cure = "`numafit machine show` shows what is known; add a source"
+        raise InputError("no NUMA node of this machine is known", source="--machine", cure=cure)
     given = parse_devices(options.devices)
     named = {device.resource for device in given}
     kept = tuple(device for device in machine.devices if device.resource not in named)
@@ -222,6 +242,8 @@ def _pods(paths: Sequence[Path], *, pod_level: bool) -> list[Pod]:
                     name = f"{pod.namespace}/{pod.name}"
                     raise InputError(f"the pod {name} comes twice", source=source, cure="give it another name or uid")
                 pods[pod.uid] = pod
+                if len(pods) > MOST_PODS:
+                    raise InputError(f"more than {MOST_PODS} pods", source=source, cure="are the replicas right?")
     if not pods:
         raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
     return list(pods.values())

@@ -1,9 +1,10 @@
 """Writing for people: files that appear whole or not at all, and a bar for long work."""
 
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeVar
 
@@ -32,20 +33,46 @@ def progress_over(items: Sequence[T]) -> "ProgressBar[T]":
     return click.progressbar(items, file=sys.stderr, hidden=hidden, show_pos=True)
 
 
+@contextmanager
+def tidy_end() -> Iterator[None]:
+    """For long work in the main thread: SIGTERM and SIGHUP unwind it as Ctrl-C does, so that temporary files and
+    processes go away. A signal that the caller ignores (`nohup`) stays ignored."""
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    signals = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    for number in signals:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in signals:
+            signal.signal(number, signal.SIG_DFL)
+
+
 class WholeFile:
-    """A file that takes its place only when it is complete: what was there before stays until `commit`."""
+    """A file that takes its place only when it is complete: what was there before stays until `commit`.
+
+    A link is followed. What is there and no plain file (`/dev/null`, a pipe) cannot be replaced, and is written as it is.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.temporary: Path | None = None
 
     def __enter__(self) -> "WholeFile":
         import tempfile
 
         try:
-            handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
-        except OSError as error:
+            target = self.target = self.path.resolve()
+            if target.exists() and not target.is_file():
+                self.file: IO[bytes] = target.open("wb")
+                return self
+            handle, name = tempfile.mkstemp(prefix=".numafit-", dir=target.parent)
+        except (OSError, RuntimeError) as error:
             raise self._refused(error) from error
-        self.file: IO[bytes] = os.fdopen(handle, "wb")
+        self.file = os.fdopen(handle, "wb")
         self.temporary = Path(name)
         return self
 
@@ -60,21 +87,26 @@ class WholeFile:
         os.umask(mask)
         try:
             self.file.flush()
+            if self.temporary is None:
+                return
             os.fsync(self.file.fileno())
             # mkstemp makes files private; this one is an ordinary result.
             os.fchmod(self.file.fileno(), 0o666 & ~mask)
-            self.temporary.replace(self.path)
+            self.temporary.replace(self.target)
         except OSError as error:
             raise self._refused(error) from error
 
-    def _refused(self, error: OSError) -> InputError:
-        return InputError(f"cannot be written: {error.strerror or error}", source=str(self.path))
+    def _refused(self, error: OSError | RuntimeError) -> InputError:
+        """A RuntimeError is what Python 3.11 and 3.12 make of links in a circle."""
+        reason = getattr(error, "strerror", None) or error
+        return InputError(f"cannot be written: {reason}", source=str(self.path))
 
     def __exit__(self, *_: object) -> None:
         # A full disk fails the last flush too; it was reported when it was met first.
         with suppress(OSError):
             self.file.close()
-        self.temporary.unlink(missing_ok=True)
+        if self.temporary is not None:
+            self.temporary.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
-from numafit.cli.output import WholeFile, progress_bar
+from numafit.cli.output import WholeFile, progress_bar, tidy_end
 from numafit.decision.replay import FAMILIES
 from numafit.decision.replay import replay as replay_case
 from numafit.errors import InputError, KubeletError, NumafitError
@@ -77,6 +77,7 @@ def replay(files: Sequence[Path], out: Path | None, jobs: int, show: int, output
     counts: Counts = {}
     differences: list[Line] = []
     with ExitStack() as stack:
+        stack.enter_context(tidy_end())
         sink = stack.enter_context(WholeFile(out)) if out is not None else None
         reader = _Reader(paths, keep=sink is not None)
         bar = stack.enter_context(progress_bar(reader.total))
@@ -89,6 +90,8 @@ def replay(files: Sequence[Path], out: Path | None, jobs: int, show: int, output
                 if sink is not None:
                     sink.write(line.result)
             bar.update(reader.progress())
+        if not counts:
+            raise InputError("there is no case in it", source=", ".join(map(str, files)))
         if sink is not None:
             sink.commit()
     differing = sum(row.get(DIFFERS, 0) for row in counts.values())

@@ -33,6 +33,7 @@ Examples:
     show_default=True,
     help="wide adds what was asked for and the merged hint.",
 )
+@click.option("--save-kubelet", type=click.Path(path_type=Path), help="Write the example kubelet that was used.")
 @click.option("--write-state", type=click.Path(path_type=Path), help="Write the state files the kubelet would have.")
 @click.option("--events", type=click.Path(path_type=Path), help="File of events: add POD, remove POD, restart, …")
 @click.option("--picture", type=click.Path(path_type=Path), help="Draw the machine with who sits where (SVG).")
@@ -40,6 +41,7 @@ Examples:
 def simulate(
     options: NodeOptions,
     output: str,
+    save_kubelet: Path | None,
     write_state: Path | None,
     events: Path | None,
     picture: Path | None,
@@ -54,6 +56,8 @@ def simulate(
     setting = load_setting(options)
     if setting.example:
         click.echo(f"No kubelet configuration given; using this one:\n\n{setting.example}", err=True)
+        if save_kubelet is not None:
+            write_whole(save_kubelet, setting.example.encode())
     happens = (
         [Event("add", pod) for pod in setting.pods]
         if events is None

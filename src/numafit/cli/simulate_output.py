@@ -91,12 +91,14 @@ def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
     more = ("ASKED", "HINT") if wide else ()
     rows: list[Sequence[str]] = [("POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES", *more)]
     notes = []
+    # A UUID says nothing to a reader; the number that the vendor's tools give a GPU does.
+    labels = {device.id: device.label for device in simulation.node.machine.devices if device.label}
     for step in simulation.steps:
         decision = step.decision
         first = True
         for container, placement in decision.containers.items():
             mask = placement.affinity[0]
-            devices = [device for own in placement.devices.values() for device in own]
+            devices = [labels.get(device, device) for own in placement.devices.values() for device in own]
             rows.append(
                 (
                     _container_name(decision, container),
@@ -120,7 +122,7 @@ def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
     left: list[Sequence[str]] = [("LEFT", "EXCLUSIVE CPUS", "MEMORY", "DEVICES")]
     for record in _left_records(simulation):
         memory = [_block_text(Block((), item["type"], item["size"])) for item in record["memory"] if item["size"]]
-        devices = [device for own in record["devices"].values() for device in own]
+        devices = [labels.get(device, device) for own in record["devices"].values() for device in own]
         cells = (record["cpus"], ", ".join(memory), ", ".join(devices))
         left.append((f"NUMA node {record['numaNode']}", *(cell or "-" for cell in cells)))
     parts = [_aligned(rows), "\n".join(notes), _aligned(left)]

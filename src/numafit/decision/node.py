@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from numafit.errors import InputError
 from numafit.ledger.ledger import DeviceLedger, Held, Ledger
 from numafit.ledger.memory_values import MemoryNode
 from numafit.machine.bits import mask_of
@@ -23,6 +24,9 @@ from numafit.workload.pod import Pod
 CPU_FILE = "cpu_manager_state"
 MEMORY_FILE = "memory_manager_state"
 DEVICE_FILE = "kubelet_internal_checkpoint"
+
+LAST_NUMA_NODE = 63
+"""The kubelet's masks have 64 bits; with a higher id it crashes at the first pod that it aligns (seen in 1.35)."""
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -53,6 +57,9 @@ def new_node(
     machine: Machine, settings: Settings, plugins: Mapping[str, Plugin] | None = None, choices: Choices | None = None
 ) -> Node:
     """What the kubelet constructs before it reads any state; raises StartError as the kubelet would."""
+    for numa in machine.numa_nodes:
+        if numa.id > LAST_NUMA_NODE:
+            raise InputError(f"the kubelet's masks end at NUMA node {LAST_NUMA_NODE}, this machine has node {numa.id}")
     choices = choices or Choices()
     topology = topology_policy(settings, machine)
     if plugins is None:

@@ -10,6 +10,7 @@ from numafit.decision.cpu_case import cpu_case
 from numafit.decision.recording import Json
 from numafit.decision.scenario import Scenario, Step
 from numafit.decision.told import Told
+from numafit.errors import InputError
 from numafit.ledger.checkpoint_case import replay_checkpoint
 from numafit.ledger.ledger import Ledger
 from numafit.machine.recording import machine_from_recording
@@ -64,6 +65,14 @@ def replay(case: Mapping[str, Any]) -> Replayed:
     expected = case.get("expect")
     if expected is None:
         return Replayed("computed", actual)
+    try:
+        return _compared(case, expected, actual)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        # The input has been computed without it: what fails now is the walk through a result of another form.
+        raise InputError(f"has not the form of a result: {error}", field="expect") from error
+
+
+def _compared(case: Mapping[str, Any], expected: Json, actual: Json) -> Replayed:
     version = parse_version(case["kubeVersion"])
     if "start" in expected:
         return _replay_scenario(case, expected, actual, version)

@@ -180,4 +180,7 @@ def read_objects(text: str, source: str) -> Topology:
     except expat.ExpatError as error:
         message = f"not XML: {expat.ErrorString(error.code)}"
         raise InputError(message, source=source, line=error.lineno, column=error.offset + 1) from None
+    except (LookupError, ValueError) as error:
+        # Python's word on an encoding that it does not know, or that the parser cannot take.
+        raise InputError(f"not XML: {error}", source=source, line=1) from None
     return reader.topology

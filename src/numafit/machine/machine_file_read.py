@@ -6,6 +6,7 @@ import msgspec
 
 from numafit.document import Document, read_document
 from numafit.machine.amounts import parse_amount
+from numafit.machine.bits import LARGEST_ID
 from numafit.machine.fields import Fields
 from numafit.machine.machine_file_devices import read_devices, read_links
 from numafit.machine.machine_file_write import FORMAT
@@ -68,6 +69,8 @@ def _numa_nodes(root: Fields) -> tuple[NumaNode, ...]:
         fields = root.within("numaNodes", _NUMA_NODE, index)
         fields.need("id")
         id = fields.integer("id") or 0
+        if id > LARGEST_ID:
+            raise fields.error(f"{id} is out of range", "id")
         if id in nodes:
             raise fields.error(f"NUMA node {id} is listed twice", "id")
         if "memory" in fields and "memoryBytes" in fields:

@@ -1,17 +1,20 @@
 """Reads the `machine` object of a recording: one made-up node, as the recorded kubelet was shown it."""
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 
 from numafit.errors import InputError
+from numafit.machine.bits import LARGEST_ID
 from numafit.machine.model import Cpu, Machine, NumaNode
 
+_Id = Annotated[int, msgspec.Meta(ge=0, le=LARGEST_ID)]
 _PAGE_SIZES = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 
 
 class _Cpu(msgspec.Struct, frozen=True, rename="camel"):
-    cpu: int
+    cpu: _Id
     core: int
     socket: int
     numa: int
@@ -19,7 +22,7 @@ class _Cpu(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _NumaNode(msgspec.Struct, frozen=True, rename="camel"):
-    id: int
+    id: _Id
     memory_bytes: int = 0
     hugepages: dict[str, int] | None = None
     distances: list[int] | None = None

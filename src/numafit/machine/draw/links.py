@@ -16,7 +16,7 @@ def draw_links(machine: Machine, sizes: Sequence[int] = SIZES, width: int = 80) 
     pairs = pairs_of(machine)
     if not pairs.gpus:
         return "no GPU is known\n"
-    parts = [matrix_text(pairs), "\n".join(_kinds(pairs)), "\n".join(_groups(pairs, width))]
+    parts = [matrix_text(pairs), "\n".join(_kinds(pairs, width)), "\n".join(_groups(pairs, width))]
     parts.append("\n".join(_sets(pairs, sizes, width)))
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
@@ -40,7 +40,7 @@ def _node_text(node: int | None) -> str:
     return "unknown" if node is None else str(node)
 
 
-def _kinds(pairs: Pairs) -> Iterator[str]:
+def _kinds(pairs: Pairs, width: int) -> Iterator[str]:
     """The kinds that occur, nearest first."""
     found = {kind for row in pairs.kinds for kind in row if kind}
     if not found:
@@ -53,9 +53,9 @@ def _kinds(pairs: Pairs) -> Iterator[str]:
     ]
     heads = ("kind", "score", "one way", "meaning")
     yield from aligned(heads, rows, left=("kind", "one way", "meaning")).splitlines()
-    yield "score: of a pair, in the NVIDIA device plugin; one way: typical, not measured here"
+    yield from wrap("score: of a pair, in the NVIDIA device plugin; one way: typical, not measured here", width)
     if pairs.switched:
-        yield "the NVLinks end at an NVSwitch, and the plugin's scores do not count them"
+        yield from wrap("the NVLinks end at an NVSwitch, and the plugin's scores do not count them", width)
 
 
 def _kind_score(pairs: Pairs, kind: str) -> str:
@@ -105,7 +105,7 @@ def _sets(pairs: Pairs, sizes: Sequence[int], width: int) -> Iterator[str]:
         yield from wrap(text, width)
     if too_many:
         has = f"only {count_text(len(pairs.gpus), 'GPU')}"
-        yield f"{' or '.join(map(str, too_many))} GPUs: the machine has {has}"
+        yield from wrap(f"{' or '.join(map(str, too_many))} GPUs: the machine has {has}", width)
 
 
 def reason_text(pairs: Pairs, chosen: BestSet) -> str:
