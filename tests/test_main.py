@@ -1,6 +1,7 @@
 """One sentence and an exit status for whatever goes wrong."""
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,7 +45,8 @@ def raising(error: BaseException) -> Callable[[], object]:
             2,
             "Usage: numafit probe [OPTIONS]\nTry 'numafit probe --help' for help.\n\nError: what?\n",
         ),
-        (PermissionError(13, "Permission denied", "state"), 1, "numafit: state: Permission denied\n"),
+        (PermissionError(13, "Permission denied", "state"), 2, "numafit: state: Permission denied\n"),
+        (OSError(28, "No space left on device"), 1, "numafit: No space left on device\n"),
         (
             KeyError("x"),
             70,
@@ -112,3 +114,13 @@ def test_output_that_cannot_be_written_gives_no_traceback(target: str) -> None:
         os.close(writing)
     expected = "" if target == "closed pipe" else "numafit: No space left on device\n"
     assert (done.returncode, done.stderr) == (1, expected)
+
+
+@pytest.mark.parametrize("stream", [0, 1, 2])
+def test_a_stream_that_the_caller_closed_is_no_bug(stream: int) -> None:
+    """`<&-`, `>&-` and `2>&-`: what would go there goes nowhere, and an empty input is bad input."""
+    command = "machine show --machine -" if stream == 0 else "machine list"
+    run = f"{shlex.quote(sys.executable)} -m numafit {command} {stream}>&-"
+    done = subprocess.run(["sh", "-c", run], capture_output=True, text=True, check=False)
+    assert done.returncode == (2 if stream == 0 else 0)
+    assert "bug" not in done.stderr

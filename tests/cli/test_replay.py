@@ -156,3 +156,41 @@ def test_a_result_file_that_cannot_be_written_is_said(tmp_path: Path, capsys: py
     recording = write(tmp_path / "cases.jsonl", merge_case(0, None))
     assert main(["replay", str(recording), "--out", str(tmp_path / "no" / "such" / "file")]) == 2
     assert "cannot be written: No such file or directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "\n" * 1000])
+def test_a_recording_without_a_case_is_bad_input(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recording, out = tmp_path / "cases.jsonl", tmp_path / "results.jsonl"
+    recording.write_text(text)
+    assert main(["replay", str(recording), "--out", str(out)]) == 2
+    assert capsys.readouterr().err == f"numafit: {recording}: there is no case in it\n"
+    assert not out.exists()
+
+
+SCENARIO = {"id": "x", "kubeVersion": "v1.36.4", "family": "node", "input": {"machine": TWO_NODES, "steps": []}}
+ODD_RESULTS = {
+    "files are a number": {"start": {"files": 5}},
+    "the start is a number": {"start": 5},
+    "steps are a number": {"start": {}, "steps": 5},
+}
+
+
+@pytest.mark.parametrize("name", ODD_RESULTS)
+def test_a_recorded_result_of_another_form_is_a_sentence_or_a_difference(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = write(tmp_path / "cases.jsonl", {**SCENARIO, "expect": ODD_RESULTS[name]})
+    assert main(["replay", str(recording)]) in (1, 2)
+    assert "bug" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("part", "key"), [("cpus", "cpu"), ("numaNodes", "id")])
+@pytest.mark.parametrize("number", [-1, 10**12])
+def test_an_id_that_no_machine_has_is_bad_input(
+    part: str, key: str, number: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A set is an integer: such an id would ask for a negative shift, or for all memory."""
+    machine = {**TWO_NODES, part: [{**TWO_NODES[part][0], key: number}]}
+    recording = write(tmp_path / "cases.jsonl", {**SCENARIO, "input": {"machine": machine, "steps": []}})
+    assert main(["replay", str(recording)]) == 2
+    assert f"{recording}:1: machine: Expected `int`" in capsys.readouterr().err

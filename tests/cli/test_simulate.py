@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from numafit.__main__ import main
+from numafit.cli import inputs
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
@@ -158,3 +159,69 @@ def test_a_bad_file_is_named_with_its_place(name: str, tmp_path: Path, capsys: p
     status, _, error = run([*NODE[:2], "--kubelet", str(config), *state, str(pods)], capsys)
     assert (status, error.count("\n")) == (2, 1)
     assert message in error
+
+
+def test_a_damaged_state_file_is_reported_for_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not for the kubelet's configuration, which is right."""
+    (tmp_path / "cpu_manager_state").write_text("{")
+    status, _, error = run([*NODE, "--state", str(tmp_path), str(EXAMPLES / "pod.yaml")], capsys)
+    assert status == 2
+    assert error.startswith(
+        f"numafit: {tmp_path}: the kubelet would not start: could not restore state from checkpoint"
+    )
+
+
+def test_a_damaged_device_file_is_passed_over_with_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The kubelet logs it and goes on."""
+    (tmp_path / "kubelet_internal_checkpoint").write_text("{")
+    status, _, error = run([*NODE, "--state", str(tmp_path), str(EXAMPLES / "pod.yaml")], capsys)
+    assert status == 0
+    assert error.startswith(f"numafit: {tmp_path}: the kubelet goes on without its kubelet_internal_checkpoint: ")
+
+
+def test_sources_that_disagree_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On standard error, so that the result can still be read by programs."""
+    status, out, error = run([*NODE, "--machine", "sketch:2 numa x 2 cores", str(EXAMPLES / "pod.yaml")], capsys)
+    assert status == 0
+    assert "The sources disagree:" in error
+    assert "disagree" not in out
+
+
+@pytest.mark.parametrize("numa_nodes", ["", "{id: 0}, {id: 64}"])
+def test_a_machine_that_no_kubelet_survives_is_refused(
+    numa_nodes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without NUMA nodes nothing can be said; masks have 64 bits, and the kubelet (1.35) crashes beyond."""
+    machine = tmp_path / "box.yaml"
+    cpus = "[{numa: 0, socket: 0, cpus: 0-3}]" if numa_nodes else "[]"
+    machine.write_text(f"format: numafit/machine/v1\nnumaNodes: [{numa_nodes}]\ncpus: {cpus}\n")
+    status, _, error = run(["--machine", str(machine), str(EXAMPLES / "pod.yaml")], capsys)
+    assert status == 2
+    assert "NUMA node" in error
+
+
+def test_replicas_without_end_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "app", "image": "app"}]}}
+    spec = {"replicas": 2**31 - 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    path = tmp_path / "many.json"
+    manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "many"}, "spec": spec}
+    path.write_text(json.dumps(manifest))
+    status, _, error = run([*NODE, str(path)], capsys)
+    assert (status, error) == (2, f"numafit: {path}: more than 200000 pods (are the replicas right?)\n")
+
+
+def test_a_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(inputs, "LARGEST_FILE", 1 << 20)
+    status, _, error = run([*NODE, "/dev/zero"], capsys)
+    assert (status, error) == (2, "numafit: /dev/zero: more than 1 MiB (is this the right file?)\n")
+
+
+def test_the_example_kubelet_starts_on_a_machine_with_many_numa_nodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """More than 8 NUMA nodes need `max-allowable-numa-nodes` (1.31)."""
+    path = tmp_path / "pod.json"
+    path.write_text(pod("one"))
+    status, _, error = run(["--machine", "gb200", str(path)], capsys)
+    assert status == 0
+    assert "max-allowable-numa-nodes: '34'" in error

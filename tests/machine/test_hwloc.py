@@ -144,3 +144,10 @@ def test_hwloc_and_numactl_agree_on_numa_nodes(name: str) -> None:
     assert [(node.id, node.memory >> 20, node.distances) for node in ours.numa_nodes] == [
         (node.id, node.memory >> 20, node.distances) for node in theirs.numa_nodes
     ]
+
+
+@pytest.mark.parametrize("encoding", ["UTF-99", "shift_jis"])
+def test_an_encoding_that_cannot_be_read_is_a_sentence(encoding: str) -> None:
+    text = f'<?xml version="1.0" encoding="{encoding}"?><topology version="2.0"></topology>'
+    with pytest.raises(InputError, match="not XML"):
+        read_hwloc(text.encode(), "box.xml")

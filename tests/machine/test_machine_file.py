@@ -131,6 +131,7 @@ REFUSED = {
         "box:4:10: cpus[0].numa: there is no NUMA node 1",
     ),
     "a NUMA node twice": ("numaNodes:\n- id: 0\n- id: 0", "box:3:7: numaNodes[1].id: NUMA node 0 is listed twice"),
+    "a huge NUMA node": ("numaNodes:\n- id: 65537", "box:2:7: numaNodes[0].id: 65537 is out of range"),
     "a wrong amount": ("memory: lots", 'box:1:9: memory: "lots" is not an amount (write it like 16Gi)'),
     "a fraction of a byte": ("memory: 0.5", "a whole number is needed here, not 0.5"),
     "a negative amount": ("memory: -1Gi", "is negative"),

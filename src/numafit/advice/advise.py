@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from numafit.advice.alignment import crossing, floating
+from numafit.advice.alignment import Torn, crossing, floating, torn
 from numafit.advice.kubelet_changes import kubelet_proposals
 from numafit.advice.neighbours import neighbours
 from numafit.advice.proposal import Proposal
@@ -85,7 +85,18 @@ def fault_of(trial: Trial) -> str:
     if spread:
         places = [f"{unit.unit or 'the pod'} lies on {nodes_in_words(unit.nodes)}" for unit in spread]
         return f"admitted, but {', '.join(places)} and would fit on fewer"
+    apart = torn(node, decision)
+    if apart:
+        return f"admitted, but {', and '.join(map(_apart_in_words, apart))}"
     loose = floating(node, decision)
     if loose:
         return f"admitted, but {', '.join(loose)} shares its CPUs with others"
     return ""
+
+
+def _apart_in_words(unit: Torn) -> str:
+    *first, last = unit.gpus
+    text = f"{unit.unit or 'the pod'} takes {', '.join(first)} and {last}"
+    if len(unit.gpus) == 2:
+        text += ", which no NVLink joins" if unit.nvlink else ", which hang under different switches"
+    return f"{text}; {', '.join(f'{one} and {other}' for one, other in unit.partners)} belong together"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from numafit.advice.alignment import is_aligned
+from numafit.advice.alignment import is_aligned, torn
 from numafit.advice.proposal import Kind, Proposal
 from numafit.advice.trial import Trial
 from numafit.decision.life import release, start_containers
@@ -68,10 +68,10 @@ def _name(pod: Pod) -> str:
 
 
 def _come_back(trial: Trial, ledger: Ledger, gone: Sequence[Pod]) -> Ledger | None:
-    """The ledger once they are all admitted again, and aligned; None if one is not."""
+    """The ledger once they are all admitted again, aligned and with near GPUs; None if one is not."""
     for pod in gone:
         decision = trial.stage.decide(ledger, pod)
-        if not is_aligned(trial.stage.node, decision):
+        if not is_aligned(trial.stage.node, decision) or torn(trial.stage.node, decision):
             return None
         ledger = start_containers(trial.stage.node, decision.ledger, pod.uid)
     return ledger

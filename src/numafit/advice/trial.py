@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from numafit.advice.alignment import crossing, floating, is_aligned
+from numafit.advice.alignment import floating, is_aligned, torn
 from numafit.advice.knobs import as_new, is_valid
 from numafit.advice.stage import Stage
 from numafit.decision.decision import Decision
@@ -49,12 +49,21 @@ class Trial(msgspec.Struct, frozen=True):
     @property
     def floats(self) -> bool:
         """Its only fault is that it runs in the shared pool."""
-        return bool(floating(self.stage.node, self.decision)) and not crossing(self.stage.node, self.decision)
+        node = self.stage.node
+        return bool(floating(node, self.decision)) and is_aligned(node, self.decision) and not torn(node, self.decision)
+
+    @property
+    def tears(self) -> bool:
+        """It is aligned, and its fault is that its GPUs are torn."""
+        node = self.stage.node
+        return bool(torn(node, self.decision)) and is_aligned(node, self.decision)
 
     def good(self, decision: Decision, stage: Stage | None = None) -> bool:
-        """Admitted and aligned; and with exclusive CPUs, if the lack of them was the fault."""
+        """Admitted and aligned; with exclusive CPUs or near GPUs, if the lack of them was the fault."""
         node = (stage or self.stage).node
-        return is_aligned(node, decision) and not (self.floats and floating(node, decision))
+        if not is_aligned(node, decision) or (torn(node, decision) and self.tears):
+            return False
+        return not (floating(node, decision) and self.floats)
 
     def tried(self, pod: Pod) -> Decision | None:
         """The decision on the pod in a changed form, if that is valid and every pod of its group is placed well."""

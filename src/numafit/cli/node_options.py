@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from numafit.cli.inputs import MANIFESTS, manifest_paths, parse_devices, read_bytes, read_text
 from numafit.cli.machine_option import resolve_machine
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, new_node, register, start
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, Started, new_node, register, start
 from numafit.decision.simulation import restored_pods
 from numafit.errors import InputError, StartError
 from numafit.ledger.ledger import Ledger
@@ -115,21 +115,15 @@ def load_setting(options: NodeOptions) -> Setting:
     options = _with_folder(options)
     version = parse_version(options.kube_version)
     machine = _machine(options)
-    source = kubelet = str(options.kubelet or options.kubelet_env or EXAMPLE_NAME)
+    source = str(options.kubelet or options.kubelet_env or EXAMPLE_NAME)
     try:
         config, example = _config(options, version, machine)
         settings = settings_of(config, machine, version)
         node = new_node(machine, settings)
-        files = _state_files(options.state)
-        source = str(options.state) if files else source
-        started = start(node, files)
-        source = kubelet
+        started = _started(node, options.state)
         check_capacity(settings.reservation, machine, version)
     except StartError as error:
         raise InputError(f"the kubelet would not start: {error.message}", source=source) from None
-    if started.device_file_error:
-        why = f"{options.state}: the kubelet goes on without its {DEVICE_FILE}: {started.device_file_error}"
-        click.echo(f"numafit: {why}", err=True)
     ledger = replace(register(node, started.ledger, machine.devices), active=restored_pods(started.ledger))
     pods = _pods(options.pods, pod_level=settings.gate("PodLevelResources"))
     return Setting(node, ledger, allocatable_of(config, machine, version), tuple(pods), config, example)
@@ -202,19 +196,39 @@ def _config(options: NodeOptions, version: KubeVersion, machine: Machine) -> tup
 
 
 def example_kubelet(machine: Machine) -> str:
-    """All managers on: one CPU reserved, and 256Mi of every NUMA node that has so much to give."""
+    """All managers on: one CPU reserved, and 256Mi of every NUMA node that has so much to give.
+
+    More than 8 NUMA nodes must be allowed by an option, which came with 1.31.
+    """
     reserved = [node.id for node in machine.numa_nodes if node.memory >= 1 << 30]
     if not reserved:
         reserved = [max(machine.numa_nodes, key=lambda node: node.memory).id]
     total = 256 * len(reserved)
+    nodes = len(machine.numa_nodes)
+    option = f"topologyManagerPolicyOptions: {{max-allowable-numa-nodes: '{nodes}'}}\n" if nodes > 8 else ""
     items = "".join(f"- {{numaNode: {node}, limits: {{memory: 256Mi}}}}\n" for node in reserved)
     return (
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
         "cpuManagerPolicy: static\nmemoryManagerPolicy: Static\n"
-        "topologyManagerPolicy: restricted\ntopologyManagerScope: pod\n"
+        f"topologyManagerPolicy: restricted\ntopologyManagerScope: pod\n{option}"
         f"kubeReserved: {{cpu: '1', memory: {total - 100}Mi}}\nevictionHard: {{memory.available: 100Mi}}\n"
         f"reservedMemory:\n{items}"
     )
+
+
+def _started(node: Node, folder: Path | None) -> Started:
+    """What fails at this point lies in the state files, where there are any."""
+    files = _state_files(folder)
+    try:
+        started = start(node, files)
+    except StartError as error:
+        if not files:
+            raise
+        raise InputError(f"the kubelet would not start: {error.message}", source=str(folder)) from None
+    if started.device_file_error:
+        why = f"the kubelet goes on without its {DEVICE_FILE}: {started.device_file_error}"
+        click.echo(f"numafit: {folder}: {why}", err=True)
+    return started
 
 
 def _state_files(folder: Path | None) -> dict[str, str]:

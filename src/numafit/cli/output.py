@@ -54,7 +54,7 @@ def tidy_end() -> Iterator[None]:
 class WholeFile:
     """A file that takes its place only when it is complete: what was there before stays until `commit`.
 
-    A link is followed. What is there and no plain file (`/dev/null`, a pipe) cannot be replaced, and is written as it is.
+    A link is followed. What is no plain file (`/dev/null`, a pipe) cannot be replaced, and is written to directly.
     """
 
     def __init__(self, path: Path) -> None:

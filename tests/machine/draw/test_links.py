@@ -2,6 +2,7 @@
 
 from hypothesis import given
 
+from numafit.machine.catalogue import catalogue, machine_named
 from numafit.machine.draw.links import draw_links, links_value
 from numafit.machine.model import Machine
 
@@ -62,3 +63,9 @@ def test_groups_follow_from_the_matrix() -> None:
     lines = draw_links(pairs_box()).splitlines()
     assert "one switch: [GPU0 GPU1] [GPU2 GPU3] [GPU4 GPU5] [GPU6 GPU7]" in lines
     assert "NUMA 1: GPU4 GPU5 GPU6 GPU7" in lines
+
+
+def test_no_line_about_a_catalogue_machine_is_wider_than_a_terminal() -> None:
+    """Tables aside, which cannot be cut, the words keep to any width; at 80 columns everything does."""
+    for name in catalogue():
+        assert max(map(len, draw_links(machine_named(name)).splitlines())) <= 80, name

@@ -53,7 +53,7 @@ def _kinds(pairs: Pairs, width: int) -> Iterator[str]:
     ]
     heads = ("kind", "score", "one way", "meaning")
     yield from aligned(heads, rows, left=("kind", "one way", "meaning")).splitlines()
-    yield from wrap("score: of a pair, in the NVIDIA device plugin; one way: typical, not measured here", width)
+    yield from wrap("score: of a pair, in NVIDIA's device plugin; one way: typical, not measured here", width)
     if pairs.switched:
         yield from wrap("the NVLinks end at an NVSwitch, and the plugin's scores do not count them", width)
 
