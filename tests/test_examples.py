@@ -23,3 +23,16 @@ def test_an_example_reads_as_its_golden_text(
     """Some pods of each are rejected, so the status is 1."""
     assert main(["simulate", str(EXAMPLES / name), "--kube-version", version]) == 1
     assert capsys.readouterr().out == (EXAMPLES / name / golden).read_text()
+
+
+@pytest.mark.parametrize(
+    ("files", "golden"),
+    [(["kubelet-wrong.yaml"], "lint-wrong.txt"), (["kubelet-right.yaml", "pods.yaml"], "lint-right.txt")],
+)
+def test_the_guides_read_as_their_golden_text(
+    files: list[str], golden: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The mistakes of the guides are found, on the box that they speak of."""
+    monkeypatch.chdir(EXAMPLES / "guides")
+    assert main(["lint", "--machine", "gpu8-128cpu", *files]) == 1
+    assert capsys.readouterr().out == Path(golden).read_text()

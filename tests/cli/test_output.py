@@ -60,6 +60,19 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     assert path.is_fifo()
 
 
+def test_a_descriptor_is_written_to() -> None:
+    """`--out >(gzip > results.gz)` names one; the link behind it leads to no path."""
+    reading, writing = os.pipe()
+    try:
+        with WholeFile(Path(f"/dev/fd/{writing}")) as file:
+            file.write(b"new")
+            file.commit()
+        assert os.read(reading, 10) == b"new"
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_ends_long_work_leaves_no_file(number: signal.Signals, tmp_path: Path) -> None:
     """The status is that of a process which the signal ended."""

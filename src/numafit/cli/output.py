@@ -65,11 +65,11 @@ class WholeFile:
         import tempfile
 
         try:
-            target = self.target = self.path.resolve()
-            if target.exists() and not target.is_file():
-                self.file: IO[bytes] = target.open("wb")
+            if self.path.exists() and not self.path.is_file():
+                self.file: IO[bytes] = self.path.open("wb")
                 return self
-            handle, name = tempfile.mkstemp(prefix=".numafit-", dir=target.parent)
+            self.target = self.path.resolve()
+            handle, name = tempfile.mkstemp(prefix=".numafit-", dir=self.target.parent)
         except (OSError, RuntimeError) as error:
             raise self._refused(error) from error
         self.file = os.fdopen(handle, "wb")
