@@ -13,6 +13,8 @@ TWO_NODES = {
     "cpus": [{"cpu": i, "core": i, "socket": i, "numa": i} for i in (0, 1)],
 }
 
+KUBELET = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+
 
 def merge_case(number: int, best: list[object] | None) -> dict[str, object]:
     """Two lists that agree on NUMA node 1 alone; `best` is what the recording claims, None leaves it out."""
@@ -108,6 +110,17 @@ BAD_LINES = {
             }
         ).encode(),
         "quantities must match the regular expression",
+    ),
+    "gates that are a number": (
+        json.dumps(
+            {
+                "id": "x",
+                "kubeVersion": "v1.36.4",
+                "family": "validation",
+                "input": {"kind": "config", "spec": KUBELET, "config": {"featureGates": 5}},
+            }
+        ).encode(),
+        "not shaped like a recording",
     ),
     "bad step": (
         json.dumps(

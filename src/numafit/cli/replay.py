@@ -190,6 +190,8 @@ def _compute(chunk: Chunk) -> list[Line]:
             raise _placed(str(error), chunk.source, number) from None
         except KeyError as error:
             raise _placed(f"the input has no {error}", chunk.source, number) from None
+        except (AttributeError, TypeError) as error:
+            raise _placed(f"the input is not shaped like a recording: {error}", chunk.source, number) from None
     return lines
 
 
