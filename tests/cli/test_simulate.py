@@ -107,8 +107,8 @@ def test_a_kubelet_that_does_not_start_says_so_in_its_own_words(
     status, _, error = run([*NODE[:2], "--kubelet", str(config), str(EXAMPLES / "pod.yaml")], capsys)
     assert (status, error) == (
         2,
-        f'numafit: {config}: the kubelet would not start: the total amount "1Gi" of type "memory" is not equal to the '
-        'value "1023Mi" determined by Node Allocatable feature\n',
+        f'numafit: {config}:17:3: reservedMemory: the kubelet would not start: the total amount "1Gi" of type "memory" '
+        'is not equal to the value "1023Mi" determined by Node Allocatable feature\n',
     )
 
 
@@ -143,7 +143,7 @@ BAD_FILES = {
     "cpu that does not exist": (
         "kubelet.yaml",
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nreservedSystemCPUs: '99'\n",
-        "reserved-cpus: 99 is not a subset of online-cpus: 0-15",
+        "kubelet.yaml:3:21: reservedSystemCPUs: the kubelet would not start: reserved-cpus: 99 is not a subset",
     ),
     "damaged state file": ("cpu_manager_state", '{"policyName":"static"', "could not restore state from checkpoint"),
 }

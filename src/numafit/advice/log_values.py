@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import msgspec
 
-from numafit.machine.bits import parse_cpuset
+from numafit.machine.bits import CpusetError, parse_cpuset
 from numafit.managers.hint import Hint, ProviderHints
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ def parse_cpus(text: str) -> int:
     """`1-3`, and from 1.33 on `1-3 aligned=<uncore:true>`."""
     try:
         return parse_cpuset(text.partition(" ")[0])
-    except Exception as error:
+    except CpusetError as error:
         raise LogValueError(text[:80]) from error
 
 

@@ -13,6 +13,7 @@ from numafit.cli.inputs import MANIFESTS, manifest_paths, parse_devices, read_by
 from numafit.cli.machine_option import resolve_machine
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, Started, new_node, register, start
 from numafit.decision.simulation import restored_pods
+from numafit.document import read_document
 from numafit.errors import InputError, StartError
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Machine
@@ -115,7 +116,6 @@ def load_setting(options: NodeOptions) -> Setting:
     options = _with_folder(options)
     version = parse_version(options.kube_version)
     machine = _machine(options)
-    source = str(options.kubelet or options.kubelet_env or EXAMPLE_NAME)
     try:
         config, example = _config(options, version, machine)
         settings = settings_of(config, machine, version)
@@ -123,10 +123,25 @@ def load_setting(options: NodeOptions) -> Setting:
         started = _started(node, options.state)
         check_capacity(settings.reservation, machine, version)
     except StartError as error:
-        raise InputError(f"the kubelet would not start: {error.message}", source=source) from None
+        raise _would_not_start(error, options, version) from None
     ledger = replace(register(node, started.ledger, machine.devices), active=restored_pods(started.ledger))
     pods = _pods(options.pods, pod_level=settings.gate("PodLevelResources"))
     return Setting(node, ledger, allocatable_of(config, machine, version), tuple(pods), config, example)
+
+
+def _would_not_start(error: StartError, options: NodeOptions, version: KubeVersion) -> InputError:
+    """In the kubelet's words, with the field of the configuration that they are about, where that can be told."""
+    message = f"the kubelet would not start: {error.message}"
+    if options.kubelet is None:
+        return InputError(message, source=str(options.kubelet_env or EXAMPLE_NAME))
+    from numafit.advice.lint.kubelet_words import words_of
+
+    words = words_of(error.message, error.stage, version)
+    document = read_document(read_bytes(options.kubelet), str(options.kubelet))
+    top = document.value if isinstance(document.value, dict) else {}
+    if not words.path or words.path[0] not in top:
+        return InputError(message, source=str(options.kubelet), cure=words.cure)
+    return document.error(message, words.path, cure=words.cure)
 
 
 def _with_folder(options: NodeOptions) -> NodeOptions:
