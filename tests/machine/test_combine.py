@@ -257,3 +257,9 @@ def test_links_over_pci_stand_in_where_nobody_tells_of_links() -> None:
 def test_no_source_gives_an_empty_machine() -> None:
     """Not an error: the caller knows what it asked for."""
     assert combine([]) == Combined(Machine())
+
+
+def test_a_pci_class_of_zero_is_a_class() -> None:
+    """Found by random machines: 0 was taken for unknown."""
+    machine = Machine(devices=(Device("", "old", pci_class=0),))
+    assert combine([Source("box", machine, "machine file")]).machine == machine

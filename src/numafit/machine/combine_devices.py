@@ -132,7 +132,7 @@ def _combined(said: Said) -> Device:
         name=_first([part.name for part in (*by_driver, *parts)], ""),
         label=_first([part.label for part in (*by_driver, *parts)], ""),
         bus=_first([part.bus for part in parts], ""),
-        pci_class=_first([part.pci_class for part in parts], None),
+        pci_class=next((part.pci_class for part in parts if part.pci_class is not None), None),
         switch=_first([part.switch for part in parts], ""),
         root_port=_first([part.root_port for part in parts], ""),
         memory=_first([part.memory for part in parts], 0),
