@@ -1,4 +1,9 @@
-"""Machines of the catalogue with GPUs. Amounts of memory are nominal."""
+"""Machines of the catalogue with GPUs. Amounts of memory are nominal.
+
+Where a comment names a maker's datasheet, user guide or product page, that is where the number is published; it was not
+read there for this file, and where publications differ (Grace: 114 or 117 MB of L3 cache) one is taken. NUMA layouts,
+links and distances were read in the issues and pages named.
+"""
 
 from collections.abc import Sequence
 
