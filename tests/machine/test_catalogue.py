@@ -84,13 +84,43 @@ def test_the_eight_gpu_box_is_the_one_of_the_report() -> None:
 
 
 def test_gb200_has_memory_of_gpus_as_numa_nodes() -> None:
-    """Eight NUMA nodes per GPU, the first with its memory; the kubelet's order of nodes is that of their names."""
+    """Eight NUMA nodes per GPU, the first with its memory; the kubelet's order of nodes is that of their names.
+
+    Distances as `numactl -H` prints them there: 11 among the nodes of one GPU, 40 to those of another."""
     machine = machine_named("gb200")
     owned = {node.id: node.device for node in machine.numa_nodes if node.device and node.memory}
     assert owned == {2: "GPU0", 10: "GPU1", 18: "GPU2", 26: "GPU3"}
     assert [node.id for node in machine.numa_nodes][:4] == [0, 1, 10, 11]
     rows = {node.id: node.distances or () for node in machine.numa_nodes}
-    assert (rows[0][0], rows[0][1], rows[0][2], rows[0][18], rows[2][3]) == (10, 40, 80, 120, 255)
+    assert {node.memory for node in machine.numa_nodes if node.id in owned} == {184 << 30}
+    assert rows[0] == (10, 40) + (80,) * 16 + (120,) * 16
+    assert rows[2] == (80, 120, 10) + (11,) * 7 + (40,) * 24
+    assert rows[33] == (120, 80) + (40,) * 24 + (11,) * 7 + (10,)
+    assert all(rows[a][b] == rows[b][a] for a in rows for b in rows)
+
+
+def test_a_single_grace_hopper_has_the_distances_of_its_kind() -> None:
+    """80 from the CPUs to each node of the GPU, 255 among those."""
+    rows = {node.id: node.distances for node in machine_named("grace-hopper").numa_nodes}
+    assert (rows[0], rows[1]) == ((10,) + (80,) * 8, (80, 10) + (255,) * 7)
+
+
+def test_what_no_page_told_is_listed_as_assumed() -> None:
+    """Other numbers have their source in a comment of the catalogue, or are called a guess there."""
+    assumed = {name: machine_named(name).assumed for name in SHAPES}
+    assert {name: words for name, words in assumed.items() if words} == {
+        "p100-28cpu": ("core", "socket", "memory"),
+        "gpu8-128cpu": ("core", "socket", "memory"),
+        "epyc-l3-numa": ("memory",),
+        "laptop": ("core", "memory"),
+    }
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_distances_of_a_machine_are_known(name: str) -> None:
+    """Without them the kubelet would not start with `prefer-closest-numa-nodes`, as it does on the real machine."""
+    rows = {node.id: node.distances or () for node in machine_named(name).numa_nodes}
+    assert all(len(row) == len(rows) and row[id] == 10 for id, row in rows.items())
     assert all(rows[a][b] == rows[b][a] for a in rows for b in rows)
 
 

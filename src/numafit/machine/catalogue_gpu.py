@@ -1,15 +1,15 @@
-"""Machines of the catalogue with GPUs. Amounts of memory are nominal.
+"""Machines of the catalogue with GPUs. Amounts of memory are nominal, unless a comment says who printed them.
 
-Where a comment names a maker's datasheet, user guide or product page, that is where the number is published; it was not
-read there for this file, and where publications differ (Grace: 114 or 117 MB of L3 cache) one is taken. NUMA layouts,
-links and distances were read in the issues and pages named.
+Each comment names pages that were read. Where none about the machine itself told a number, it is taken from a page
+about the same processors or the same generation, which is then named. What is a guess is called so, and listed under
+`assumed` where that has a word for it.
 """
 
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from numafit.machine.model import Device, Link, Machine, NumaNode
+from numafit.machine.model import Link, Machine, NumaNode
 from numafit.machine.reading import in_kubelet_order
 from numafit.machine.shape import Place, Shape, machine_of_shape
 
@@ -26,8 +26,9 @@ def _named(machine: Machine, product: str, memory: int) -> Machine:
 
 
 def p100_box(name: str) -> Machine:
-    # From a field report on kubelet 1.20: `nvidia-smi topo -mp`, `nvidia-smi -L` and `lspci` of the box. Its memory
-    # and sockets are not told: 64 GiB per NUMA node and one socket each are stand-ins.
+    # From a field report on kubelet 1.20, the post "K8S基于NUMA亲和性的资源分配特性测试": `nvidia-smi topo -mp`,
+    # `nvidia-smi -L`, `lspci` and state files of the box. That it runs without SMT is guessed from the ranges 0-13
+    # and 14-27. Memory, sockets and distances are not told: 64 GiB per NUMA node, one socket each, 10 and 21 stand in.
     uuids = (
         "GPU-77a702db-e37f-3a74-d46d-c5713f66058c",
         "GPU-9b341c59-f96b-ba85-c137-78c3652fea65",
@@ -35,7 +36,7 @@ def p100_box(name: str) -> Machine:
     )
     shape = Shape(sockets=2, cores=14, memory=(64 * GI,) * 2, distances=(10, 21, 21), devices=_gpus(0, 1, 1))
     machine = _named(machine_of_shape(shape, name=name), "Tesla P100-PCIE-16GB", 16 * GI)
-    machine = replace(machine, assumed=("socket", "memory"))
+    machine = replace(machine, assumed=("core", "socket", "memory"))
     return _with_ids(machine, uuids)
 
 
@@ -49,7 +50,8 @@ def _with_ids(machine: Machine, ids: Sequence[str]) -> Machine:
 
 
 def eight_gpu_box(name: str) -> Machine:
-    # From a field report: `nvidia-smi topo -m` of the box. Its memory and sockets are stand-ins, as above.
+    # From a field report, the post "Kubernetes CPU&NUMA亲和性调度": `nvidia-smi topo -m` of the box. That CPU n shares
+    # a core with n + 64 is guessed from the ranges; memory, sockets and distances are not told, as above.
     shape = Shape(
         sockets=2,
         cores=32,
@@ -59,13 +61,16 @@ def eight_gpu_box(name: str) -> Machine:
         devices=_gpus(0, 0, 0, 0, 1, 1, 1, 1),
         links=(("PIX", (0, 1)), ("PIX", (2, 3)), ("PIX", (4, 5)), ("PIX", (6, 7))),
     )
-    return replace(machine_of_shape(shape, name=name), assumed=("socket", "memory"))
+    return replace(machine_of_shape(shape, name=name), assumed=("core", "socket", "memory"))
 
 
 def dgx_a100(name: str) -> Machine:
-    # NVIDIA DGX A100 User Guide: 2 AMD EPYC 7742 (64 cores, SMT, 16 MB of L3 cache per 4 cores), 1 TB of memory, 8
-    # A100 of 40 GB on NVSwitch. NUMA nodes of the GPUs (3 3 1 1 7 7 5 5) and NV12: `nvidia-smi topo -m` in NCCL's
-    # issue 1505.
+    # 2 EPYC 7742 of 64 cores, 8 A100, 1 TB of memory: Hardware Times on the DGX A100, "… leverage AMD Epyc Rome CPUs
+    # instead of Intel Xeon". SMT, and 16 MB of L3 cache per 4 cores: KIT, "Hardware Overview" of HAICORE, for nodes
+    # with the same processors and GPUs (256 threads, 16 x 16 MiB per processor). NUMA nodes of GPU 0 to 4, CPU numbers
+    # and NV12: `nvidia-smi topo -m` of a DGX A100 40GB in NCCL's issue 1505; GPU 5 to 7 go on with the pattern of all
+    # eight (3 3 1 1 7 7 5 5) on smaller processors in NCCL's issue 1435. Distances: `numactl -H` on two 64-core
+    # processors of this series with four NUMA nodes each (eth-cscs/cscs-docs, docs/running/slurm.md).
     shape = Shape(
         sockets=2,
         numa=4,
@@ -83,9 +88,10 @@ def dgx_a100(name: str) -> Machine:
 
 
 def dgx_h100(name: str) -> Machine:
-    # NVIDIA DGX H100 User Guide: 2 Intel Xeon Platinum 8480C (56 cores, SMT, 105 MB of L3 cache), 2 TB of memory, 8
-    # H100 of 80 GB on NVSwitch. CPUs 0-55,112-167 and GPUs 0-3 on NUMA node 0, NV18: `nvidia-smi topo -m` in vLLM's
-    # issue 13855.
+    # 2 Xeon Platinum 8480C, 112 cores, 2 TB of memory, 640 GB of GPU memory: NVIDIA DGX BasePOD Reference Architecture,
+    # "Core Components". SMT, NUMA nodes and NV18: `nvidia-smi topo -m` of an HGX H100 in NCCL's issue 1264. Guessed
+    # from others of the generation: 105 MB of L3 cache (`lscpu` on the 8480+, see `xeon_snc4`), and the distances of
+    # two sockets (`numactl -H` on Aurora, argonne-lcf/user-guides, pull request 756).
     shape = Shape(
         sockets=2,
         cores=56,
@@ -102,10 +108,11 @@ def dgx_h100(name: str) -> Machine:
 
 
 def hgx_a100(name: str) -> Machine:
-    # A node of JUWELS Booster: 2 AMD EPYC 7402 (24 cores, SMT, 16 MB of L3 cache per 3 cores) in NPS4, 512 GB of
-    # memory, HGX board with 4 A100 of 40 GB (overview of the Jülich Supercomputing Centre); their NUMA nodes 3, 1, 7
-    # and 5: the POP project's page on GPU affinity there. Four NVLinks between each two (NVIDIA A100 datasheet, HGX
-    # 4-GPU).
+    # A node of JUWELS Booster: 2 EPYC 7402 of 24 cores with SMT, 4 NUMA nodes each, 512 GB of memory, 4 A100 of 40 GB
+    # (Jülich Supercomputing Centre, "JUWELS Booster Overview"). NUMA nodes of the GPUs: POP, "GPU affinity on one node
+    # with 4 GPUs (JUWELS Booster)". 128 MB of L3 cache: `lscpu` on the 7402P, gist "lscpu - amd epyc 7402"; as a core
+    # complex of this series has 16 MB (see DGX A100), three cores share one. NV4: four A100 on Polaris, ALCF's page
+    # in argonne-lcf/user-guides, docs/polaris/hardware-overview/machine-overview.md. Distances as in the DGX A100.
     shape = Shape(
         sockets=2,
         numa=4,
@@ -122,41 +129,53 @@ def hgx_a100(name: str) -> Machine:
     return _named(machine, "NVIDIA A100-SXM4-40GB", 40 * GI)
 
 
-# Grace: 72 Neoverse V2 cores without SMT, 114 MB of L3 cache, 480 GB of LPDDR5X (NVIDIA Grace CPU datasheet). Each
-# GPU has eight NUMA nodes: the first holds its memory, the others are for its MIG slices (NVIDIA, Grace Performance
-# Tuning Guide). The distances between CPUs, to the own and to another socket's GPU, and among GPU nodes: `numactl -H`
-# of a machine with four GH200 in numactl's issue 224.
+# Grace: 72 cores without SMT, `lscpu` in archspec-json's issue 83; 114 MB of L3 cache, `lstopo` in hwloc's issue 689
+# (MLPerf's inference_results_v6.1 has a GB200 system with 234 MB for two). Each GPU has eight NUMA nodes, of which the
+# first holds its memory and the others are for MIG: mlperf-common's pull request 16, and the page on GB200 below.
 _GRACE = Shape(cores=72, l3_cores=72, l3_size=114 * MI)
 _GPU_NODES = 8
-_CPU_TO_CPU, _TO_OWN_GPU, _TO_OTHER_GPU, _GPU_TO_GPU = 40, 80, 120, 255
+_CPU_TO_CPU, _TO_OWN_GPU, _TO_OTHER_GPU = 40, 80, 120
 
 
 def grace_hopper(name: str) -> Machine:
-    # GH200 with 96 GB of HBM3 (NVIDIA GH200 datasheet); nine NUMA nodes: `lscpu` in xpu-perf's issue 129.
+    # GH200 with 480 GB of memory and 96 GB of HBM3: a login node of JUPITER (Jülich Supercomputing Centre, JUPITER,
+    # "Configuration"). Nine NUMA nodes: `lscpu` in xpu-perf's issue 129. Distances: `numactl -H` of a machine with four
+    # GH200 in numactl's issue 224.
     shape = replace(_GRACE, memory=(480 * GI,), devices=_gpus(0))
     machine = _named(machine_of_shape(shape, name=name, model="Neoverse-V2"), "NVIDIA GH200 480GB", 96 * GI)
-    return _with_gpu_nodes(machine)
+    return _with_gpu_nodes(machine, within=255, between=255)
 
 
 def gb200(name: str) -> Machine:
-    # One compute tray of GB200 NVL72: 2 Grace, 4 Blackwell with 186 GB of HBM3e each (NVIDIA GB200 NVL72 datasheet).
-    # GPUs 0 and 1 at CPUs 0-71, GPUs 2 and 3 at CPUs 72-143: srt-slurm's pull request 164. NV18: MLPerf system
-    # description.
+    # CPUs, 480 GB at each CPU node, 34 NUMA nodes, 184 GiB at each GPU (188416 MB; MLPerf's list says 186 GB) and all
+    # distances: `numactl -H` in NVIDIA's "Scaling Expert Parallelism in TensorRT LLM (Part 2)" (NVIDIA/TensorRT-LLM,
+    # docs/source/blogs/tech_blog/blog08). Places of the GPUs and NV18: `nvidia-smi topo -m` in SGLang's issue 11208.
     shape = replace(
         _GRACE, sockets=2, memory=(480 * GI,) * 2, devices=_gpus(0, 0, 1, 1), links=(("NV18", (0, 1, 2, 3)),)
     )
-    machine = _named(machine_of_shape(shape, name=name, model="Neoverse-V2"), "NVIDIA GB200", 186 * GI)
-    return _with_gpu_nodes(machine)
+    machine = _named(machine_of_shape(shape, name=name, model="Neoverse-V2"), "NVIDIA GB200", 184 * GI)
+    return _with_gpu_nodes(machine, within=11, between=40)
 
 
-def _with_gpu_nodes(machine: Machine) -> Machine:
-    """The machine with eight more NUMA nodes per GPU, and the distances of coherent GPU memory."""
+def _with_gpu_nodes(machine: Machine, *, within: int, between: int) -> Machine:
+    """The machine with eight more NUMA nodes per GPU; the distances are those among nodes of one GPU and of two."""
     cpu_nodes = {node.id: node for node in machine.numa_nodes}
     owners = [device for device in machine.devices for _ in range(_GPU_NODES)]
     count = len(cpu_nodes) + len(owners)
+
+    def distance(one: int, other: int) -> int:
+        if one == other:
+            return 10
+        low, high = (number - len(cpu_nodes) for number in sorted((one, other)))
+        if high < 0:
+            return _CPU_TO_CPU
+        if low >= 0:
+            return within if owners[low] == owners[high] else between
+        return _TO_OWN_GPU if owners[high].numa == (low + len(cpu_nodes),) else _TO_OTHER_GPU
+
     nodes = []
     for id in range(count):
-        distances = tuple(_distance(id, other, len(cpu_nodes), owners) for other in range(count))
+        distances = tuple(distance(id, other) for other in range(count))
         if id in cpu_nodes:
             nodes.append(replace(cpu_nodes[id], distances=distances))
             continue
@@ -164,14 +183,3 @@ def _with_gpu_nodes(machine: Machine) -> Machine:
         memory = owners[number].memory if number % _GPU_NODES == 0 else 0
         nodes.append(NumaNode(id, memory, distances=distances, device=owners[number].id))
     return replace(machine, numa_nodes=in_kubelet_order(nodes))
-
-
-def _distance(one: int, other: int, cpu_nodes: int, owners: Sequence[Device]) -> int:
-    if one == other:
-        return 10
-    low, high = sorted((one, other))
-    if high < cpu_nodes:
-        return _CPU_TO_CPU
-    if low >= cpu_nodes:
-        return _GPU_TO_GPU
-    return _TO_OWN_GPU if owners[high - cpu_nodes].numa == (low,) else _TO_OTHER_GPU

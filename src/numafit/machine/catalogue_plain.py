@@ -1,7 +1,7 @@
-"""Machines of the catalogue without accelerators. Amounts of memory are nominal; what is not published is left out.
+"""Machines of the catalogue without accelerators. Amounts of memory are nominal.
 
-Where a comment names a maker's datasheet or product page, that is where the number is published; it was not read there
-for this file. Distances were read in the pages named.
+Each comment names pages that were read. What none of them told is called a guess, and listed under `assumed` where that
+has a word for it.
 """
 
 from msgspec.structs import replace
@@ -11,33 +11,40 @@ from numafit.machine.shape import Shape, machine_of_shape
 
 GI, MI = 1 << 30, 1 << 20
 
-# AMD EPYC 7763: 64 cores, SMT, 8 complexes of 8 cores with 32 MB of L3 cache each, 8 memory channels (AMD's datasheet
-# of the EPYC 7003 series). "Nodes per socket" (NPS1, NPS4) and "L3 cache as NUMA domain" are settings of its BIOS.
-# The memory is that of 16 modules of 32 GB. Distances 10, 12 and 32: what `numactl --hardware` prints on two-socket
-# EPYC machines in the user documentation of computing centres (NPS4: CSCS, PDC; NPS1: 10 and 32).
+# Two EPYC 7763 of 64 cores: 32 MB of L3 cache per 8 cores (hwloc, tests/hwloc/x86/AMD-19h-Zen3-2xEpyc-7763.xml), 128
+# CPUs per socket with SMT (LIKWID's issue 623), 512 GB of memory (NERSC, "Node Types at NERSC"). "Nodes per socket"
+# and "L3 cache as NUMA domain" are settings of the BIOS (Mete Balci, "AMD EPYC 7313P and Supermicro H12SSL NUMA
+# Topology").
 _EPYC_7763 = "AMD EPYC 7763 64-Core Processor"
 
 
 def epyc_nps1(name: str) -> Machine:
+    # CPU numbers and distances: `numactl --hardware` on two processors of this series in SUSE, "Optimizing Linux for
+    # AMD EPYC 7003 Series Processors with SUSE Linux Enterprise 15 SP2".
     shape = Shape(sockets=2, cores=64, threads=2, memory=(256 * GI,) * 2, distances=(10, 32, 32))
     return machine_of_shape(replace(shape, l3_cores=8, l3_size=32 * MI), name=name, model=_EPYC_7763)
 
 
 def epyc_nps4(name: str) -> Machine:
+    # CPU numbers, 64 GB per NUMA node and distances: `lscpu` and `numactl -H` in AMD, "Affinity part 2 - System
+    # topology and controlling affinity" (ROCm/rocm-blogs), on two processors of 64 cores of which 8 share an L3 cache.
     shape = Shape(sockets=2, numa=4, cores=16, threads=2, memory=(64 * GI,) * 8, distances=(10, 12, 32))
     return machine_of_shape(replace(shape, l3_cores=8, l3_size=32 * MI), name=name, model=_EPYC_7763)
 
 
 def epyc_l3_as_numa(name: str) -> Machine:
-    """No uncore caches remain for the kubelet: each cache is exactly one NUMA node. Its distances are not published."""
-    shape = Shape(sockets=2, numa=8, cores=8, threads=2, memory=(32 * GI,) * 16, distances=())
-    return machine_of_shape(replace(shape, l3_cores=8, l3_size=32 * MI), name=name, model=_EPYC_7763)
+    """No uncore caches remain for the kubelet: each cache is exactly one NUMA node."""
+    # No page with sixteen nodes was found: equal shares of the memory and the distances of NPS4 are guesses.
+    shape = Shape(sockets=2, numa=8, cores=8, threads=2, memory=(32 * GI,) * 16, distances=(10, 12, 32))
+    machine = machine_of_shape(replace(shape, l3_cores=8, l3_size=32 * MI), name=name, model=_EPYC_7763)
+    return replace(machine, assumed=("memory",))
 
 
 def xeon_snc4(name: str) -> Machine:
-    # Intel Xeon Platinum 8480+: 56 cores, SMT, 105 MB of L3 cache, 8 memory channels (ark.intel.com); with SNC4 the
-    # cache is still reported as shared by the whole socket, so it spans four NUMA nodes. The memory is that of 16
-    # modules of 32 GB. Distances 10, 12 and 21: `numactl --hardware` on such machines.
+    # 56 cores, 105 MB of L3 cache, 64 GB per NUMA node and distances: `lscpu` and `numactl` on two 8480+ without SMT
+    # (grantcurell/projects, Understand and Run LINPACK/equipment.txt). With SMT, CPU numbers and one cache that spans
+    # the four NUMA nodes of a socket: `lscpu` and `lstopo` on two processors of this size in Gramine's pull request
+    # 530, which does not name them.
     shape = Shape(sockets=2, numa=4, cores=14, threads=2, memory=(64 * GI,) * 8, distances=(10, 12, 21))
     return machine_of_shape(
         replace(shape, l3_cores=56, l3_size=105 * MI), name=name, model="Intel(R) Xeon(R) Platinum 8480+"
@@ -45,15 +52,18 @@ def xeon_snc4(name: str) -> Machine:
 
 
 def laptop(name: str) -> Machine:
-    # Intel Core i7-8565U: 4 cores, 8 threads, 8 MB of cache, up to 64 GB (ark.intel.com); 16 GB here.
+    # 4 cores, 8 threads, 8 MB of cache: /proc/cpuinfo of an XPS 13 in num_cpus' pull request 86. CPU n shares a core
+    # with n + 4: so numbered is the laptop in num_cpus' issue 95. 16 GB of memory is a guess.
     shape = Shape(cores=4, threads=2, memory=(16 * GI,), l3_cores=4, l3_size=8 * MI)
-    return machine_of_shape(shape, name=name, model="Intel(R) Core(TM) i7-8565U CPU @ 1.80GHz")
+    machine = machine_of_shape(shape, name=name, model="Intel(R) Core(TM) i7-8565U CPU @ 1.80GHz")
+    return replace(machine, assumed=("core", "memory"))
 
 
 def hybrid_desktop(name: str) -> Machine:
-    # Intel Core i9-12900K: 8 performance cores with 2 threads, 8 efficiency cores with 1, 30 MB of L3 cache, up to
-    # 128 GB (ark.intel.com); 32 GB here. Linux numbers the threads of a performance core next to each other, and
-    # counts core ids of these in steps of 4 (an efficiency core takes one number, a cluster of them four).
+    # 8 performance cores with 2 threads, 8 efficiency cores, 30 MB of L3 cache, tried with 32 GB of memory: Gizbot,
+    # "12th Gen Intel Core i9-12900K Review". Core ids are APIC ids without the bit of the thread: those of the i9
+    # are in CpuTopologyRebuild's issue 6. Threads of a core are neighbours, efficiency cores come last: so in hwloc's
+    # tests/hwloc/x86/Intel-RaptorLake-Corei7-1370P.xml, with core ids made the same way.
     fast = [Cpu(id=id, core=id // 2 * 4, socket=0, numa=0, kind="performance") for id in range(16)]
     slow = [Cpu(id=id, core=id + 16, socket=0, numa=0, kind="efficiency") for id in range(16, 24)]
     cpus = sorted(fast + slow, key=lambda cpu: str(cpu.id))

@@ -1,5 +1,6 @@
 """The links between GPUs, in words."""
 
+import pytest
 from hypothesis import given
 
 from numafit.machine.catalogue import catalogue, machine_named
@@ -51,6 +52,14 @@ def test_another_answer_of_the_plugin_is_told() -> None:
     text = draw_links(machine, [2], width=1000).splitlines()[-1]
     assert text.startswith("2 GPUs: GPU0 GPU1; NUMA 0; linked by NODE; score 20; NVIDIA's plugin")
     assert text.endswith("offers GPU0 GPU2 (score 410 against 20)")
+
+
+@pytest.mark.parametrize("name", ["p100-28cpu", "gpu8-128cpu", "dgx-a100", "dgx-h100", "hgx-a100-4numa", "gb200"])
+def test_sixty_columns_are_enough_for_eight_gpus(name: str) -> None:
+    """What a kind means goes on below itself, in its own column."""
+    text = draw_links(machine_named(name), width=60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert " ".join(text.split()) == " ".join(draw_links(machine_named(name), width=1000).split())
 
 
 def test_sizes_beyond_the_machine_are_said_once() -> None:

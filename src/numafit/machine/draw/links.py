@@ -10,6 +10,8 @@ from numafit.machine.link_kinds import LINK_KINDS, generation_of, link_meaning, 
 from numafit.machine.model import Machine
 
 SIZES = (1, 2, 4, 5, 8)
+_LEAST_MEANING = 16
+"""Columns for the meaning of a kind, however narrow the terminal."""
 
 
 def draw_links(machine: Machine, sizes: Sequence[int] = SIZES, width: int = 80) -> str:
@@ -52,7 +54,12 @@ def _kinds(pairs: Pairs, width: int) -> Iterator[str]:
         for kind in sorted(found, key=lambda kind: (-link_score(kind), kind))
     ]
     heads = ("kind", "score", "one way", "meaning")
-    yield from aligned(heads, rows, left=("kind", "one way", "meaning")).splitlines()
+    lines = aligned(heads, rows, left=("kind", "one way", "meaning")).splitlines()
+    start = lines[0].index("meaning")
+    for line in lines:
+        first, *others = wrap(line[start:], max(width - start, _LEAST_MEANING), indent="")
+        yield line[:start] + first
+        yield from (" " * start + other for other in others)
     yield from wrap("score: of a pair, in NVIDIA's device plugin; one way: typical, not measured here", width)
     if pairs.switched:
         yield from wrap("the NVLinks end at an NVSwitch, and the plugin's scores do not count them", width)
