@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numafit.cli import machine_capture
+from numafit.host import live
 from numafit.errors import InputError
 from numafit.machine.archive import archive_tree
 from numafit.machine.capture import capture_data, captured_outputs, record
@@ -190,7 +191,7 @@ def test_tools_that_hang_fail_or_are_missing_are_left_out(tmp_path: Path, monkey
         script.write_text(f"#!/bin/sh\n{text}\n")
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    monkeypatch.setattr(machine_capture, "TIMEOUT", 0.2)
-    lines = {name: lines for name, lines in machine_capture.TOOLS.items() if name != "lstopo.xml"}
-    monkeypatch.setattr(machine_capture, "TOOLS", {**lines, "x.txt": (("numafit-no-such-tool",),)})
-    assert machine_capture.tool_outputs() == {"numactl-hardware.txt": "available: 1 nodes\n"}
+    monkeypatch.setattr(live, "TIMEOUT", 0.2)
+    lines = {name: lines for name, lines in live.TOOLS.items() if name != "lstopo.xml"}
+    monkeypatch.setattr(live, "TOOLS", {**lines, "x.txt": (("numafit-no-such-tool",),)})
+    assert live.tool_outputs() == {"numactl-hardware.txt": "available: 1 nodes\n"}

@@ -1,29 +1,14 @@
 """`numafit machine capture`: what numafit reads of this machine, in a small .tgz that may be shown to others."""
 
-import os
-import subprocess
 from pathlib import Path
 
 import click
 
 from numafit.cli.output import WholeFile
 from numafit.errors import InputError
-from numafit.machine.archive import LARGEST_FILE
+from numafit.host.live import tool_outputs
 from numafit.machine.capture import capture_data, record
 from numafit.machine.tree import FolderTree
-
-TIMEOUT = 20.0
-"""Seconds for each of the other tools; a sick GPU driver can hang for ever."""
-
-TOOLS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "numactl-hardware.txt": (("numactl", "--hardware"),),
-    "lscpu.txt": (("lscpu",),),
-    "lscpu-p.txt": (("lscpu", "-p"),),
-    "nvidia-smi-topo-m.txt": (("nvidia-smi", "topo", "-m"),),
-    "nvidia-smi-L.txt": (("nvidia-smi", "-L"),),
-    "lstopo.xml": (("lstopo-no-graphics", "--of", "xml"), ("lstopo", "--of", "xml")),
-}
-"""File name -> command lines, of which the first that answers counts."""
 
 
 @click.command(
@@ -71,30 +56,3 @@ def capture(out: Path, keep_names: bool, root: Path) -> int:
         click.echo(f"numafit: the machine cannot be read, the capture ends there: {recording.error}", err=True)
         return 1
     return 0
-
-
-def tool_outputs() -> dict[str, str]:
-    """By file name, for those tools that are there and answer in time."""
-    outputs = {}
-    for name, lines in TOOLS.items():
-        answers = (answer for line in lines if (answer := _answer(line)))
-        answer = next(answers, "")
-        if answer:
-            outputs[name] = answer
-    return outputs
-
-
-def _answer(command: tuple[str, ...]) -> str:
-    """What a command prints; empty when it fails, is missing or does not end."""
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TIMEOUT,
-            check=True,
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.decode("utf-8", "replace") if len(done.stdout) <= LARGEST_FILE else ""

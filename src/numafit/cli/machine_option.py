@@ -19,7 +19,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 LIVE = "live"
 SKETCH = "sketch:"
-NVIDIA = "nvidia.com/gpu"
 
 
 def machine_option(command: F) -> F:
@@ -49,7 +48,9 @@ def _sources(spec: str, unreadable: list[Disagreement]) -> Iterator[Source]:
 
         yield Source("sketch", read_sketch(spec.removeprefix(SKETCH)), source.SKETCH)
     elif spec == LIVE:
-        yield from _live()
+        from numafit.host.live import live_sources
+
+        yield from live_sources()
     elif spec == "-":
         yield _text_source(read_bytes(path), "standard input")
     elif path.is_dir():
@@ -60,31 +61,6 @@ def _sources(spec: str, unreadable: list[Disagreement]) -> Iterator[Source]:
         yield from _file_sources(path, unreadable)
     else:
         yield Source(spec, _catalogue_machine(spec), source.CATALOGUE)
-
-
-def _live() -> Iterator[Source]:
-    from numafit.machine.sysfs import read_sysfs
-    from numafit.machine.tree import live_tree
-
-    machine = read_sysfs(live_tree(), "/")
-    yield Source("/sys", machine, source.SYSFS)
-    if any(device.resource == NVIDIA for device in machine.devices):
-        yield from _driver()
-
-
-def _driver() -> Iterator[Source]:
-    """What NVIDIA's driver says; its library is an extra, its command line tool comes with it."""
-    from numafit.machine.nvml import read_nvml
-
-    try:
-        yield Source("NVML", read_nvml(), source.NVML)
-    except InputError:
-        from numafit.cli.machine_capture import tool_outputs
-
-        for file, text in tool_outputs().items():
-            name = file.removesuffix(".txt")
-            if name.startswith("nvidia-smi"):
-                yield _text_source(text.encode(), name)
 
 
 def _file_sources(path: Path, unreadable: list[Disagreement]) -> Iterator[Source]:
