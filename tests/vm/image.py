@@ -1,0 +1,83 @@
+"""The root file system of the guests: a small Debian in an ext4 image, built once and kept outside the repository."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tests.vm.parts import PATH, program
+
+SUITE = "bookworm"
+INCLUDED = "numactl,procps,python3"
+INIT = "/usr/sbin/vm-init"
+SIZE = "768M"
+"""The file is sparse; about 180 MB of it are written."""
+BUILD_SECONDS = 600
+
+FIRST_STEPS = """#!/bin/sh
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+tar -C / -xf /dev/nvme0n2
+exec /usr/bin/python3 /job/guest.py
+"""
+"""The rest is in `guest.py`, which comes with the jobs: the image changes only when these lines do."""
+
+STEPS = (
+    "--variant=minbase",
+    f"--include={INCLUDED}",
+    "--dpkgopt=path-exclude=/usr/share/doc/*",
+    "--dpkgopt=path-exclude=/usr/share/locale/*",
+    "--dpkgopt=path-exclude=/usr/share/man/*",
+    '--customize-hook=chroot "$1" useradd --create-home --uid 1000 --shell /bin/sh worker',
+    f"--customize-hook=upload vm-init {INIT}",
+    f'--customize-hook=chroot "$1" chmod 0755 {INIT}',
+)
+# Without a journal and without checks the root file system is mounted at once; each boot starts from the same image.
+FILE_SYSTEM = ("-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0")
+
+
+def image_path() -> Path:
+    """Named by its recipe: another recipe is another file."""
+    recipe = "\n".join((SUITE, SIZE, FIRST_STEPS, *STEPS, *FILE_SYSTEM))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "numafit" / "vm" / f"{SUITE}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.ext4"
+
+
+def image() -> Path:
+    """The image, built if it is not there. Of several processes one builds, the others wait for it."""
+    path = image_path()
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            _build(path)
+    return path
+
+
+def _build(path: Path) -> None:
+    # Beside the image: a temporary folder may be mounted without device files, and a rename must stay on one disk.
+    with tempfile.TemporaryDirectory(dir=path.parent) as work:
+        folder = Path(work)
+        # mmdebstrap's helpers run as another user.
+        folder.chmod(0o755)
+        (folder / "vm-init").write_text(FIRST_STEPS)
+        root, new = folder / "root", folder / "new.ext4"
+        _run([program("mmdebstrap"), "--quiet", *STEPS, SUITE, str(root)], folder)
+        _run([program("mke2fs"), *FILE_SYSTEM, "-d", str(root), str(new), SIZE], folder)
+        shutil.rmtree(root)
+        new.replace(path)
+
+
+def _run(command: list[str], folder: Path) -> None:
+    environment = {**os.environ, "PATH": PATH}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, timeout=BUILD_SECONDS, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"the image of the virtual machines cannot be built: {command[0]}: {done.stderr[-2000:]}")
