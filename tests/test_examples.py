@@ -1,38 +1,81 @@
-"""The example folders: what `numafit simulate` prints for each lies beside it."""
+"""The examples: each command of their page is run in a copy of its folder, and prints what lies beside it."""
 
+import re
+import shlex
+import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from numafit.__main__ import main
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+INPUTS = ("docker-run.txt", "numactl.txt", "events.txt")
+"""Texts that are given to a command, not printed by one."""
+_ROW = re.compile(r"^\| .* \| `numafit (.*)`(?: \(exit (\d)\))? \| \[\S+\]\((\S+)/(\S+)\) \|$", re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    ("name", "version", "golden"),
-    [
-        ("gpu-box", "1.36.4", "simulate.txt"),
-        ("p100-box", "1.20.1", "simulate-1.20.txt"),
-        ("p100-box", "1.36.4", "simulate.txt"),
-    ],
-)
-def test_an_example_reads_as_its_golden_text(
-    name: str, version: str, golden: str, capsys: pytest.CaptureFixture[str]
+class Example(NamedTuple):
+    command: list[str]
+    status: int
+    folder: str
+    golden: str
+
+
+def listed() -> list[Example]:
+    page = (EXAMPLES / "README.md").read_text()
+    return [
+        Example(shlex.split(command), int(status or 0), folder, golden)
+        for command, status, folder, golden in _ROW.findall(page)
+    ]
+
+
+@pytest.mark.parametrize("example", listed(), ids=lambda example: f"{example.folder}/{example.golden}")
+def test_an_example_prints_its_golden_text(
+    example: Example, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Some pods of each are rejected, so the status is 1."""
-    assert main(["simulate", str(EXAMPLES / name), "--kube-version", version]) == 1
-    assert capsys.readouterr().out == (EXAMPLES / name / golden).read_text()
+    """Text to standard output, or the picture to its file; nothing to standard error."""
+    folder = tmp_path / "example"
+    shutil.copytree(EXAMPLES / example.folder, folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    is_written = example.golden in example.command
+    (folder / example.golden).unlink()
+    status = main(example.command)
+    printed = capsys.readouterr()
+    found = (folder / example.golden).read_text() if is_written else printed.out
+    assert (status, printed.err) == (example.status, "")
+    assert found == (EXAMPLES / example.folder / example.golden).read_text()
 
 
-@pytest.mark.parametrize(
-    ("files", "golden"),
-    [(["kubelet-wrong.yaml"], "lint-wrong.txt"), (["kubelet-right.yaml", "pods.yaml"], "lint-right.txt")],
-)
-def test_the_guides_read_as_their_golden_text(
-    files: list[str], golden: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The mistakes of the guides are found, on the box that they speak of."""
-    monkeypatch.chdir(EXAMPLES / "guides")
-    assert main(["lint", "--machine", "gpu8-128cpu", *files]) == 1
-    assert capsys.readouterr().out == Path(golden).read_text()
+def test_every_golden_text_and_picture_is_listed() -> None:
+    """What no command prints would grow old unseen."""
+    there = {path for pattern in ("*.txt", "*.svg") for path in EXAMPLES.rglob(pattern) if path.name not in INPUTS}
+    assert {EXAMPLES / example.folder / example.golden for example in listed()} == there
+
+
+def test_every_command_that_plays_or_reads_is_shown() -> None:
+    """`explain --log` too."""
+    shown = {" ".join(example.command) for example in listed()}
+    played = ("advise", "compare", "explain", "explain --log", "fit", "simulate")
+    wanted = (*played, "doctor", "lint", "machine links", "machine show")
+    assert [name for name in wanted if not any(command.startswith(name + " ") for command in shown)] == []
+
+
+def test_the_field_test_of_1_20_comes_out_as_its_state_files_say() -> None:
+    """CPUs by pod, from cpu_manager_state of a real kubelet 1.20 after each step."""
+    table = (EXAMPLES / "p100-box" / "field.txt").read_text().split("\n\n")[0].splitlines()[1:]
+    assert [tuple(line.split()[i] for i in (0, 4)) for line in table if "shared" not in line] == [
+        ("default/cpu-3", "1-3"),
+        ("default/cpu-13", "1-13"),
+        ("default/cpu-14", "14-27"),
+        ("default/cpu-12", "1-12"),
+        ("default/gpu-1-cpu-3", "1-3"),
+        ("default/gpu-2-cpu-3", "14-16"),
+        ("default/second-gpu-1-cpu-3", "14-16"),
+        ("default/gpu-1-cpu-3", "1-3"),
+        ("default/cpu-12", "1-12"),
+        ("default/gpu-1-cpu-16", "1-13,17-19"),
+        ("default/gpu-2-cpu-16", "1-5,17-27"),
+    ]

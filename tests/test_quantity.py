@@ -93,7 +93,7 @@ def test_refuses_in_the_words_of_the_kubelet(text: str, message: str) -> None:
     assert str(error.value) == message
 
 
-@pytest.mark.parametrize("text", ["Mi", ".", "m", "-", "+", "000", "0e-20", "0e999999"])
+@pytest.mark.parametrize("text", ["Mi", ".", "m", "-", "+", "000", "0e-20", "0e999999", "0e2147483648"])
 def test_takes_missing_digits_for_zero(text: str) -> None:
     """`Mi`, `.` and a lone sign parse as zero."""
     assert parse_quantity(text).is_zero
@@ -104,6 +104,14 @@ def test_refuses_numbers_that_would_fill_the_memory(text: str) -> None:
     """A limit of numafit's own: Go computes with them until the machine gives up."""
     with pytest.raises(QuantityError):
         parse_quantity(text)
+
+
+@pytest.mark.parametrize("text", ["1e2147483648", "1e4294967296", "1e-4294967295", "1e-2147483649"])
+def test_refuses_exponents_that_do_not_fit_32_bits(text: str) -> None:
+    """Go keeps the lower 32 bits: `1e4294967296` would be 1, and `1e2147483648` keeps it computing (1.36)."""
+    with pytest.raises(QuantityError) as error:
+        parse_quantity(text)
+    assert str(error.value) == WRONG_SUFFIX
 
 
 def test_rounds_a_tiny_amount_up_however_many_places_it_has() -> None:

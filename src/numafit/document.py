@@ -119,10 +119,15 @@ def _decoded(data: str | bytes, source: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        column = error.start - data.rfind(b"\n", 0, error.start)
-        message = f"byte 0x{data[error.start]:02x} is not UTF-8 text"
-        raise InputError(message, source=source, line=line, column=column, cure="save the file as UTF-8") from None
+        raise not_utf8(data, error.start, source) from None
+
+
+def not_utf8(data: bytes, at: int, source: str) -> InputError:
+    """The error for a file whose byte number `at` belongs to no text."""
+    line = data.count(b"\n", 0, at) + 1
+    column = at - data.rfind(b"\n", 0, at)
+    message = f"byte 0x{data[at]:02x} is not UTF-8 text"
+    return InputError(message, source=source, line=line, column=column, cure="save the file as UTF-8")
 
 
 class _NotPlainJSON(ValueError):

@@ -7,6 +7,10 @@ NumafitError
     └── KubeletPanic  … by crashing, or by never coming back
 """
 
+import re
+
+LONGEST_WORD = 300
+
 
 class NumafitError(Exception):
     """Anything that numafit reports by a sentence instead of a traceback."""
@@ -35,8 +39,13 @@ class InputError(NumafitError):
 
     def __str__(self) -> str:
         place = ":".join(str(part) for part in (self.source, self.line, self.column) if part)
-        parts = [part for part in (place, self.field, self.message) if part]
+        parts = [part for part in (place, self.field, shortened(self.message)) if part]
         return ": ".join(parts) + (f" ({self.cure})" if self.cure else "")
+
+
+def shortened(text: str) -> str:
+    """A word of thousands of characters, such as a number, is cut: it hides the sentence around it."""
+    return re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: f"{word[0][:40]}… ({len(word[0])} characters)", text)
 
 
 class KubeletError(NumafitError):

@@ -19,7 +19,9 @@ WRONG_SUFFIX = "unable to parse quantity's suffix"
 
 LONGEST_TEXT = 1000
 LARGEST_EXPONENT = 2000
-"""Beyond these limits, which are numafit's own, Go would go on with numbers of up to 2**31 digits."""
+SMALLEST_EXPONENT = -(1 << 31)
+"""Beyond these limits, which are numafit's own, Go would go on with numbers of up to 2**31 digits; of an exponent that
+does not fit 32 bits it keeps the lower ones."""
 
 MOST_POSITIVE = (1 << 63) - 1
 NANO = -9
@@ -214,8 +216,8 @@ def parse_quantity(text: str) -> Quantity:
     if suffix_exponent is None:
         suffix_exponent = _written_exponent(suffix)
         format = "DecimalExponent"
-    exponent = _int32(suffix_exponent - len(fraction))
-    if exponent > LARGEST_EXPONENT:
+    exponent = suffix_exponent - len(fraction)
+    if not SMALLEST_EXPONENT <= exponent <= LARGEST_EXPONENT:
         if digits.strip("0"):
             raise QuantityError(WRONG_SUFFIX)
         exponent = LARGEST_EXPONENT
@@ -257,7 +259,7 @@ def _written_exponent(suffix: str) -> int:
     exponent = int(match.group(1))
     if not _is_int64(exponent):
         raise QuantityError(WRONG_SUFFIX)
-    return _int32(exponent)
+    return exponent
 
 
 def _need_digit(number: str) -> None:
@@ -293,11 +295,6 @@ def _power(places: int) -> int:
 
 def _is_int64(number: int) -> bool:
     return -MOST_POSITIVE - 1 <= number <= MOST_POSITIVE
-
-
-def _int32(number: int) -> int:
-    """Go's conversion: the low 32 bits."""
-    return (number + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _int64(number: int) -> int:

@@ -1,8 +1,5 @@
 """Lint as a whole: what it recognises, the order of its findings, its fixes, and that nothing makes it crash."""
 
-import re
-from pathlib import Path
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,7 +10,6 @@ from numafit.settings.versions import parse_version
 from tests.advice.lint_files import GOOD, HEAD, codes, container, findings, one, pod
 from tests.decision.strategies import GI, box
 
-ROOT = Path(__file__).resolve().parents[2]
 VERSION = parse_version("1.36")
 WRONG = HEAD + (
     "cpuManagerPolicy: Static # wrong\nmemoryManagerPolicy: 'NONE'\n"
@@ -73,12 +69,6 @@ def test_a_fixed_flag_stays_where_it_is() -> None:
 def test_an_edit_whose_old_text_is_not_there_is_left_out() -> None:
     edits = [Edit(Place("f", 1, 1), "a", "b"), Edit(Place("f", 1, 3), "x", "y"), Edit(Place("f", 9, 1), "a", "b")]
     assert edited("a a\n", edits) == "b a\n"
-
-
-def test_every_code_has_its_section_in_the_documentation() -> None:
-    """And every section its code."""
-    page = (ROOT / "docs" / "lint.md").read_text()
-    assert re.findall(r"^### (NF\d{3})", page, re.MULTILINE) == list(CODES)
 
 
 def test_a_release_without_an_option_is_no_place_for_its_quotes() -> None:

@@ -73,6 +73,12 @@ def test_an_option_of_a_later_release_says_since_when_it_exists() -> None:
     assert found.cure == "strict-cpu-reservation exists since 1.32: remove it, or upgrade the kubelet"
 
 
+def test_too_small_a_limit_of_numa_nodes_is_a_bad_value() -> None:
+    """max-allowable-numa-nodes takes 8 or more (1.31 and later)."""
+    found = one("NF112", GOOD + 'topologyManagerPolicyOptions: {max-allowable-numa-nodes: "4"}\n')
+    assert (found.place.line, found.cure) == (8, "write a number of 8 or more")
+
+
 def test_options_that_exclude_each_other_are_refused() -> None:
     """The pairs that the static policy checks (1.36)."""
     options = '{full-pcpus-only: "true", distribute-cpus-across-cores: "true"}'

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from numafit.__main__ import main
+from numafit.advice.lint.manual import page_of
 from tests.advice.lint_files import GOOD, HEAD
 
 WRONG = HEAD + 'cpuManagerPolicy: Static\nreservedSystemCPUs: "0"\n'
@@ -75,6 +76,7 @@ def test_json_has_one_entry_per_finding(wrong: Path, capsys: pytest.CaptureFixtu
                 "message": 'the kubelet would not start: "unknown policy: "Static""',
                 "cure": "write static: case matters",
                 "fixable": True,
+                "manual": "numafit lint --explain NF105",
             }
         ],
         "files": 1,
@@ -91,6 +93,7 @@ def test_sarif_names_rule_level_and_region(wrong: Path, capsys: pytest.CaptureFi
     assert log["version"] == "2.1.0"
     assert found["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "NF105"
     assert result["level"] == "error"
+    assert found["tool"]["driver"]["rules"][0]["help"]["markdown"].startswith("# NF105: ")
     assert result["locations"][0]["physicalLocation"] == {
         "artifactLocation": {"uri": "k%2C1.yaml"},
         "region": {"startLine": 3, "startColumn": 19},
@@ -120,3 +123,16 @@ def test_the_release_and_the_machine_matter(wrong: Path, capsys: pytest.CaptureF
     wrong.write_text(HEAD + 'reservedSystemCPUs: "0-99"\n')
     assert run([str(wrong)], capsys)[0] == 0
     assert "NF114" in run(["--machine", "laptop", str(wrong)], capsys)[1]
+
+
+def test_explain_prints_the_page_of_a_code_and_needs_no_files(capsys: pytest.CaptureFixture[str]) -> None:
+    """Case does not matter."""
+    status, out, err = run(["--explain", "nf106"], capsys)
+    assert (status, err) == (0, "")
+    assert out == page_of("NF106")
+
+
+def test_explain_refuses_what_is_no_code(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(["--explain", "NF999"], capsys)
+    assert (status, out) == (2, "")
+    assert err.startswith('numafit: "NF999" is no code of lint')

@@ -207,7 +207,17 @@ def test_replicas_without_end_are_refused(tmp_path: Path, capsys: pytest.Capture
     manifest = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "many"}, "spec": spec}
     path.write_text(json.dumps(manifest))
     status, _, error = run([*NODE, str(path)], capsys)
-    assert (status, error) == (2, f"numafit: {path}: more than 200000 pods (are the replicas right?)\n")
+    cure = "at most 200000 are played; are the replicas right?"
+    assert (status, error) == (2, f"numafit: {path}: 2147483647 pods with those of Deployment many ({cure})\n")
+
+
+def test_a_configuration_that_is_no_text_is_refused_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kubelet.yaml"
+    path.write_bytes(b"kind: KubeletConfiguration\n# caf\xe9\n")
+    status, _, error = run([*NODE[:2], "--kubelet", str(path), str(EXAMPLES / "pod.yaml")], capsys)
+    assert (status, error) == (2, f"numafit: {path}:2:6: byte 0xe9 is not UTF-8 text (save the file as UTF-8)\n")
 
 
 def test_a_file_without_end_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

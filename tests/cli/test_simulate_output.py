@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from numafit.__main__ import main
+from numafit.advice.facts import facts_of
+from numafit.cli.placement_text import placement_text
+from numafit.cli.simulate_output import simulation_table
+from tests.advice.stages import stage
 from tests.cli.test_simulate import EXAMPLES, GPUS, NODE, pod, run
+from tests.decision.strategies import cpus
+from tests.decision.strategies import pod as pod_of
 
 
 def test_wide_adds_what_was_asked_for_and_the_merged_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,3 +61,16 @@ def test_a_recording_of_a_node_with_pods_is_refused(tmp_path: Path, capsys: pyte
     status, out, error = run(arguments, capsys)
     assert (status, out, (tmp_path / "case.jsonl").exists()) == (2, "", False)
     assert "--record: a recording cannot say which pods of the state files are alive" in error
+
+
+def test_an_empty_set_of_cpus_has_a_sign() -> None:
+    """A blank cell would shift what stands to its right."""
+    on = stage()
+    played = on.play([pod_of("uid", cpus("app", "4"))])
+    (step,) = played.steps
+    placement = replace(step.decision.containers["app"], cpus=0)
+    decision = replace(step.decision, containers={"app": placement})
+    table = simulation_table(replace(played, steps=(replace(step, decision=decision),)))
+    assert table.splitlines()[1].split() == ["default/pod-uid", "Guaranteed", "admitted", "0", "-", "1Gi@0", "-"]
+    assert placement_text(placement) == "no CPUs, 1Gi@0"
+    assert facts_of(decision)["app cpus"] == "none"

@@ -146,6 +146,12 @@ def test_drops_pod_level_resources_where_the_gate_is_off() -> None:
         ("{name: web, namespace: shop}", "{namespace: shop}", 7, "metadata.name: Required value"),
         ("{name: web, namespace: shop}", "{name: Web}", 7, 'Invalid value: "Web": a lowercase RFC 1123 subdomain'),
         ("replicas: 2", "replicas: two", 9, "spec.replicas: a whole number is expected here"),
+        (
+            "replicas: 2",
+            "replicas: 99999999999999",
+            9,
+            "spec.replicas: 99999999999999 is more than the API server takes",
+        ),
         ("replicas: 2", "replicas: -2", 9, "Invalid value: -2: must be greater than or equal to 0"),
         ("      containers:", "      overhead: {cpu: -1}\n      containers:", 16, 'overhead.cpu: Invalid value: "-1"'),
         (

@@ -13,6 +13,7 @@ from numafit.advice.resize import fewer, more
 from numafit.advice.stage import Stage
 from numafit.advice.trial import Trial
 from numafit.decision.decision import Decision
+from numafit.decision.simulation import Simulation
 from numafit.decision.story import story_of
 from numafit.decision.story_words import nodes_in_words
 from numafit.workload.pod import Pod
@@ -30,23 +31,30 @@ class Advice(msgspec.Struct, frozen=True):
 
 
 def advise(
-    stage: Stage, pods: Sequence[Pod], makers: Mapping[str, str] | None = None, only: str | None = None
+    stage: Stage,
+    pods: Sequence[Pod],
+    makers: Mapping[str, str] | None = None,
+    only: str | None = None,
+    simulation: Simulation | None = None,
 ) -> tuple[Advice, ...]:
     """One advice per pod that was played, in their order, or for the one with the UID `only`.
 
     `makers` says for a pod's UID from which object it was made; of the pods of one object the first that is badly off
-    speaks for all. The pods after a crash of the kubelet get none.
+    speaks for all. The pods after a crash of the kubelet get none. `simulation` is how the pods were played, where the
+    caller has done so already.
     """
     makers = makers or {}
-    simulation = stage.play(pods)
-    groups: dict[str, list[int]] = {}
+    simulation = simulation or stage.play(pods)
+    gathered: dict[str, list[int]] = {}
     for i, pod in enumerate(pods):
-        groups.setdefault(makers.get(pod.uid, pod.uid), []).append(i)
+        gathered.setdefault(makers.get(pod.uid, pod.uid), []).append(i)
+    groups = {maker: tuple(members) for maker, members in gathered.items()}
+    every = tuple(pods)
     advices = []
     spoken: set[str] = set()
-    for i, pod in enumerate(pods[: len(simulation.steps)]):
+    for i, pod in enumerate(every[: len(simulation.steps)]):
         maker = makers.get(pod.uid, pod.uid)
-        trial = Trial(stage, tuple(pods), i, tuple(groups[maker]), simulation)
+        trial = Trial(stage, every, i, groups[maker], simulation)
         fault = fault_of(trial)
         if only not in (None, pod.uid) or (only is None and fault and maker in spoken):
             continue

@@ -15,7 +15,7 @@ def facts_of(decision: Decision | None) -> dict[str, str]:
         return {"verdict": decision.reason, "message": decision.message}
     facts = {"verdict": "admitted", "qos": decision.qos}
     for name, placement in decision.containers.items():
-        facts[f"{name} cpus"] = "shared" if placement.cpus is None else cpuset_text(placement.cpus)
+        facts[f"{name} cpus"] = "shared" if placement.cpus is None else cpuset_text(placement.cpus) or "none"
         blocks = [
             f"{Quantity(block.size, 0, 'BinarySI')} {block.type}@{cpuset_text(mask_of(block.numa))}"
             for block in placement.memory or ()

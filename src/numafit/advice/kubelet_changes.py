@@ -26,20 +26,22 @@ class Order(NamedTuple):
 
 
 def kubelet_proposals(trial: Trial) -> Iterator[Proposal]:
-    """Each order is tried on a kubelet that starts with it and is given all the pods anew."""
+    """Each order is tried on a kubelet that starts with it and is given all the pods anew; those after this one only if
+    the order helps it."""
     for order in orders(trial.stage):
         try:
             stage = restarted(trial.stage, order.config)
         except KubeletError:
             continue
-        played = stage.play(trial.pods)
+        played = stage.play(trial.pods[: trial.index + 1])
         if len(played.steps) <= trial.index:
             continue
         decision = played.steps[trial.index].decision
         aligned = trial.good(decision, stage)
         if not aligned and (trial.decision.admitted or not decision.admitted):
             continue
-        loses = trial.newly_rejected(played)
+        later = stage.play(trial.rest, played.after)
+        loses = trial.newly_rejected(played) + trial.newly_rejected(later)
         yield Proposal(order.kind, order.text, (decision,), aligned=aligned, loses=loses, config=order.config)
 
 

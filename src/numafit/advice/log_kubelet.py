@@ -127,7 +127,7 @@ def _releases(line: LogLine) -> tuple[int, int]:
         return (20, 20)
     first, last = 20, NEWEST_MINOR
     for key in ("hints", "bestHint"):
-        if key in fields:
+        if key in fields and not line.json:
             first, last = (28, NEWEST_MINOR) if is_json(fields[key]) else (21, 27)
     if message in (ADMISSION_CHECK, ADMIT_RESULT):
         first = 33

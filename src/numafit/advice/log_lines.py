@@ -1,7 +1,7 @@
 """The lines of a kubelet log that tell of admissions, each as a message with its fields.
 
-A log may be plain klog output or come out of journald, and stand in any other text. Lines are bytes until one of them
-is found to matter: most are dropped by one look at their message.
+A log may be plain klog output, JSON, or come out of journald, and stand in any other text. Lines are bytes until one of
+them is found to matter: most are dropped by one look at their message.
 """
 
 import re
@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from numafit.advice.log_json import parse_json_entry
 from numafit.advice.log_printf import PRINTF_STARTS, parse_printf
 
 CHUNK = 1 << 20
@@ -74,6 +75,9 @@ _MESSAGES = {
 }
 # Frequent messages of which only few lines matter: all these bytes must be in the line.
 _MUST_HOLD = {EVENT.encode(): (b'kind="Pod"', b'type="Warning"'), PATCH.encode(): (b"Failed",)}
+_MUST_HOLD_JSON = {EVENT.encode(): (b'"kind":"Pod"', b'"type":"Warning"'), PATCH.encode(): (b"Failed",)}
+_JSON_MESSAGE = b'","msg":"'
+"""Follows the caller's line number."""
 
 _HEADER = re.compile(
     rb"[IWEF](0[1-9]|1[0-2])([0-3]\d) (\d\d):(\d\d):(\d\d)\.(\d{6}) +(\d{1,10}) [^ \]]{1,80}\.go:\d{1,6}$"
@@ -100,6 +104,8 @@ class LogLine(msgspec.Struct, frozen=True):
     fields: dict[str, str]
     """Values as text; quotes are taken off, hints and lists stand as they were printed."""
     printf: bool = False
+    json: bool = False
+    """Of a kubelet that logs as JSON, where the style of values tells nothing of the release."""
 
 
 class LineCount(msgspec.Struct):
@@ -133,8 +139,20 @@ def _relevant(lines: list[bytes], count: LineCount) -> Iterator[LogLine]:
         place = line.find(b".go:")
         if place < 0:
             continue
-        place = line.find(b"] ", place, place + 12)
+        caller, place = place, line.find(b"] ", place, place + 12)
         if place < 0:
+            start = line.find(_JSON_MESSAGE, caller, caller + 20)
+            if start < 0:
+                continue
+            klog += 1
+            last = line
+            start += len(_JSON_MESSAGE)
+            text = line[start : line.find(b'"', start)]
+            if text in messages and all(word in line for word in _MUST_HOLD_JSON.get(text, ())):
+                count.lines, count.klog, count.last = number, klog, last
+                found = parse_line(line, number)
+                if found is not None:
+                    yield found
             continue
         klog += 1
         last = line
@@ -164,11 +182,12 @@ class LogHeader(msgspec.Struct, frozen=True):
 
 
 def parse_header(line: bytes) -> LogHeader | None:
-    """None for a line without a klog header."""
+    """None for a line without a klog header that is not JSON either."""
     place = line.find(b"] ", max(line.find(b".go:"), 0))
     match = _HEADER.search(line, max(place - 160, 0), max(place, 0))
     if match is None:
-        return None
+        entry = parse_json_entry(line)
+        return None if entry is None else LogHeader(entry.time, entry.stamp, entry.process, len(line))
     month, day, hours, minutes, seconds, fraction, process = match.groups()
     days = _DAYS_BEFORE[int(month) - 1] + int(day) - 1
     time = ((days * 24 + int(hours)) * 60 + int(minutes)) * 60 + int(seconds)
@@ -179,6 +198,10 @@ def parse_header(line: bytes) -> LogHeader | None:
 
 def parse_line(line: bytes, number: int = 1) -> LogLine | None:
     """None for a line without a klog header, or with a message that tells nothing of admissions."""
+    if _JSON_MESSAGE in line and (entry := parse_json_entry(line)) is not None:
+        if entry.message.encode() not in _MESSAGES:
+            return None
+        return LogLine(number, entry.time, entry.stamp, entry.process, entry.message, entry.fields, json=True)
     header = parse_header(line)
     if header is None:
         return None

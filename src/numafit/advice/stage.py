@@ -55,8 +55,8 @@ def new_stage(
     return Stage(node, register(node, ledger, machine.devices), allocatable_of(config, machine, version), config)
 
 
-def restarted(stage: Stage, config: KubeletConfig) -> Stage:
-    """The kubelet starts again with another configuration, over the state of the pods that were there before.
+def restarted(stage: Stage, config: KubeletConfig, version: KubeVersion | None = None) -> Stage:
+    """The kubelet starts again, with another configuration or release, over the state of the pods that were there.
 
     It admits those again, oldest first, before its pod sources are ready. Raises a KubeletError if it does not start
     or if one of them is rejected.
@@ -64,7 +64,7 @@ def restarted(stage: Stage, config: KubeletConfig) -> Stage:
     node = stage.node
     residents = stage.ledger.active
     files = state_files(node, stage.ledger) if residents else None
-    fresh = new_stage(node.machine, config, node.settings.version, files, node.device.plugins)
+    fresh = new_stage(node.machine, config, version or node.settings.version, files, node.device.plugins)
     if not residents:
         return fresh
     running = frozenset((pod.uid, container.name) for pod in residents.values() for container in pod.all_containers)

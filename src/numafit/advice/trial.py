@@ -41,7 +41,15 @@ class Trial(msgspec.Struct, frozen=True):
 
     @property
     def rest(self) -> tuple[Pod, ...]:
-        return self.pods[self.index + 1 :]
+        """The pods after it, up to the last one that is admitted: of those behind that one none can be lost."""
+        return self.pods[self.index + 1 : self._end]
+
+    @property
+    def _end(self) -> int:
+        admitted = (
+            i for i in reversed(range(len(self.simulation.steps))) if self.simulation.steps[i].decision.admitted
+        )
+        return next(admitted, -1) + 1
 
     def ledger_before(self, index: int) -> Ledger:
         return self.simulation.steps[index - 1].ledger if index else self.simulation.before
@@ -70,10 +78,11 @@ class Trial(msgspec.Struct, frozen=True):
         if not is_valid(pod):
             return None
         found: Decision | None = None
+        group = frozenset(self.group)
         ledger = self.ledger_before(self.group[0])
         for i, each in self._changed(pod, self.group[-1] + 1):
             decision = self.stage.decide(ledger, each)
-            if decision.panic or (i in self.group and not self.good(decision)):
+            if decision.panic or (i in group and not self.good(decision)):
                 return None
             ledger = decision.ledger
             if decision.admitted:
@@ -84,7 +93,7 @@ class Trial(msgspec.Struct, frozen=True):
 
     def loses(self, pod: Pod) -> tuple[str, ...]:
         """The pods that the changed form keeps out."""
-        changed = [each for _, each in self._changed(pod, len(self.pods))]
+        changed = [each for _, each in self._changed(pod, self._end)]
         played = self.stage.play(changed, self.ledger_before(self.group[0]))
         return self.newly_rejected(played)
 
@@ -99,6 +108,7 @@ class Trial(msgspec.Struct, frozen=True):
 
     def _changed(self, pod: Pod, end: int) -> Iterator[tuple[int, Pod]]:
         """The pods from the first of the group on, those of the group in the changed form."""
+        group, form = frozenset(self.group), as_new(pod)
         for i in range(self.group[0], end):
             each = self.pods[i]
-            yield i, replace(as_new(pod), uid=each.uid, name=each.name) if i in self.group else each
+            yield i, replace(form, uid=each.uid, name=each.name) if i in group else each

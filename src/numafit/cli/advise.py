@@ -9,6 +9,8 @@ from numafit.advice.stage import Stage
 from numafit.cli.advise_output import advice_json, advice_patches, advice_text
 from numafit.cli.inputs import manifest_paths, read_bytes
 from numafit.cli.node_options import NodeOptions, load_setting, node_options
+from numafit.cli.output import progress_over
+from numafit.decision.simulation import Event, play_events
 from numafit.errors import InputError
 from numafit.workload.manifest import Workload, read_pods
 
@@ -41,7 +43,9 @@ def advise(options: NodeOptions, pod_name: str | None, most: int, patch: bool, o
     chosen = None if pod_name is None else known[pod_name]
     makers = _makers(options, pod_level=setting.node.settings.gate("PodLevelResources"))
     names = {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in makers.items()}
-    advices = advise_pods(stage, setting.pods, names, only=chosen)
+    with progress_over([Event("add", pod) for pod in setting.pods]) as watched:
+        simulation = play_events(setting.node, setting.ledger, watched, setting.allocatable)
+    advices = advise_pods(stage, setting.pods, names, only=chosen, simulation=simulation)
     if output == "json":
         click.echo(advice_json(advices, stage.config, makers, most))
     elif patch:

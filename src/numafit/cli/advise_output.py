@@ -1,21 +1,16 @@
 """How advice reads: before and after for people, patches for kubectl, JSON for programs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
+from numafit.advice.advice_record import Makers, advice_record, maker_of
 from numafit.advice.advise import Advice
 from numafit.advice.patch import patch_of
 from numafit.advice.proposal import Proposal
 from numafit.cli.placement_text import decision_text
 from numafit.decision.decision import Decision
-from numafit.decision.recording import decision_record
 from numafit.settings.config import KubeletConfig
-from numafit.workload.manifest import Workload
-from numafit.workload.pod import Pod
-
-Makers = Mapping[str, Workload]
-"""Pod UID -> the object that makes it."""
 
 
 def advice_text(advices: Sequence[Advice], most: int) -> str:
@@ -45,11 +40,6 @@ def _one(advice: Advice, most: int) -> str:
     return "\n".join(lines)
 
 
-def _maker(makers: Makers, pod: Pod) -> tuple[str, str]:
-    maker = makers.get(pod.uid)
-    return ("Pod", pod.name) if maker is None else (maker.kind, maker.name)
-
-
 def _after(decision: Decision, proposal: Proposal) -> str:
     text = decision_text(decision)
     if len(proposal.decisions) > 1:
@@ -67,7 +57,7 @@ def advice_patches(advices: Sequence[Advice], config: KubeletConfig, makers: Mak
         if not advice.fault:
             continue
         for proposal in advice.proposals:
-            kind, name = _maker(makers, pod)
+            kind, name = maker_of(makers, pod)
             patch = patch_of(proposal, pod, config, kind)
             if patch is None:
                 continue
@@ -81,44 +71,4 @@ def advice_patches(advices: Sequence[Advice], config: KubeletConfig, makers: Mak
 
 
 def advice_json(advices: Sequence[Advice], config: KubeletConfig, makers: Makers, most: int) -> str:
-    records = []
-    for advice in advices:
-        pod = advice.decision.pod
-        kind, _ = _maker(makers, pod)
-        records.append(
-            {
-                "pod": f"{pod.namespace}/{pod.name}",
-                "fault": advice.fault,
-                "why": advice.why,
-                "now": _decision(advice.decision),
-                "proposals": [
-                    _record(proposal, patch_of(proposal, pod, config, kind)) for proposal in advice.proposals[:most]
-                ],
-            }
-        )
-    return msgspec.json.format(msgspec.json.encode({"advice": records})).decode()
-
-
-def _record(proposal: Proposal, patch: dict[str, object] | None) -> dict[str, object]:
-    target = None
-    if patch is not None:
-        target = "kubelet" if proposal.config is not None else "manifest"
-    return {
-        "kind": proposal.kind,
-        "text": proposal.text,
-        "aligned": proposal.aligned,
-        "removes": [f"{pod.namespace}/{pod.name}" for pod in proposal.removed],
-        "rejects": list(proposal.loses),
-        "then": [_decision(each) for each in proposal.decisions],
-        "patches": target,
-        "patch": patch,
-    }
-
-
-def _decision(decision: Decision) -> dict[str, object]:
-    """As a step of a recording, without hints and calls."""
-    record = decision_record(decision)
-    kept: dict[str, object] = {
-        name: record[name] for name in ("admitted", "reason", "message", "panic", "containers") if name in record
-    }
-    return {"pod": f"{decision.pod.namespace}/{decision.pod.name}", **kept}
+    return msgspec.json.format(msgspec.json.encode(advice_record(advices, config, makers, most))).decode()

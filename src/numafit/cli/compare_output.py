@@ -3,8 +3,8 @@
 import msgspec
 
 from numafit.advice.compare import Comparison, Pair
+from numafit.advice.compare_record import comparison_record, no_start_record
 from numafit.advice.rules import RuleChange
-from numafit.decision.decision import Decision
 
 
 def comparison_text(comparison: Comparison) -> str:
@@ -33,26 +33,8 @@ def _rule(rule: RuleChange) -> str:
 
 
 def comparison_json(comparison: Comparison) -> str:
-    result = {
-        "starts": True,
-        "changed": len(comparison.changed),
-        "pods": [
-            {
-                "pod": f"{pair.pod.namespace}/{pair.pod.name}",
-                "admitted": [_admitted(pair.was), _admitted(pair.becomes)],
-                "differences": pair.differences,
-            }
-            for pair in comparison.pairs
-        ],
-        "settings": comparison.settings,
-        "rules": comparison.rules,
-    }
-    return msgspec.json.format(msgspec.json.encode(result)).decode()
+    return msgspec.json.format(msgspec.json.encode(comparison_record(comparison))).decode()
 
 
 def no_start_json(message: str) -> str:
-    return msgspec.json.format(msgspec.json.encode({"starts": False, "message": message})).decode()
-
-
-def _admitted(decision: Decision | None) -> bool | None:
-    return None if decision is None else decision.admitted
+    return msgspec.json.format(msgspec.json.encode(no_start_record(message))).decode()

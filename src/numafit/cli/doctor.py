@@ -11,13 +11,14 @@ from numafit.advice.doctor import Checkup, examine, refused
 from numafit.advice.finding import UNKNOWN_FIELD, Finding
 from numafit.advice.repair import Repair, repair
 from numafit.cli.doctor_output import checkup_json, checkup_text
-from numafit.cli.inputs import manifest_paths, parse_devices, read_bytes, read_text
+from numafit.cli.inputs import manifest_paths, read_bytes, read_text
 from numafit.cli.machine_option import resolve_machine
 from numafit.cli.node_options import NodeOptions, node_options
 from numafit.cli.output import write_whole
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.document import read_documents
 from numafit.errors import InputError, StartError
+from numafit.machine.device_words import parse_devices
 from numafit.settings.arguments import arguments_of_env
 from numafit.settings.config import ROOT_DIR
 from numafit.settings.gates import default_gates

@@ -1,128 +1,42 @@
 """`numafit explain --log`: what a kubelet log tells of admissions, in a terminal and as JSON."""
 
-import gzip
-import io
 import sys
 import textwrap
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, cast
 
 import msgspec
 
 from numafit.advice.log_admission import Admission
+from numafit.advice.log_file import report_of
 from numafit.advice.log_kubelet import Kubelet
-from numafit.advice.log_lines import CHUNK
-from numafit.advice.log_report import Kept, LogReport, read_log
+from numafit.advice.log_record import report_record
+from numafit.advice.log_report import Kept, LogReport
 from numafit.advice.log_story import LogStory, node_cpus, story_of_admission
 from numafit.advice.recreate_loops import RecreateLoop
-from numafit.decision.recording import hints_record
 from numafit.errors import InputError
 from numafit.machine.bits import cpuset_text
 from numafit.machine.model import Machine
 
 WIDTH = 80
-GZIP = b"\x1f\x8b"
 
 
 def load_report(path: Path, keep: Callable[[Admission], bool]) -> LogReport:
-    """`-` is standard input; gzip is known by its content."""
+    """`-` is standard input."""
     name = "standard input" if str(path) == "-" else str(path)
     try:
-        with _opened(path) as stream:
-            report = read_log(stream, keep)
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise InputError(f"is not whole gzip: {error}", source=name) from error
+        source = sys.stdin.buffer if name == "standard input" else path.open("rb")
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=name) from error
-    if not report.klog_lines:
-        raise InputError(
-            f"no line of a kubelet in {report.lines} lines",
-            source=name,
-            cure="give it the output of journalctl -u kubelet",
-        )
-    return report
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    source = sys.stdin.buffer if str(path) == "-" else path.open("rb")
-    # Standard input may be anything that has `read`; only a BufferedReader can look ahead.
-    file = io.BufferedReader(cast(io.RawIOBase, source), CHUNK)
     try:
-        if file.peek(2)[:2] == GZIP:
-            with gzip.GzipFile(fileobj=file) as unpacked:
-                yield cast(BinaryIO, unpacked)
-        else:
-            yield file
+        return report_of(source, name, keep)
     finally:
-        file.detach()
         if source is not sys.stdin.buffer:
             source.close()
 
 
 def report_json(report: LogReport, machine: Machine | None) -> str:
-    result = {
-        "lines": report.lines,
-        "admitted": report.admitted,
-        "rejected": report.rejected,
-        "unknown": report.unknown,
-        "kubelets": [_kubelet_record(kubelet) for kubelet in report.kubelets.values()],
-        "stories": [_record(kept, report, machine) for kept in report.kept],
-        "notShown": report.not_kept,
-        "loops": report.loops,
-    }
-    return msgspec.json.format(msgspec.json.encode(result)).decode()
-
-
-def _kubelet_record(kubelet: Kubelet) -> dict[str, Any]:
-    """`Any`: JSON."""
-    return {
-        "process": kubelet.process,
-        "release": str(kubelet.version) if kubelet.version else None,
-        "releases": [f"1.{kubelet.first_minor}", f"1.{kubelet.last_minor}"],
-        "policy": kubelet.policy or None,
-        "scope": kubelet.scope or None,
-    }
-
-
-def _record(kept: Kept, report: LogReport, machine: Machine | None) -> dict[str, Any]:
-    """`Any`: JSON, with the field names of a recording where it has them."""
-    admission = kept.admission
-    kubelet = report.kubelet_of(admission)
-    names = [*admission.cpus, *(name for name in admission.devices if name not in admission.cpus)]
-    return {
-        "pod": admission.pod,
-        "uid": admission.uid,
-        "line": admission.line,
-        "time": admission.stamp,
-        "times": kept.times,
-        "last": kept.last,
-        "admitted": admission.admitted,
-        "reason": admission.reason,
-        "message": admission.message,
-        "inferred": admission.inferred,
-        "policy": kubelet.policy or None,
-        "merges": [
-            {
-                "container": merge.container,
-                "providers": [hints_record(hints) for hints in merge.providers],
-                "best": merge.best,
-                "admit": merge.admit,
-            }
-            for merge in admission.merges
-        ],
-        "containers": {
-            name: {
-                **({"cpus": cpuset_text(admission.cpus[name])} if name in admission.cpus else {}),
-                **({"devices": admission.devices[name]} if name in admission.devices else {}),
-            }
-            for name in names
-        },
-        "story": story_of_admission(admission, kubelet, machine),
-    }
+    return msgspec.json.format(msgspec.json.encode(report_record(report, machine))).decode()
 
 
 def report_text(report: LogReport, machine: Machine | None, *, everything: bool) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from numafit.decision.decision import Decision
-from numafit.decision.story import Chapter, Row, Story
+from numafit.decision.story import Chapter, Row, Story, story_record
 from numafit.decision.story_words import amount_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
@@ -14,17 +14,8 @@ Told = tuple[Decision, Story]
 
 
 def story_json(stories: Sequence[Told]) -> str:
-    result = [
-        {
-            "pod": f"{decision.pod.namespace}/{decision.pod.name}",
-            "admitted": decision.admitted,
-            "reason": decision.reason,
-            "message": decision.message,
-            "story": story,
-        }
-        for decision, story in stories
-    ]
-    return msgspec.json.format(msgspec.json.encode({"stories": result})).decode()
+    result = {"stories": [story_record(decision, story) for decision, story in stories]}
+    return msgspec.json.format(msgspec.json.encode(result)).decode()
 
 
 def story_text(stories: Sequence[Told]) -> str:

@@ -5,13 +5,11 @@ from collections.abc import Sequence
 import msgspec
 
 from numafit.advice.fit_count import Count, Fit, Left, Limit
-from numafit.advice.variants import Variant
+from numafit.advice.fit_record import Counted, fit_record, variants_record
 from numafit.decision.story_words import amount_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
 from numafit.workload.pod import Pod
-
-Counted = tuple[Variant, Fit | None]
 
 
 def fit_text(fit: Fit) -> str:
@@ -53,24 +51,7 @@ def _amount(resource: str, amount: int) -> str:
 
 
 def fit_json(fit: Fit) -> str:
-    return msgspec.json.format(msgspec.json.encode(_fit_record(fit))).decode()
-
-
-def _fit_record(fit: Fit) -> dict[str, object]:
-    return {"shapes": [_count_record(count) for count in fit.counts], "stranded": fit.left}
-
-
-def _count_record(count: Count) -> dict[str, object]:
-    refusal = count.refusal
-    return {
-        "pod": f"{count.shape.namespace}/{count.shape.name}",
-        "admitted": count.admitted,
-        "aligned": count.aligned,
-        "reason": "" if refusal is None else refusal.reason,
-        "message": "" if refusal is None else refusal.message,
-        "limits": count.limits,
-        "wouldFitUnaligned": count.loose,
-    }
+    return msgspec.json.format(msgspec.json.encode(fit_record(fit))).decode()
 
 
 def variants_text(rows: Sequence[Counted], shapes: Sequence[Pod]) -> str:
@@ -96,18 +77,7 @@ def _out(count: Count) -> str:
 
 
 def variants_json(rows: Sequence[Counted]) -> str:
-    records = [
-        {
-            "policy": variant.policy,
-            "scope": variant.scope,
-            "option": variant.option,
-            "current": variant.current,
-            "problem": variant.problem,
-            **({} if fit is None else _fit_record(fit)),
-        }
-        for variant, fit in rows
-    ]
-    return msgspec.json.format(msgspec.json.encode({"variants": records})).decode()
+    return msgspec.json.format(msgspec.json.encode(variants_record(rows))).decode()
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:

@@ -7,6 +7,7 @@ import click
 
 from numafit.advice.lint.lint import Report, Source
 from numafit.advice.lint.lint import lint as lint_sources
+from numafit.advice.lint.manual import page_of
 from numafit.cli.inputs import MANIFESTS, read_bytes
 from numafit.cli.lint_output import lint_github, lint_json, lint_sarif, lint_text
 from numafit.cli.machine_option import machine_option, resolve_machine
@@ -20,19 +21,34 @@ STANDARD_INPUT = "standard input"
 _VIEWS = {"text": lint_text, "json": lint_json, "sarif": lint_sarif, "github": lint_github}
 
 
+def _explain(context: click.Context, _parameter: click.Parameter, code: str | None) -> None:
+    if code is not None:
+        click.echo(page_of(code), nl=False)
+        context.exit()
+
+
 @click.command(
     epilog="""\b
 Examples:
   numafit lint /var/lib/kubelet/config.yaml
   numafit lint kubelet.yaml kubelet.env pods/ --machine dgx-h100 --kube-version 1.31
   numafit lint --fix kubelet.yaml
-  numafit lint -o sarif manifests/ > lint.sarif"""
+  numafit lint -o sarif manifests/ > lint.sarif
+  numafit lint --explain NF110"""
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILES...", type=click.Path(path_type=Path, allow_dash=True))
 @machine_option
 @click.option("--kube-version", default=str(DEFAULT_VERSION), show_default=True, help="Release of the kubelet.")
 @click.option("-o", "output", type=click.Choice(list(_VIEWS)), default="text", show_default=True)
 @click.option("--fix", is_flag=True, help="Correct the case of policy names and missing quotes in the files.")
+@click.option(
+    "--explain",
+    metavar="CODE",
+    is_eager=True,
+    expose_value=False,
+    callback=_explain,
+    help="Print the page of a code, with examples, and end.",
+)
 def lint(files: Sequence[Path], specs: Sequence[str], kube_version: str, output: str, fix: bool) -> int:
     """Find mistakes in FILES before a kubelet, a pod or a user does.
 

@@ -8,6 +8,9 @@ from numafit import __version__
 from numafit.advice.lint.codes import CODES
 from numafit.advice.lint.finding import Finding
 from numafit.advice.lint.lint import Report
+from numafit.advice.lint.manual import page_of
+from numafit.advice.lint.record import lint_record, severity_counts
+from numafit.errors import shortened
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
@@ -22,20 +25,7 @@ def lint_text(report: Report) -> str:
 
 
 def lint_json(report: Report) -> str:
-    found = [
-        {
-            "code": each.code,
-            "severity": each.severity,
-            "file": each.place.source,
-            "line": each.place.line,
-            "column": each.place.column,
-            "message": each.message,
-            "cure": each.cure,
-            "fixable": each.edit is not None,
-        }
-        for each in report.findings
-    ]
-    return _json({"findings": found, "files": report.files, "counts": _counts(report)})
+    return _json(lint_record(report))
 
 
 def lint_sarif(report: Report) -> str:
@@ -45,6 +35,8 @@ def lint_sarif(report: Report) -> str:
             "id": code,
             "shortDescription": {"text": CODES[code].title},
             "defaultConfiguration": {"level": _LEVELS[CODES[code].severity]},
+            # The page itself: `helpUri` must be an absolute address, and there is none.
+            "help": {"text": page_of(code), "markdown": page_of(code)},
         }
         for code in used
     ]
@@ -86,21 +78,18 @@ def _where(each: Finding) -> str:
     return f"{each.place.source}:{each.place.line}:{each.place.column}"
 
 
-def _counts(report: Report) -> dict[str, int]:
-    severities = [each.severity for each in report.findings]
-    return {severity: severities.count(severity) for severity in ("error", "warning", "info")}
-
-
 def _summary(report: Report) -> str:
     files = f"{report.files} file{'s' * (report.files != 1)}"
     counts = [
-        f"{count} {name}{'s' * (count != 1 and name != 'info')}" for name, count in _counts(report).items() if count
+        f"{count} {name}{'s' * (count != 1 and name != 'info')}"
+        for name, count in severity_counts(report).items()
+        if count
     ]
     return f"{files} looked at: {', '.join(counts) or 'nothing found'}"
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split("\n"))
+    return shortened(" ".join(text.split("\n")))
 
 
 def _escaped(text: str) -> str:

@@ -9,26 +9,25 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from numafit.cli.inputs import MANIFESTS, manifest_paths, parse_devices, read_bytes, read_text
+from numafit.cli.inputs import MANIFESTS, manifest_paths, read_bytes, read_text
 from numafit.cli.machine_option import resolve_machine
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, Started, new_node, register, start
 from numafit.decision.simulation import restored_pods
-from numafit.document import read_document
 from numafit.errors import InputError, StartError
 from numafit.ledger.ledger import Ledger
+from numafit.machine.device_words import parse_devices
 from numafit.machine.model import Machine
 from numafit.quantity import Quantity
 from numafit.settings.allocatable import allocatable_of, check_capacity, settings_of
 from numafit.settings.arguments import arguments_of_env
 from numafit.settings.config import KubeletConfig
-from numafit.settings.load import ConfigFile, load_config
+from numafit.settings.example import EXAMPLE_NAME, example_kubelet
+from numafit.settings.load import ConfigFile, load_config, refuse_unknown
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
 from numafit.workload.manifest import read_pods
 from numafit.workload.pod import Pod
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-EXAMPLE_NAME = "example kubelet"
 
 MOST_PODS = 200_000
 """A kubelet takes 110 unless told otherwise; a wrong number of replicas must not fill the memory."""
@@ -130,18 +129,11 @@ def load_setting(options: NodeOptions) -> Setting:
 
 
 def _would_not_start(error: StartError, options: NodeOptions, version: KubeVersion) -> InputError:
-    """In the kubelet's words, with the field of the configuration that they are about, where that can be told."""
-    message = f"the kubelet would not start: {error.message}"
-    if options.kubelet is None:
-        return InputError(message, source=str(options.kubelet_env or EXAMPLE_NAME))
-    from numafit.advice.lint.kubelet_words import words_of
+    from numafit.advice.refusal import start_refusal
 
-    words = words_of(error.message, error.stage, version)
-    document = read_document(read_bytes(options.kubelet), str(options.kubelet))
-    top = document.value if isinstance(document.value, dict) else {}
-    if not words.path or words.path[0] not in top:
-        return InputError(message, source=str(options.kubelet), cure=words.cure)
-    return document.error(message, words.path, cure=words.cure)
+    if options.kubelet is None:
+        return start_refusal(error, str(options.kubelet_env or EXAMPLE_NAME), version)
+    return start_refusal(error, str(options.kubelet), version, read_bytes(options.kubelet))
 
 
 def _with_folder(options: NodeOptions) -> NodeOptions:
@@ -199,36 +191,8 @@ def _config(options: NodeOptions, version: KubeVersion, machine: Machine) -> tup
         arguments=arguments_of_env(read_text(env), str(env)) if env is not None else (),
         arguments_source=str(env or ""),
     )
-    for unknown in loaded.unknown:
-        raise InputError(
-            f"the kubelet {version} does not know this field and would ignore it",
-            source=unknown.source,
-            line=unknown.line,
-            field=unknown.field,
-            cure="remove it or correct its name",
-        )
+    refuse_unknown(loaded, version)
     return loaded.config, example
-
-
-def example_kubelet(machine: Machine) -> str:
-    """All managers on: one CPU reserved, and 256Mi of every NUMA node that has so much to give.
-
-    More than 8 NUMA nodes must be allowed by an option, which came with 1.31.
-    """
-    reserved = [node.id for node in machine.numa_nodes if node.memory >= 1 << 30]
-    if not reserved:
-        reserved = [max(machine.numa_nodes, key=lambda node: node.memory).id]
-    total = 256 * len(reserved)
-    nodes = len(machine.numa_nodes)
-    option = f"topologyManagerPolicyOptions: {{max-allowable-numa-nodes: '{nodes}'}}\n" if nodes > 8 else ""
-    items = "".join(f"- {{numaNode: {node}, limits: {{memory: 256Mi}}}}\n" for node in reserved)
-    return (
-        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-        "cpuManagerPolicy: static\nmemoryManagerPolicy: Static\n"
-        f"topologyManagerPolicy: restricted\ntopologyManagerScope: pod\n{option}"
-        f"kubeReserved: {{cpu: '1', memory: {total - 100}Mi}}\nevictionHard: {{memory.available: 100Mi}}\n"
-        f"reservedMemory:\n{items}"
-    )
 
 
 def _started(node: Node, folder: Path | None) -> Started:
@@ -266,13 +230,17 @@ def _pods(paths: Sequence[Path], *, pod_level: bool) -> list[Pod]:
     for path in paths:
         source = "standard input" if str(path) == "-" else str(path)
         for workload in read_pods(read_bytes(path), source, pod_level=pod_level):
+            if len(pods) + workload.count > MOST_PODS:
+                raise InputError(
+                    f"{len(pods) + workload.count} pods with those of {workload.kind} {workload.name}",
+                    source=source,
+                    cure=f"at most {MOST_PODS} are played; are the replicas right?",
+                )
             for pod in workload.pods():
                 if pod.uid in pods:
                     name = f"{pod.namespace}/{pod.name}"
                     raise InputError(f"the pod {name} comes twice", source=source, cure="give it another name or uid")
                 pods[pod.uid] = pod
-                if len(pods) > MOST_PODS:
-                    raise InputError(f"more than {MOST_PODS} pods", source=source, cure="are the replicas right?")
     if not pods:
         raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
     return list(pods.values())

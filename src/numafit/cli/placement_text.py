@@ -19,8 +19,12 @@ def decision_text(decision: Decision) -> str:
 
 
 def placement_text(placement: Placement) -> str:
-    cpus = "shared CPUs" if placement.cpus is None else f"CPUs {cpuset_text(placement.cpus)}"
+    cpus = "shared CPUs" if placement.cpus is None else _cpus_text(placement.cpus)
     return ", ".join(text for text in (cpus, memory_text(placement.memory or ()), devices_text(placement)) if text)
+
+
+def _cpus_text(cpus: int) -> str:
+    return f"CPUs {cpuset_text(cpus)}" if cpus else "no CPUs"
 
 
 def memory_text(blocks: tuple[Block, ...]) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from numafit.decision.decision import Decision
-from numafit.decision.recording import FileLog, block_record, decision_record
 from numafit.decision.simulation import Simulation
+from numafit.decision.simulation_record import left_records, pod_name, simulation_record
 from numafit.decision.story_words import sentence_of
 from numafit.ledger.memory_values import Block
 from numafit.machine.bits import cpuset_text
@@ -16,74 +16,18 @@ from numafit.quantity import Quantity
 
 
 def simulation_json(simulation: Simulation) -> str:
-    return msgspec.json.format(msgspec.json.encode(_simulation_value(simulation))).decode()
+    return msgspec.json.format(msgspec.json.encode(simulation_record(simulation))).decode()
 
 
 def simulation_yaml(simulation: Simulation) -> str:
     """The same value. Recordings are JSON: `null`, truth values and numbers read the same in both."""
     import yaml
 
-    value = msgspec.to_builtins(_simulation_value(simulation))
+    value = msgspec.to_builtins(simulation_record(simulation))
     # without aliases: the same list may stand in several places
     dumper: Any = type("Plain", (yaml.CSafeDumper,), {"ignore_aliases": lambda *_: True})
     text: str = yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120)
     return text.rstrip("\n")
-
-
-def _simulation_value(simulation: Simulation) -> dict[str, Any]:
-    """Field names as in a step of a recording; `files` holds what changed by the decision."""
-    files = FileLog()
-    files.changed(simulation.node, simulation.before)
-    decisions = []
-    for step in simulation.steps:
-        decision = step.decision
-        record: dict[str, Any] = {"pod": pod_name(decision), "qos": decision.qos, **decision_record(decision)}
-        record["defaultCPUSet"] = cpuset_text(decision.ledger.cpu.default)
-        record["files"] = files.changed(simulation.node, decision.ledger)
-        after = files.changed(simulation.node, step.ledger)
-        if after:
-            record["filesAfterStart"] = after
-        decisions.append(record)
-    settings = simulation.node.settings
-    return {
-        "kubeVersion": str(settings.version),
-        "reservedCPUs": cpuset_text(simulation.node.cpu.reserved),
-        "decisions": decisions,
-        "left": _left_records(simulation),
-    }
-
-
-def _left_records(simulation: Simulation) -> list[dict[str, Any]]:
-    node, ledger = simulation.node, simulation.after
-    free = node.cpu.available(ledger.cpu) if node.cpu.static else 0
-    return [
-        {
-            "numaNode": numa.id,
-            "cpus": cpuset_text(free & node.cpu.topology.numa_nodes.get(numa.id, 0)),
-            "memory": [
-                block_record(Block((numa.id,), memory_type, table.free))
-                for memory_type, table in sorted(_tables(simulation, numa.id).items())
-            ],
-            "devices": _free_devices(simulation, numa.id),
-        }
-        for numa in sorted(node.machine.numa_nodes, key=lambda numa: numa.id)
-    ]
-
-
-def _tables(simulation: Simulation, numa: int) -> dict[str, Any]:
-    nodes = simulation.after.memory.nodes
-    return dict(nodes[numa].tables) if numa in nodes else {}
-
-
-def _free_devices(simulation: Simulation, numa: int) -> dict[str, list[str]]:
-    device = simulation.after.device
-    free = {}
-    for resource, devices in sorted(device.devices.items()):
-        ids = device.healthy.get(resource, frozenset()) - device.allocated.get(resource, frozenset())
-        own = sorted(device_id for device_id in ids if numa in (devices[device_id].numa or ()))
-        if own:
-            free[resource] = own
-    return free
 
 
 def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
@@ -104,8 +48,8 @@ def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
                     _container_name(decision, container),
                     decision.qos if first else "",
                     _verdict(decision) if first else "",
-                    "any" if mask is None else cpuset_text(mask),
-                    "shared" if placement.cpus is None else cpuset_text(placement.cpus),
+                    "any" if mask is None else cpuset_text(mask) or "-",
+                    "shared" if placement.cpus is None else cpuset_text(placement.cpus) or "-",
                     ", ".join(_block_text(block) for block in placement.memory or ()) or "-",
                     ", ".join(sorted(devices)) or "-",
                     *((_asked(decision, container), _hint(decision, container)) if wide else ()),
@@ -120,17 +64,13 @@ def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
         if decision.panic:
             notes.append(f"{pod_name(decision)}: the kubelet would crash here: {decision.panic}")
     left: list[Sequence[str]] = [("LEFT", "EXCLUSIVE CPUS", "MEMORY", "DEVICES")]
-    for record in _left_records(simulation):
+    for record in left_records(simulation):
         memory = [_block_text(Block((), item["type"], item["size"])) for item in record["memory"] if item["size"]]
         devices = [labels.get(device, device) for own in record["devices"].values() for device in own]
         cells = (record["cpus"], ", ".join(memory), ", ".join(devices))
         left.append((f"NUMA node {record['numaNode']}", *(cell or "-" for cell in cells)))
     parts = [_aligned(rows), "\n".join(notes), _aligned(left)]
     return "\n\n".join(part for part in parts if part)
-
-
-def pod_name(decision: Decision) -> str:
-    return f"{decision.pod.namespace}/{decision.pod.name}"
 
 
 def _container_name(decision: Decision, container: str) -> str:
@@ -155,7 +95,7 @@ def _hint(decision: Decision, container: str) -> str:
     if not own:
         return "-"
     mask, preferred = own[-1].best
-    nodes = "any" if mask is None else cpuset_text(mask)
+    nodes = "any" if mask is None else cpuset_text(mask) or "-"
     return f"{nodes} preferred" if preferred else f"{nodes} not preferred"
 
 

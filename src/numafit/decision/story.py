@@ -55,6 +55,17 @@ def story_of(node: Node, decision: Decision) -> Story:
     return Story(sentence_of(node, decision, ask), chapters)
 
 
+def story_record(decision: Decision, story: Story) -> dict[str, object]:
+    """The decision with its story, as JSON that msgspec encodes."""
+    return {
+        "pod": f"{decision.pod.namespace}/{decision.pod.name}",
+        "admitted": decision.admitted,
+        "reason": decision.reason,
+        "message": decision.message,
+        "story": story,
+    }
+
+
 def _chapter(node: Node, decision: Decision, ask: Ask, step: MergeStep) -> Chapter:
     hints: dict[str, str] = {}
     for manager, own in zip(("devices", "cpu", "memory"), step.providers, strict=False):

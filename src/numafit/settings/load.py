@@ -67,6 +67,18 @@ def load_config(
     return Loaded(config, unknown)
 
 
+def refuse_unknown(loaded: Loaded, version: KubeVersion) -> None:
+    """The kubelet ignores a field that it does not know; whoever wrote it meant something by it."""
+    for unknown in loaded.unknown:
+        raise InputError(
+            f"the kubelet {version} does not know this field and would ignore it",
+            source=unknown.source,
+            line=unknown.line,
+            field=unknown.field,
+            cure="remove it or correct its name",
+        )
+
+
 def merge_patch(target: object, patch: object) -> object:
     """A JSON merge patch: objects merge key by key, null deletes, anything else replaces."""
     if not isinstance(patch, dict):

@@ -21,6 +21,9 @@ from numafit.workload.validation import (
 
 Mapping = dict[str, object]
 
+LARGEST_NUMBER = (1 << 31) - 1
+"""Of replicas and the like, which have 32 bits."""
+
 
 class Workload(msgspec.Struct, frozen=True):
     """Something that makes `count` equal pods; for a DaemonSet that is one per node."""
@@ -274,8 +277,11 @@ def _number(document: Document, mapping: Mapping, name: str, path: Path, missing
     value = mapping.get(name)
     if value is None:
         return missing
-    if isinstance(value, bool) or not isinstance(value, int) or value >= 1 << 31:
+    if isinstance(value, bool) or not isinstance(value, int):
         raise document.error("a whole number is expected here", (*path, name))
+    if value > LARGEST_NUMBER:
+        message = f"{value} is more than the API server takes, which is {LARGEST_NUMBER}"
+        raise document.error(message, (*path, name), cure="is this the right number?")
     if value < 0:
         raise document.error(f"Invalid value: {value}: must be greater than or equal to 0", (*path, name))
     return value

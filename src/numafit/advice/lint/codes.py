@@ -1,4 +1,4 @@
-"""The codes of lint: for each its severity and what it stands for, in one line. `docs/lint.md` says more."""
+"""The codes of lint: for each its severity and what it stands for, in one line. `manual` says more."""
 
 from typing import NamedTuple
 

@@ -64,6 +64,8 @@ _ROWS = (
          "set the feature gate CPUManagerPolicyOptions to true"),
     _Row("topology manager policy options .* require feature gates", "NF112", (_TOPOLOGY_OPTIONS,),
          "set the feature gate TopologyManagerPolicyOptions to true"),
+    _Row('minimum value of "max-allowable-numa-nodes"', "NF112", (_TOPOLOGY_OPTIONS, "max-allowable-numa-nodes"),
+         "write a number of 8 or more"),
     _Row("reserved-cpus|--reserved-cpus", "NF114", ("reservedSystemCPUs",), "name only CPUs that are online"),
     _Row("unable to reserve the required amount|unable to build the reserved", "NF114", ("reservedSystemCPUs",),
          "reserve fewer CPUs, and only CPUs that the machine has"),

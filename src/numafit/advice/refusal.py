@@ -1,0 +1,22 @@
+"""A kubelet that would not start, as bad input: in its own words, at the line of the configuration they are about."""
+
+from numafit.document import read_document
+from numafit.errors import InputError, StartError
+from numafit.settings.versions import KubeVersion
+
+
+def start_refusal(
+    error: StartError, source: str, version: KubeVersion, configuration: str | bytes | None = None
+) -> InputError:
+    """`configuration` is the file of that name, where it is one; its field is named where that can be told."""
+    message = f"the kubelet would not start: {error.message}"
+    if configuration is None:
+        return InputError(message, source=source)
+    from numafit.advice.lint.kubelet_words import words_of
+
+    words = words_of(error.message, error.stage, version)
+    document = read_document(configuration, source)
+    top = document.value if isinstance(document.value, dict) else {}
+    if not words.path or words.path[0] not in top:
+        return InputError(message, source=source, cure=words.cure)
+    return document.error(message, words.path, cure=words.cure)

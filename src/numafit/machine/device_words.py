@@ -1,0 +1,30 @@
+"""Devices in the words of `--device`: `nvidia.com/gpu=gpu0@0,gpu1@1`."""
+
+from collections.abc import Sequence
+
+from numafit.errors import InputError
+from numafit.machine.model import Device
+
+
+def parse_devices(specs: Sequence[str]) -> tuple[Device, ...]:
+    """`RESOURCE=ID@NUMA,ID@NUMA+NUMA,ID`: an id without `@` has no NUMA node."""
+    devices: list[Device] = []
+    for spec in specs:
+        resource, equals, ids = spec.partition("=")
+        if not equals or "/" not in resource or not ids:
+            raise _bad_device(spec, "is not RESOURCE=ID@NUMA,…")
+        for item in ids.split(","):
+            device_id, at, nodes = item.partition("@")
+            if not device_id or (at and not all(node.isascii() and node.isdecimal() for node in nodes.split("+"))):
+                raise _bad_device(spec, f'"{item}" is not ID or ID@NUMA')
+            numa = tuple(int(node) for node in nodes.split("+")) if at else None
+            devices.append(Device(resource, device_id, numa))
+    names = [(device.resource, device.id) for device in devices]
+    for name in names:
+        if names.count(name) > 1:
+            raise _bad_device(name[0], f'"{name[1]}" is named twice')
+    return tuple(devices)
+
+
+def _bad_device(spec: str, message: str) -> InputError:
+    return InputError(message, source="--device", field=spec, cure="write it like nvidia.com/gpu=gpu0@0,gpu1@1")
