@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from numafit.cli import machine_capture
-from numafit.host import live
 from numafit.errors import InputError
+from numafit.host import live
 from numafit.machine.archive import archive_tree
 from numafit.machine.capture import capture_data, captured_outputs, record
 from numafit.machine.model import Machine

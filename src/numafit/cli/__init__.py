@@ -16,14 +16,24 @@ class Entry(NamedTuple):
 
 COMMANDS: dict[str, Entry] = {
     "advise": Entry("numafit.cli.advise:advise", "Say what to change so that a pod fits."),
+    "audit": Entry("numafit.cli.audit:audit", "Compare where processes run with what they were promised."),
     "compare": Entry("numafit.cli.compare:compare", "Play the same pods under two kubelets and say what changes."),
     "completion": Entry("numafit.cli.completion:completion", "Print a completion script for bash, zsh or fish."),
+    "docker": Entry("numafit.cli.docker:docker", "Run containers under a lease, plan them, or adopt running ones."),
     "doctor": Entry("numafit.cli.doctor:doctor", "Say whether the kubelet would start, and check its state."),
     "explain": Entry("numafit.cli.explain:explain", "Tell why pods are admitted or rejected."),
     "fit": Entry("numafit.cli.fit:fit", "Count how many more pods fit, and say what runs out."),
+    "free": Entry("numafit.cli.free:free", "Show what is left of this host, per NUMA node."),
+    "history": Entry("numafit.cli.history:history", "Show what happened to the leases of this host."),
     "lint": Entry("numafit.cli.lint:lint", "Find mistakes in kubelet configurations, flags and pods."),
     "machine": Entry("numafit.cli.machine:machine", "Show a machine, its links, or turn it into another format."),
+    "metrics": Entry("numafit.cli.metrics:metrics", "List the metrics that `numafit serve` offers."),
+    "ps": Entry("numafit.cli.ps:ps", "Show who holds what of this host."),
+    "release": Entry("numafit.cli.release:release", "Give a lease back."),
+    "rank": Entry("numafit.cli.rank:rank", "Run one process of a torchrun, mpirun or srun job on its share."),
     "replay": Entry("numafit.cli.replay:replay", "Decide recorded cases again and compare with what the kubelet did."),
+    "run": Entry("numafit.cli.run:run", "Run a command on free and aligned CPUs, memory and devices."),
+    "serve": Entry("numafit.cli.serve:serve", "Show a machine and who sits where: page, HTTP API and metrics."),
     "simulate": Entry("numafit.cli.simulate:simulate", "Say what a kubelet would do with pods."),
 }
 

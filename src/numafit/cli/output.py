@@ -22,6 +22,11 @@ LONG_WORK = 500
 """So many items take long enough for a bar."""
 
 
+def warn(message: str) -> None:
+    """One line on standard error, in the manner of all complaints."""
+    click.echo("numafit: " + " ".join(message.split("\n")), err=True)
+
+
 def progress_bar(length: int) -> "ProgressBar[int]":
     """On standard error, and only when that is a terminal."""
     return click.progressbar(length=length, file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=False)

@@ -1,0 +1,105 @@
+"""Leases: wall time to take one and give it back with the disk synced, and CPU time that `numafit run` adds to a start.
+
+The wall time is that of a pair, over the number of leases that others hold meanwhile; the ledger lies on the disk of
+/var/tmp. Of many short batches the fastest counts, so that other jobs on the machine matter less. The start is compared
+with `numactl` on the same command, each the fastest of some; without numactl, with the bare command.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
+from shutil import which
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from bench import Row
+from numafit.host.book import Book, Owner, caller
+from numafit.host.host import Host
+from numafit.host.lease import Lease
+from numafit.host.process import identify
+from numafit.host.request import Request
+from numafit.machine.catalogue import machine_named
+
+DISK = Path("/var/tmp")
+PAIR = 1 / 200
+"""Seconds: 200 leases are taken and given back per second."""
+START = 0.120
+HELD = (0, 10, 50, 100, 200)
+MANY = 50
+"""More leases at once are measured, and promised nothing for."""
+PAIRS = 5
+BATCHES = 60
+STARTS = 7
+
+
+def rows() -> Iterator[Row]:
+    for held in HELD:
+        name = f"leases/take and release of 2 CPUs, {held} leases of 1 CPU held, wall time"
+        yield Row(name, _pairs(held), PAIR if held <= MANY else None, measured=True)
+    name = "leases/numafit run -- true, CPU time more than "
+    if which("numactl"):
+        yield Row(f"{name}numactl -C 0 true", _starts(["numactl", "-C", _first_cpu(), "true"]), START, measured=True)
+    else:
+        yield Row(f"{name}true (numactl is not there)", _starts(["true"]), START, measured=True)
+
+
+def _pairs(held: int) -> Callable[[], float]:
+    def run() -> float:
+        host = Host(machine_named("dgx-a100"))
+        with TemporaryDirectory(dir=DISK) as folder, Book.open(Path(folder)) as book:
+            for _ in range(held):
+                _take(book, host, Request(cpus=1))
+            return min(_batch(book, host) for _ in range(BATCHES))
+
+    return run
+
+
+def _batch(book: Book, host: Host) -> float:
+    started = perf_counter()
+    for _ in range(PAIRS):
+        book.release(_take(book, host, Request(cpus=2)).id)
+    return (perf_counter() - started) / PAIRS
+
+
+def _take(book: Book, host: Host, request: Request) -> Lease:
+    lease = book.take(host, request, _owner())
+    assert isinstance(lease, Lease)
+    return lease
+
+
+def _owner() -> Owner:
+    process = identify(os.getpid())
+    assert process is not None
+    return caller([process])
+
+
+def _starts(other: list[str]) -> Callable[[], float]:
+    def run() -> float:
+        with TemporaryDirectory(dir=DISK) as folder:
+            # The installed command, with what it was compiled to in its place, as a user has it.
+            environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+            environment["NUMAFIT_STATE"] = folder
+            numafit = [sys.executable, "-m", "numafit", "run", "-q", "--cpus", "1", "--", "true"]
+            _start(numafit, environment)
+            ours = min(_start(numafit, environment) for _ in range(STARTS))
+            return ours - min(_start(other, environment) for _ in range(STARTS))
+
+    return run
+
+
+def _start(command: list[str], environment: dict[str, str]) -> float:
+    before = _children()
+    subprocess.run(command, env=environment, check=True)
+    return _children() - before
+
+
+def _children() -> float:
+    usage = getrusage(RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _first_cpu() -> str:
+    return str(min(os.sched_getaffinity(0)))

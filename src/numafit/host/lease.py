@@ -1,0 +1,96 @@
+"""A lease: what a job holds of this machine, who it is, and how it is bound."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from numafit.host.process import ProcessId
+from numafit.ledger.memory_values import Block
+from numafit.machine.bits import CpusetError, cpuset_text, members, parse_cpuset
+
+_MASKS = ("exclusive", "nodes", "mems", "allowed", "bound")
+
+
+class Lease(msgspec.Struct, frozen=True):
+    id: str
+    name: str
+    uid: int
+    """The user it belongs to; 0 may touch every lease."""
+    user: str
+    since: float
+    """Seconds of the wall clock, to be shown; nothing is decided by it."""
+    command: str = ""
+    policy: str = "best-effort"
+    exclusive: int = 0
+    """CPUs that nobody else gets; 0: the job runs in the shared pool."""
+    nodes: int = 0
+    """The NUMA nodes that it was placed on; a job in the shared pool keeps to their CPUs while there are any."""
+    mems: int = 0
+    """The NUMA nodes that its memory is bound to."""
+    memory: tuple[Block, ...] = ()
+    devices: Mapping[str, tuple[str, ...]] = {}
+    """Resource -> ids."""
+    owners: tuple[ProcessId, ...] = ()
+    """The lease lives as long as one of them may be alive."""
+    container: str = ""
+    """The Docker container that it belongs to, by its full id; `pending` until that is known."""
+    engine: str = ""
+    """Where the Docker engine of that container listens."""
+    cgroup: str = ""
+    """The cgroup made for it: processes in there keep it alive, too."""
+    allowed: int = 0
+    """The CPUs that its owner may use at all; 0: every one."""
+    rung: str = ""
+    """How it is bound: a rung of the ladder in `binding`."""
+    bound: int = 0
+    """The CPUs that its processes were bound to last."""
+    notes: tuple[str, ...] = ()
+    """Why no stronger rung was reached."""
+    until: float | None = None
+    """Seconds of the clock that counts from boot (CLOCK_BOOTTIME), for a lease that no process owns."""
+    boot: str = ""
+    """The boot that `until` belongs to."""
+    sentence: str = ""
+    """Why it was placed there."""
+
+    @property
+    def pooled(self) -> bool:
+        """Whether its CPUs come from the shared pool, and change with it."""
+        return not self.exclusive
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.id})" if self.name and self.name != self.id else self.id
+
+
+def claims(lease: Lease) -> list[tuple[str, str]]:
+    """(kind, name) of everything that only one lease may hold."""
+    cpus = [("cpu", str(cpu)) for cpu in members(lease.exclusive)]
+    return cpus + [(resource, device) for resource, ids in lease.devices.items() for device in ids]
+
+
+def memory_of(lease: Lease) -> int:
+    return sum(block.size for block in lease.memory if block.type == "memory")
+
+
+# JSON has no numbers as wide as the mask of a big machine: sets are written as lists, like 0-3,8.
+
+
+def record_of(lease: Lease) -> dict[str, object]:
+    """As it is stored and shown, in plain values."""
+    record: dict[str, object] = {name: getattr(lease, name) for name in Lease.__struct_fields__}
+    return {**record, **{name: cpuset_text(getattr(lease, name)) for name in _MASKS}}
+
+
+def encode_lease(lease: Lease) -> bytes:
+    return msgspec.json.encode(record_of(lease))
+
+
+def decode_lease(data: bytes) -> Lease:
+    """Raises `ValueError` for what is no lease."""
+    record = msgspec.json.decode(data)
+    try:
+        sets = {name: parse_cpuset(record.get(name, "")) for name in _MASKS}
+    except (AttributeError, TypeError, CpusetError) as error:
+        raise ValueError(str(error)) from None
+    return msgspec.convert({**record, **sets}, Lease)

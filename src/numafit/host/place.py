@@ -1,0 +1,267 @@
+"""Where a job goes: the engine decides about a request on top of the leases that are held, as the kubelet would.
+
+A host is a node whose kubelet has all managers on. Two things are apart from the kubelet: nothing need be reserved,
+and among GPUs that are free the set that the links favour is tried first.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.decision.admit import admit
+from numafit.decision.decision import Decision
+from numafit.decision.node import LAST_NUMA_NODE, Node, register
+from numafit.errors import InputError, KubeletError, StartError
+from numafit.host.host import Host
+from numafit.host.lease import Lease
+from numafit.host.request import CONTAINER, PREFERENCES, Request, pod_of
+from numafit.ledger.ledger import CpuLedger, DeviceLedger, Held, Ledger, MemoryLedger
+from numafit.ledger.memory_values import Block, MemoryNode
+from numafit.machine.bits import mask_of, members
+from numafit.machine.gpu_sets import best_set, pairs_of
+from numafit.machine.topology import TopologyError, cpu_topology
+from numafit.managers.ask import MEMORY
+from numafit.managers.cpu import CpuManager
+from numafit.managers.device import DeviceManager, allocated_devices, free_devices
+from numafit.managers.memory import MemoryManager
+from numafit.managers.memory_nodes import fill
+from numafit.managers.memory_start import idle_nodes
+from numafit.managers.plugin import plugins_of
+from numafit.managers.topology import topology_policy
+from numafit.settings.options import CpuOptions, cpu_options
+from numafit.settings.settings import Settings
+from numafit.settings.versions import DEFAULT_VERSION, behaviour_of
+from numafit.workload.pod import Container, Pod
+
+OUTSIDE = "(outside)"
+"""Stands for the holder of what the caller may not use."""
+NEW = "(new)"
+GPU = "gpu"
+
+_GATES = {
+    f"{manager}Policy{stage}Options": True
+    for manager in ("CPUManager", "TopologyManager")
+    for stage in ("Alpha", "Beta")
+}
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """What a request was given, or why not."""
+
+    request: Request
+    decision: Decision
+    node: Node
+    exclusive: int = 0
+    nodes: int = 0
+    mems: int = 0
+    memory: tuple[Block, ...] = ()
+    devices: Mapping[str, tuple[str, ...]] = {}
+    gpu_reason: str = ""
+    """Why these GPUs, where their links chose and not the order of the devices."""
+
+    @property
+    def admitted(self) -> bool:
+        return self.decision.admitted
+
+
+def place(host: Host, leases: Sequence[Lease], request: Request) -> Placed:
+    """Raises `InputError` for what this machine can never give, whoever holds what."""
+    _check(host, request)
+    node = node_of(host, request)
+    ledger = ledger_of(host, node, leases)
+    pod = pod_of(request, NEW)
+    decision = admit(node, ledger, pod)
+    linked, reason = _by_links(node, ledger, pod, request)
+    if linked is not None and _rank(linked) >= _rank(decision):
+        return _placed(host, node, request, linked, reason)
+    return _placed(host, node, request, decision)
+
+
+def _rank(decision: Decision) -> tuple[bool, bool, int]:
+    """Admitted first, then aligned, then on few NUMA nodes."""
+    mask, preferred = decision.containers[CONTAINER].affinity
+    return decision.admitted, preferred, -(mask.bit_count() if mask is not None else 64)
+
+
+def _check(host: Host, request: Request) -> None:
+    for resource, count in request.devices.items():
+        there = sum(1 for device in host.machine.devices if device.resource == resource)
+        if count > there:
+            known = sorted({device.resource for device in host.machine.devices if device.resource})
+            cure = f"there are {', '.join(known)}" if known else "`numafit machine show --table devices` lists them"
+            what = f"{count} of {resource} are asked for, this machine has {there}" if there else f"no {resource} here"
+            raise InputError(what, source="--device", cure=cure)
+    if request.cpus > host.online.bit_count():
+        raise InputError(f"{request.cpus} CPUs are asked for, this machine has {host.online.bit_count()}")
+    total = sum(node.memory for node in host.machine.numa_nodes if not node.device)
+    if request.memory > total:
+        raise InputError(f"{request.memory} bytes of memory are asked for, this machine has {total}")
+
+
+# The node
+
+
+def node_of(host: Host, request: Request) -> Node:
+    machine = host.machine
+    nodes = len(machine.numa_nodes)
+    if any(node.id > LAST_NUMA_NODE for node in machine.numa_nodes):
+        raise InputError(f"NUMA nodes above {LAST_NUMA_NODE} are beyond the masks of the managers")
+    options = {"max-allowable-numa-nodes": str(max(8, nodes))}
+    if all(node.distances is not None for node in machine.numa_nodes):
+        options["prefer-closest-numa-nodes"] = "true"
+    settings = Settings(
+        version=DEFAULT_VERSION,
+        cpu_policy="static",
+        cpu_options={PREFERENCES[word]: "true" for word in request.prefer},
+        # A job that holds no memory must not bind groups of NUMA nodes together by it.
+        memory_policy="Static" if request.memory else "None",
+        topology_policy=request.policy,
+        topology_options=options,
+        gates=_GATES,
+    )
+    behaviour = behaviour_of(DEFAULT_VERSION)
+    try:
+        topology = cpu_topology(machine, behaviour)
+        cpu = CpuManager(
+            True,
+            topology,
+            behaviour,
+            _cpu_options(settings),
+            host.reserved_cpus,
+            topology.with_siblings(host.reserved_cpus & topology.cpus),
+        )
+        policy = topology_policy(settings, machine)
+    except (TopologyError, StartError) as error:
+        raise InputError(f"this machine cannot be placed on: {error}") from None
+    plugins = plugins_of(machine)
+    device = DeviceManager(mask_of(node.id for node in machine.numa_nodes), behaviour, plugins)
+    memory = MemoryManager(bool(request.memory), behaviour)
+    reserved = {node: {MEMORY: size} for node, size in host.reserved_memory.items()}
+    return Node(machine, settings, policy, device, cpu, memory, idle_nodes(machine, reserved))
+
+
+def _cpu_options(settings: Settings) -> CpuOptions:
+    try:
+        return cpu_options(settings)
+    except KubeletError as error:
+        words = {option: word for word, option in PREFERENCES.items()}
+        text = str(error).removeprefix("static policy options ")
+        for option, word in words.items():
+            text = text.replace(option, word)
+        raise InputError(text, source="--prefer") from None
+
+
+# The ledger
+
+
+def ledger_of(host: Host, node: Node, leases: Iterable[Lease]) -> Ledger:
+    """What is held, and what the caller may not use as if somebody held it."""
+    topology = node.cpu.topology
+    entries = {lease.id: {CONTAINER: lease.exclusive} for lease in leases if lease.exclusive}
+    outside = topology.cpus & ~host.usable_cpus
+    if outside:
+        entries[OUTSIDE] = {CONTAINER: outside}
+    taken = 0
+    for own in entries.values():
+        taken |= own[CONTAINER]
+    nodes: Mapping[int, MemoryNode] = node.idle_memory
+    blocks: dict[str, dict[str, tuple[Block, ...]]] = {}
+    for lease in leases:
+        # A node that is no longer there has nothing that could be given twice.
+        own_blocks = tuple(block for block in lease.memory if all(numa in nodes for numa in block.numa))
+        for block in own_blocks:
+            nodes = fill(nodes, block.numa, block.type, block.size)
+        if own_blocks:
+            blocks[lease.id] = {CONTAINER: own_blocks}
+    for numa in members(mask_of(nodes) & ~host.memory_nodes):
+        nodes = fill(nodes, (numa,), MEMORY, nodes[numa].tables[MEMORY].free)
+    ledger = Ledger(
+        cpu=CpuLedger(topology.cpus & ~taken, entries),
+        memory=MemoryLedger(nodes, blocks),
+        device=_devices(node, leases),
+        active={uid: _holder(uid) for uid in (*(lease.id for lease in leases), OUTSIDE)},
+    )
+    return register(node, ledger, node.machine.devices)
+
+
+def _holder(uid: str) -> Pod:
+    return Pod(uid, uid, (Container(CONTAINER),), namespace="host")
+
+
+def _devices(node: Node, leases: Iterable[Lease]) -> DeviceLedger:
+    places = {(device.resource, device.id): device.numa for device in node.machine.devices}
+    held: dict[str, dict[str, dict[str, Held]]] = {}
+    for lease in leases:
+        for resource, ids in lease.devices.items():
+            by_numa: dict[int, list[str]] = {}
+            for device in ids:
+                for numa in places.get((resource, device)) or (-1,):
+                    by_numa.setdefault(numa, []).append(device)
+            own = Held({numa: tuple(listed) for numa, listed in by_numa.items()}, frozenset(ids), b"")
+            held.setdefault(lease.id, {}).setdefault(CONTAINER, {})[resource] = own
+    ledger = DeviceLedger(held=held)
+    return replace(ledger, allocated=allocated_devices(ledger))
+
+
+# The GPUs
+
+
+def _by_links(node: Node, ledger: Ledger, pod: Pod, request: Request) -> tuple[Decision | None, str]:
+    """The decision when only the best set of the free GPUs is offered, and why it is; None where links say nothing."""
+    if not node.machine.links:
+        return None, ""
+    # Words about links are needed by few jobs, and a command starts quicker without them.
+    from numafit.machine.draw.links import reason_text
+
+    hidden: dict[str, frozenset[str]] = {}
+    reasons = []
+    for resource, count in request.devices.items():
+        free = free_devices(ledger.device, resource)
+        gpus = tuple(gpu for gpu in node.machine.devices if gpu.kind == GPU and gpu.id in free)
+        pairs = pairs_of(replace(node.machine, devices=gpus))
+        best = best_set(pairs, count) if count else None
+        if best is not None:
+            hidden[resource] = free - {gpus[index].id for index in best.gpus}
+            reasons.append(reason_text(pairs, best))
+    if not hidden:
+        return None, ""
+    allocated = {resource: ids | hidden.get(resource, frozenset()) for resource, ids in _allocated(ledger).items()}
+    return admit(node, replace(ledger, device=replace(ledger.device, allocated=allocated)), pod), "; ".join(reasons)
+
+
+def _allocated(ledger: Ledger) -> dict[str, frozenset[str]]:
+    device = ledger.device
+    return {resource: device.allocated.get(resource, frozenset()) for resource in (*device.healthy, *device.allocated)}
+
+
+# The result
+
+
+def _placed(host: Host, node: Node, request: Request, decision: Decision, gpu_reason: str = "") -> Placed:
+    if not decision.admitted:
+        return Placed(request, decision, node)
+    got = decision.containers[CONTAINER]
+    exclusive = got.cpus or 0
+    memory = tuple(got.memory or ()) if request.memory else ()
+    held = mask_of(numa for block in memory for numa in block.numa)
+    nodes = held | mask_of(numa for numa, cpus in node.cpu.topology.numa_nodes.items() if cpus & exclusive)
+    if not exclusive and got.affinity[0] is not None:
+        nodes |= got.affinity[0]
+    devices = {resource: tuple(sorted(ids)) for resource, ids in got.devices.items()}
+    mems = held or _mems(host, nodes)
+    return Placed(request, decision, node, exclusive, nodes, mems, memory, devices, gpu_reason)
+
+
+def _mems(host: Host, nodes: int) -> int:
+    """Where memory that is not held comes from: the nodes of the CPUs, else the nearest that have memory."""
+    known = host.memory_nodes
+    if not nodes or nodes & known:
+        return nodes & known or known
+    ids = [node.id for node in host.machine.numa_nodes]
+    nearest = 0
+    for node in host.machine.numa_nodes:
+        if nodes >> node.id & 1 and node.distances is not None and known:
+            distance = dict(zip(ids, node.distances, strict=False))
+            nearest |= 1 << min(members(known), key=lambda numa: (distance.get(numa, 255), numa))
+    return nearest or known

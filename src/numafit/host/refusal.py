@@ -1,0 +1,138 @@
+"""Who asks for a lease, why there is none for him, and the sentences that tell where one went."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from numafit.host.host import Host
+from numafit.host.lease import Lease
+from numafit.host.place import Placed
+from numafit.host.pool import pool_of
+from numafit.host.process import ProcessId
+from numafit.host.request import CONTAINER, Request
+from numafit.machine.bits import cpuset_text, mask_of
+from numafit.managers.ask import MEMORY
+from numafit.managers.device import free_devices
+from numafit.quantity import Quantity
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Who asks for a lease."""
+
+    processes: tuple[ProcessId, ...] = ()
+    uid: int = 0
+    user: str = ""
+    command: str = ""
+    container: str = ""
+    until: float | None = None
+    boot: str = ""
+
+
+class Place(msgspec.Struct, frozen=True):
+    """One that waits."""
+
+    owner: Owner
+    request: Request
+    since: float
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """No lease: what the engine said, or who waits before."""
+
+    placed: Placed | None = None
+    ahead: tuple[Place, ...] = ()
+    why: str = ""
+    """A reason of this host and not of the engine."""
+
+
+def refusal(host: Host, leases: Sequence[Lease], placed: Placed) -> Refused | None:
+    """What the engine refuses, and what it does not know of: shared work keeps a CPU to run on."""
+    if not placed.admitted:
+        return Refused(placed)
+    before = pool_of(host, leases)
+    if not placed.exclusive:
+        if before & host.usable_cpus:
+            return None
+        mine = "every CPU" if host.allowed_cpus is None or not before else "every CPU that this process may use"
+        return Refused(placed, why=f"{mine} is held exclusively: there is no shared pool to run in")
+    after = before & ~placed.exclusive
+    for lease in leases:
+        may = lease.allowed or -1
+        if lease.pooled and before & may and not after & may:
+            return Refused(placed, why="shared work runs on this host, and the last CPUs are left to it")
+    return None
+
+
+def refused_data(owner: Owner, refused: Refused) -> dict[str, object]:
+    placed = refused.placed
+    assert placed is not None
+    return {
+        "request": placed.request,
+        "command": owner.command,
+        "reason": placed.decision.reason,
+        "sentence": sentence_of(refused),
+    }
+
+
+def sentence_of(refused: Refused) -> str:
+    """Why there is no lease, in one sentence."""
+    if refused.ahead:
+        first = refused.ahead[0]
+        who = f"{first.owner.user} waits for {first.request.words()}"
+        others = f" and {len(refused.ahead) - 1} more" if len(refused.ahead) > 1 else ""
+        return f"{who}{others}, first come first served"
+    if refused.why or refused.placed is None:
+        return refused.why
+    return sentence_about(refused.placed)
+
+
+def sentence_about(placed: Placed) -> str:
+    """Where it went, or why it could not."""
+    if placed.admitted:
+        return _where(placed)
+    short = _shortage(placed)
+    if short:
+        return short
+    from numafit.decision.story import story_of
+
+    text = story_of(placed.node, placed.decision).sentence
+    return text.replace("rejects container lease", "rejects it").replace("container lease", "the job")
+
+
+def _shortage(placed: Placed) -> str:
+    """What there is too little of, wherever it lies. The managers tell of that too, but only of the part of the request
+    that they were about to take when nothing was left."""
+    request, ledger, node = placed.request, placed.decision.ledger, placed.node
+    cpus = node.cpu.available(ledger.cpu).bit_count()
+    if request.cpus > cpus:
+        return f"{request.cpus} CPU{'s are' if request.cpus > 1 else ' is'} asked for and {_free(cpus)}"
+    memory = sum(numa.tables[MEMORY].free for numa in ledger.memory.nodes.values() if MEMORY in numa.tables)
+    if request.memory > memory:
+        asked, left = (Quantity(size, 0, "BinarySI") for size in (request.memory, memory))
+        return f"{asked} of memory are asked for and {left} are free"
+    for resource, count in sorted(request.devices.items()):
+        devices = len(free_devices(ledger.device, resource))
+        if count > devices:
+            return f"{count} {resource} {'are' if count > 1 else 'is'} asked for and {_free(devices)}"
+    return ""
+
+
+def _free(count: int) -> str:
+    return f"{count} are free" if count > 1 else ("1 is free" if count else "none is free")
+
+
+def _where(placed: Placed) -> str:
+    parts = [f"CPUs {cpuset_text(placed.exclusive)}" if placed.exclusive else "shared CPUs"]
+    parts += [str(Quantity(block.size, 0, "BinarySI")) for block in placed.memory]
+    devices = [(resource, device) for resource, ids in placed.devices.items() for device in ids]
+    names = [device for _, device in devices]
+    numa = {(device.resource, device.id): device.numa or () for device in placed.node.machine.devices}
+    near = mask_of(node for device in devices for node in numa.get(device, ()))
+    apart = f"; {', '.join(names)} on {_nodes(near)}" if near & ~placed.nodes else ""
+    held = ", ".join(parts if apart else parts + names)
+    aligned = placed.decision.containers[CONTAINER].affinity[1] or not placed.nodes
+    return f"{held} on {_nodes(placed.nodes)}{apart}" + ("" if aligned else ", not aligned")
+
+
+def _nodes(nodes: int) -> str:
+    return f"node{'s' if nodes.bit_count() > 1 else ''} {cpuset_text(nodes)}" if nodes else "any node"

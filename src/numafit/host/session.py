@@ -1,0 +1,50 @@
+"""A command's view of this host: its machine as far as it is needed, and its ledger."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from numafit.host.book import Book, Warn
+from numafit.host.folder import ledger_folder
+from numafit.host.host import Host, HostFile, allowed_here, host_of
+from numafit.host.lease import Lease
+from numafit.host.live import live_machine
+from numafit.host.living import Containers
+from numafit.machine.model import Machine
+
+
+class Here(msgspec.Struct, frozen=True):
+    host: Host
+    folder: Path
+    warn: Callable[[str], None]
+
+    def book(self) -> Book:
+        return open_book(self.folder, self.warn)
+
+
+def here(chosen: Path | None, warn: Warn, *, devices: bool = True) -> Here:
+    """Without `devices` the drivers are not asked, which is quicker."""
+    folder = ledger_folder(chosen)
+    machine = live_machine(devices=devices)
+    return Here(host_of(machine, _host_file(folder, machine), allowed=allowed_here()), folder, warn)
+
+
+def open_book(folder: Path, warn: Warn) -> Book:
+    return Book.open(folder, _live_containers, warn)
+
+
+def _host_file(folder: Path, machine: Machine) -> HostFile:
+    """Most hosts have no such file, and a command starts quicker without YAML."""
+    if not (folder / "host.yaml").exists():
+        return HostFile()
+    from numafit.host.host_file import read_host_file
+
+    return read_host_file(folder, machine)
+
+
+def _live_containers(leases: Sequence[Lease]) -> Containers | None:
+    # Asked for only when a container holds a lease.
+    from numafit.host.docker import live_containers
+
+    return live_containers(leases)

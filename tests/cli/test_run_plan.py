@@ -1,0 +1,127 @@
+"""`numafit run --dry-run` and `--print` on machines of the catalogue."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from numafit.__main__ import main
+
+PLANS = {
+    "gpu8-128cpu --cpus 8 --memory 32Gi --gpus 2 --explain": """\
+CPUs            0-3,64-67 (8, exclusive)
+NUMA nodes      0
+memory          32Gi on node 0
+nvidia.com/gpu  GPU0, GPU1
+aligned         yes
+why             CPUs 0-3,64-67, 32Gi, GPU0, GPU1 on node 0
+GPUs            NUMA 0; linked by PIX; score 50
+""",
+    "dgx-a100 --cpus 16 --gpus 4 --explain": """\
+CPUs            16-23,144-151 (16, exclusive)
+NUMA nodes      1
+memory          not held, from node 1
+nvidia.com/gpu  GPU0, GPU1, GPU2, GPU3
+aligned         no: it crosses NUMA nodes
+why             CPUs 16-23,144-151 on node 1; GPU0, GPU1, GPU2, GPU3 on nodes 1,3, not aligned
+GPUs            crosses NUMA nodes 1, 3 (2+2): no node has more than 2 GPUs; all pairs NV12; score 80
+""",
+    "gb200 --cpus 4 --gpus 1": """\
+CPUs            0-3 (4, exclusive)
+NUMA nodes      0
+memory          not held, from node 0
+nvidia.com/gpu  GPU0
+aligned         yes
+""",
+    "grace-hopper --gpus 1": """\
+CPUs            0-71 (72, shared)
+NUMA nodes      0
+memory          not held, from node 0
+nvidia.com/gpu  GPU0
+aligned         yes
+""",
+    "laptop": """\
+CPUs        0-7 (8, shared)
+NUMA nodes  0
+memory      not held, from node 0
+aligned     yes
+""",
+}
+LINES = {
+    "numactl -- ./solver 'a b'": "numactl --physcpubind=0-3,64-67 --membind=0 ./solver 'a b'\n",
+    "docker -- image": (
+        "docker run --cpuset-cpus=0-3,64-67 --cpuset-mems=0 --gpus '\"device=GPU0,GPU1\"' --memory=8589934592 image\n"
+    ),
+    "systemd -- ./solver": ("systemd-run --scope -p AllowedCPUs=0-3,64-67 -p AllowedMemoryNodes=0 -- ./solver\n"),
+    "env": """\
+export NUMAFIT_CPUS=0-3,64-67
+export NUMAFIT_MEMS=0
+export NUMAFIT_NODES=0
+export NUMAFIT_DEVICES=nvidia.com/gpu=GPU0,GPU1
+export OMP_NUM_THREADS=8
+export OMP_PLACES='{0},{64},{1},{65},{2},{66},{3},{67}'
+export GOMP_CPU_AFFINITY=0,64,1,65,2,66,3,67
+export NUMAFIT_MEMORY=8589934592@0
+""",
+}
+
+
+@pytest.fixture(autouse=True)
+def own_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMAFIT_STATE", str(tmp_path / "ledger"))
+
+
+@pytest.mark.parametrize("words", PLANS)
+def test_a_plan_is_told_in_few_lines(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--dry-run", "--machine", *words.split()]) == 0
+    assert capsys.readouterr() == (PLANS[words], "")
+
+
+@pytest.mark.parametrize("words", LINES)
+def test_a_line_for_another_tool_is_printed_with_a_warning(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    import shlex
+
+    options = ["--machine", "gpu8-128cpu", "--cpus", "8", "--gpus", "2", "--memory", "8Gi"]
+    assert main(["run", *options, "--print", *shlex.split(words)]) == 0
+    out, err = capsys.readouterr()
+    assert out == LINES[words]
+    assert err == "numafit: nothing is held: another job may get the same CPUs and devices\n"
+
+
+def test_json_has_the_plan_and_the_variables(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--machine", "laptop", "--cpus", "2", "--dry-run", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "cpus": "0,4",
+        "exclusive": True,
+        "nodes": "0",
+        "mems": "0",
+        "memory": [],
+        "devices": {},
+        "aligned": True,
+        "sentence": "CPUs 0,4 on node 0",
+        "gpuReason": "",
+        "environment": {
+            "NUMAFIT_CPUS": "0,4",
+            "NUMAFIT_MEMS": "0",
+            "NUMAFIT_NODES": "0",
+            "NUMAFIT_DEVICES": "",
+            "OMP_NUM_THREADS": "2",
+            "OMP_PLACES": "{0},{4}",
+            "GOMP_CPU_AFFINITY": "0,4",
+        },
+    }
+
+
+def test_what_cannot_be_aligned_is_75_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "run --machine dgx-a100 --cpus 40 --policy single-numa-node --dry-run"
+    assert main(words.split()) == 75
+    assert capsys.readouterr() == (
+        "",
+        "numafit: no lease for 40 CPUs: 40 CPUs need nodes 0-1 together: `single-numa-node` rejects it.\n",
+    )
+
+
+def test_a_plan_takes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--dry-run", "--cpus", "1"]) == 0
+    assert main(["ps"]) == 0
+    assert capsys.readouterr().out.endswith("No leases: nobody holds anything.\n")

@@ -1,0 +1,442 @@
+"""The leases of a host: taken, changed and freed, and what may go wrong with the processes, the clock and the file."""
+
+import os
+import signal
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from numafit.errors import InputError, NumafitError
+from numafit.host.book import Book, Owner, Refused, sentence_of
+from numafit.host.host import Host
+from numafit.host.lease import Lease
+from numafit.host.process import boot_id
+from numafit.host.request import Request
+from numafit.host.store import FILE
+from numafit.machine.model import Device
+from tests.host.children import NOBODY, in_child, needs_root
+from tests.host.ledgers import check_claims, elsewhere, gone, host_named, me, small_host, taken
+
+HOST = small_host(4)
+GPU = "nvidia.com/gpu"
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No job of anybody else is found when a ledger is made anew; `test_rebuild` has real ones."""
+    monkeypatch.setattr("numafit.host.rebuild.running_leases", lambda **_: [])
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Iterator[Book]:
+    with Book.open(tmp_path / "ledger") as book:
+        yield book
+
+
+def events(book: Book) -> list[str]:
+    return [entry.event for entry in reversed(book.history(1000))]
+
+
+def ids(book: Book) -> list[str]:
+    return [lease.id for lease in book.leases()]
+
+
+# Taking
+
+
+def test_a_lease_is_written_down_with_everything_about_it(book: Book) -> None:
+    host = host_named("gpu8-128cpu")
+    lease = taken(book, host, Request(cpus=4, memory=1 << 30, devices={GPU: 1}, name="train"), me("python train.py"))
+    assert book.leases() == [lease]
+    assert (lease.name, lease.uid, lease.command, lease.owners) == (
+        "train",
+        os.getuid(),
+        "python train.py",
+        me().processes,
+    )
+    assert (lease.exclusive.bit_count(), lease.devices, lease.nodes) == (4, {GPU: ("GPU0",)}, 1)
+    assert lease.sentence == "CPUs 0-1,64-65, 1Gi, GPU0 on node 0"
+    assert events(book) == ["taken"]
+
+
+def test_what_is_held_is_refused_with_a_sentence(book: Book) -> None:
+    first = taken(book, HOST, Request(cpus=3))
+    refused = book.take(HOST, Request(cpus=2), me())
+    assert isinstance(refused, Refused)
+    assert sentence_of(refused) == "2 CPUs are asked for and 1 is free"
+    assert ids(book) == [first.id]
+    assert events(book) == ["taken", "refused"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "sentence"),
+    [
+        (Request(cpus=1), "1 CPU is asked for and none is free"),
+        (Request(memory=16 << 30), "16Gi of memory are asked for and 15Gi are free"),
+        (Request(devices={GPU: 2}), f"2 {GPU} are asked for and 1 is free"),
+    ],
+)
+def test_a_shortage_is_told_plainly(book: Book, request_: Request, sentence: str) -> None:
+    """And not in the words of the manager that came to it in the middle of its work."""
+    machine = replace(HOST.machine, devices=(Device(GPU, "g0", (0,)), Device(GPU, "g1", (0,))))
+    host = replace(HOST, machine=machine)
+    taken(book, host, Request(cpus=4, memory=1 << 30, devices={GPU: 1}))
+    refused = book.take(host, request_, me())
+    assert isinstance(refused, Refused)
+    assert sentence_of(refused) == sentence
+
+
+def test_a_released_lease_is_there_for_the_next_one(book: Book) -> None:
+    first = taken(book, HOST, Request(cpus=4))
+    released = book.release(first.id)
+    assert released == first
+    assert book.release(first.id) is None
+    assert taken(book, HOST, Request(cpus=4)).exclusive == first.exclusive
+    assert events(book) == ["taken", "released", "taken"]
+
+
+def test_bad_input_changes_nothing(book: Book) -> None:
+    with pytest.raises(InputError):
+        book.take(HOST, Request(cpus=100), me())
+    assert (ids(book), events(book)) == ([], [])
+
+
+requests = st.builds(
+    Request,
+    cpus=st.integers(0, 6),
+    memory=st.sampled_from([0, 1 << 30, 200 << 30]),
+    devices=st.sampled_from([{}, {GPU: 1}, {GPU: 3}]),
+)
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.one_of(requests, st.integers(0, 9)), max_size=12))
+def test_the_rows_on_disk_are_exactly_what_is_held(tmp_path: Path, steps: list[Request | int]) -> None:
+    """Whatever is taken, released or given up."""
+    host = host_named("gpu8-128cpu", allowed_cpus=(1 << 12) - 1)
+    folder = Path(mkdtemp(dir=tmp_path))
+    held: list[Lease] = []
+    with Book.open(folder) as book:
+        for step in steps:
+            if isinstance(step, Request):
+                got = book.take(host, step, me())
+                held += [got] if isinstance(got, Lease) else []
+            elif held:
+                assert book.release(held.pop(step % len(held)).id) is not None
+            assert check_claims(folder) == held
+
+
+# Shared work
+
+
+def test_shared_work_is_left_a_cpu(book: Book) -> None:
+    """The last CPU goes to nobody while shared work runs; without any, all may be held."""
+    shared = taken(book, HOST, Request())
+    refused = book.take(HOST, Request(cpus=4), me())
+    assert isinstance(refused, Refused)
+    assert sentence_of(refused) == "shared work runs on this host, and the last CPUs are left to it"
+    assert taken(book, HOST, Request(cpus=3)).exclusive == 0b111
+    book.release(shared.id)
+    assert taken(book, HOST, Request(cpus=1)).exclusive == 0b1000
+
+
+def test_shared_work_that_may_use_one_cpu_only_is_left_that_one(book: Book) -> None:
+    """Whatever else is free: to it, there is no other."""
+    taken(book, replace(HOST, allowed_cpus=0b1), Request())
+    refused = book.take(replace(HOST, allowed_cpus=0b11), Request(cpus=2), me())
+    assert isinstance(refused, Refused)
+    assert sentence_of(refused) == "shared work runs on this host, and the last CPUs are left to it"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "held", "sentence"),
+    [
+        (None, 4, "every CPU is held exclusively: there is no shared pool to run in"),
+        (0b11, 2, "every CPU that this process may use is held exclusively: there is no shared pool to run in"),
+    ],
+)
+def test_without_a_pool_shared_work_is_refused(book: Book, allowed: int | None, held: int, sentence: str) -> None:
+    taken(book, HOST, Request(cpus=held))
+    refused = book.take(replace(HOST, allowed_cpus=allowed), Request(), me())
+    assert isinstance(refused, Refused)
+    assert sentence_of(refused) == sentence
+
+
+# Who is gone
+
+
+def test_a_lease_whose_process_is_gone_is_freed_by_whoever_comes_next(book: Book) -> None:
+    """Its number was given to another process, which lives."""
+    taken(book, HOST, Request(cpus=4), gone())
+    assert taken(book, HOST, Request(cpus=4)).exclusive == 0b1111
+    assert events(book) == ["taken", "freed", "taken"]
+
+
+def test_a_lease_of_another_pid_namespace_is_never_freed(book: Book) -> None:
+    """From here nobody can tell whether its process lives."""
+    lease = taken(book, HOST, Request(cpus=4), elsewhere())
+    assert ids(book) == [lease.id]
+    assert isinstance(book.take(HOST, Request(cpus=1), me()), Refused)
+
+
+def test_a_lease_of_another_boot_is_freed(book: Book) -> None:
+    """Nothing survives a restart of the machine, whatever namespace it was in."""
+    if not boot_id():
+        pytest.skip("the boot id cannot be trusted here")
+    owner = elsewhere()
+    process = replace(owner.processes[0], boot="00000000-0000-4000-8000-000000000000")
+    taken(book, HOST, Request(cpus=4), replace(owner, processes=(process,)))
+    assert ids(book) == []
+
+
+def test_one_of_several_owners_is_enough(book: Book) -> None:
+    both = replace(me(), processes=(*gone().processes, *me().processes))
+    lease = taken(book, HOST, Request(cpus=1), both)
+    assert ids(book) == [lease.id]
+
+
+def test_finish_frees_a_lease_though_its_watcher_lives(book: Book) -> None:
+    """The process that watches over a job says that it ended."""
+    lease = taken(book, HOST, Request(cpus=1))
+    assert book.finish(lease.id, HOST, me().processes[0]) is None
+    assert ids(book) == []
+    assert book.finish(lease.id, HOST, me().processes[0]) is None
+
+
+def test_finish_keeps_a_lease_that_others_use(book: Book) -> None:
+    both = replace(me(), processes=(*me().processes, *elsewhere().processes))
+    lease = taken(book, HOST, Request(cpus=1), both)
+    rest = book.finish(lease.id, HOST, me().processes[0])
+    assert rest is not None
+    assert rest.owners == elsewhere().processes
+    assert ids(book) == [lease.id]
+
+
+# Clocks
+
+
+@pytest.mark.parametrize("jump", [-40 * 365 * 86400.0, 40 * 365 * 86400.0])
+def test_a_clock_that_jumps_frees_and_keeps_nothing(book: Book, monkeypatch: pytest.MonkeyPatch, jump: float) -> None:
+    """The wall clock is shown, and nothing is decided by it; the order of the history is that of what happened."""
+    alive = taken(book, HOST, Request(cpus=1))
+    timed = taken(book, HOST, Request(cpus=1), until(3600.0))
+    dead = taken(book, HOST, Request(cpus=1), gone())
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + jump)
+    assert ids(book) == [alive.id, timed.id]
+    later = taken(book, HOST, Request(cpus=1))
+    assert [entry.lease for entry in book.history(10)] == [later.id, dead.id, dead.id, timed.id, alive.id]
+
+
+def until(seconds: float) -> Owner:
+    end = time.clock_gettime(time.CLOCK_BOOTTIME) + seconds
+    return replace(me(), processes=(), until=end, boot=boot_id())
+
+
+def test_a_lease_for_a_time_ends_by_the_clock_that_counts_from_boot(book: Book) -> None:
+    kept = taken(book, HOST, Request(cpus=1), until(3600.0))
+    taken(book, HOST, Request(cpus=1), until(-1.0))
+    assert ids(book) == [kept.id]
+
+
+def test_a_lease_for_a_time_ends_with_the_boot(book: Book) -> None:
+    """After a restart the clock counts anew."""
+    taken(book, HOST, Request(cpus=1), replace(until(3600.0), boot="another"))
+    assert ids(book) == []
+
+
+# A machine that changed
+
+
+def test_leases_on_cpus_that_are_gone_stay_and_are_released(book: Book) -> None:
+    """The machine has fewer CPUs since: what is left is given, what is gone is not counted."""
+    old = taken(book, HOST, Request(cpus=3))
+    fewer = small_host(2)
+    assert isinstance(book.take(fewer, Request(cpus=1), me()), Refused)
+    # Back again, with all CPUs.
+    assert taken(book, HOST, Request(cpus=1)).exclusive == 0b1000
+    assert book.release(old.id, fewer) is not None
+    assert taken(book, fewer, Request(cpus=2)).exclusive == 0b11
+
+
+# Damage
+
+
+def test_a_damaged_ledger_is_set_aside_and_said_so(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    with Book.open(tmp_path, warn=warnings.append) as book:
+        taken(book, HOST, Request(cpus=1))
+    (tmp_path / FILE).write_bytes(b"garbage" * 1000)
+    with Book.open(tmp_path, warn=warnings.append) as book:
+        assert taken(book, HOST, Request(cpus=4)).exclusive == 0b1111
+    assert warnings == [
+        f"{tmp_path / FILE}: the ledger is damaged: file is not a database; it lies in {tmp_path / FILE}.damaged-1 "
+        "now, and a new one is made from what runs"
+    ]
+
+
+@pytest.mark.parametrize("how", ["damaged", "deleted"])
+def test_a_ledger_of_several_users_is_made_anew_by_root_only(tmp_path: Path, how: str) -> None:
+    """Another one does not see everybody's jobs, and would give their CPUs away."""
+    needs_root()
+    folder = tmp_path / "ledger"
+    with Book.open(folder) as book:
+        taken(book, HOST, Request(cpus=1))
+    for path in (tmp_path, *tmp_path.parents[:2]):
+        path.chmod(0o755)
+    for path in (folder, *folder.iterdir()):
+        path.chmod(0o777)
+    if how == "deleted":
+        (folder / FILE).unlink()
+    else:
+        (folder / FILE).write_bytes(b"garbage" * 1000)
+
+    def work() -> str:
+        with Book.open(folder) as book:
+            try:
+                book.leases()
+            except NumafitError as error:
+                return str(error)
+        return "made"
+
+    assert "let root run `numafit ps`" in in_child(work, user=NOBODY)
+    assert list(folder.glob("*.damaged-*")) == []
+    with Book.open(folder) as book:
+        assert ids(book) == []
+
+
+def test_a_damaged_page_of_the_history_is_found_when_it_is_read(tmp_path: Path) -> None:
+    with Book.open(tmp_path) as book:
+        for _ in range(40):
+            book.release(taken(book, HOST, Request(cpus=1)).id)
+    data = bytearray((tmp_path / FILE).read_bytes())
+    middle = len(data) // 4096 // 2 * 4096
+    data[middle : middle + 4096] = b"\xff" * 4096
+    (tmp_path / FILE).write_bytes(data)
+    warnings: list[str] = []
+    with Book.open(tmp_path, warn=warnings.append) as book:
+        assert book.history(1000) == []
+    assert len(warnings) == 1
+
+
+def test_a_place_in_the_queue_that_cannot_be_read_stops_nobody(tmp_path: Path) -> None:
+    with Book.open(tmp_path) as book:
+        book.enqueue(HOST, Request(cpus=1), me())
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        connection.execute("UPDATE waiting SET data = 'x'")
+    connection.close()
+    with Book.open(tmp_path) as book:
+        taken(book, HOST, Request(cpus=1))
+        assert book.waiting() == []
+
+
+def test_two_that_find_the_damage_at_once_both_go_on(tmp_path: Path) -> None:
+    """In processes of their own; both get a lease, and never the same CPU."""
+    for attempt in range(5):
+        folder = tmp_path / str(attempt)
+        with Book.open(folder) as book:
+            taken(book, HOST, Request(cpus=1))
+        (folder / FILE).write_bytes(b"garbage" * 1000)
+        pipes = []
+        for _ in range(2):
+            reading, writing = os.pipe()
+            pid = os.fork()
+            if not pid:
+                try:
+                    with Book.open(folder) as book:
+                        os.write(writing, taken(book, HOST, Request(cpus=2)).id.encode())
+                    # Alive until both have it.
+                    signal.pause()
+                finally:
+                    os._exit(1)
+            os.close(writing)
+            pipes.append((pid, reading))
+        found = [os.read(reading, 100).decode() for _, reading in pipes]
+        for pid, reading in pipes:
+            os.kill(pid, 9)
+            os.waitpid(pid, 0)
+            os.close(reading)
+        leases = check_claims(folder)
+        assert sorted(lease.id for lease in leases) == sorted(found)
+        assert len(list(folder.glob("*.damaged-*"))) == 1
+
+
+# Kill
+
+
+def test_a_taker_may_be_killed_at_any_instant(tmp_path: Path) -> None:
+    """A lease that it was given is in the ledger after the kill, unless it gave it back; the next look frees it."""
+    folder = tmp_path / "ledger"
+    with Book.open(folder):
+        pass
+    for round_ in range(20):
+        reading, writing = os.pipe()
+        pid = os.fork()
+        if not pid:
+            try:
+                os.close(reading)
+                with Book.open(folder) as book:
+                    while True:
+                        lease = taken(book, HOST, Request(cpus=2), me())
+                        os.write(writing, f"+{lease.id}\n".encode())
+                        os.write(writing, f"-{lease.id}\n".encode())
+                        book.release(lease.id)
+            finally:
+                os._exit(1)
+        os.close(writing)
+        time.sleep(0.01 + 0.005 * round_)
+        os.kill(pid, 9)
+        with os.fdopen(reading) as pipe:
+            lines = pipe.read().split("\n")[:-1]
+        # Not waited for yet: a process that is dead and lies there holds nothing.
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        promised = {line[1:] for line in lines if line[0] == "+"} - {line[1:] for line in lines if line[0] == "-"}
+        assert promised <= {lease.id for lease in check_claims(folder)}
+        with Book.open(folder) as book:
+            assert ids(book) == []
+            mine = taken(book, HOST, Request(cpus=4))
+            book.release(mine.id)
+        os.waitpid(pid, 0)
+        assert check_claims(folder) == []
+
+
+def test_a_book_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(NumafitError, match="cannot be made: Not a directory"):
+        Book.open(tmp_path / "file" / "ledger")
+
+
+def test_leases_of_two_users_know_of_each_other(tmp_path: Path) -> None:
+    """In one folder that both may write; each lease belongs to the one who took it."""
+    needs_root()
+    folder = tmp_path / "ledger"
+    folder.mkdir()
+    for path in (tmp_path, *tmp_path.parents[:2]):
+        path.chmod(0o755)
+    folder.chmod(0o777)
+    with Book.open(folder) as book:
+        mine = taken(book, HOST, Request(cpus=2))
+    for path in folder.iterdir():
+        path.chmod(0o666)
+
+    def work() -> tuple[list[int], int, bool]:
+        with Book.open(folder) as book:
+            his = taken(book, HOST, Request(cpus=2))
+            again = book.take(HOST, Request(cpus=1), me())
+            return [lease.uid for lease in book.leases()], his.exclusive, isinstance(again, Refused)
+
+    uids, cpus, refused = in_child(work, user=NOBODY)
+    assert (uids, cpus & mine.exclusive, refused) == ([0, NOBODY], 0, True)
+
+
+def test_hosts_are_values() -> None:
+    """What the caller may use is a part of the host, not of the ledger."""
+    assert replace(HOST, allowed_cpus=0b1).usable_cpus == 0b1
+    assert Host(HOST.machine).usable_cpus == 0b1111
