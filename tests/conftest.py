@@ -1,12 +1,16 @@
-"""What all tests share: how hard hypothesis tries.
+"""What all tests share: how hard hypothesis tries, and which tests run only on request.
 
 A run takes the same examples every time, so that a red test is the fault of the change at hand. With NUMAFIT_ALL=1
 (`./dev test --all`) it tries more of them; with NUMAFIT_NEW=1 as well, new ones: that is for finding faults, not for
 judging a change.
+
+Tests with the mark `real` need more than Python (a virtual machine, Docker, root) and run with NUMAFIT_REAL=1
+(`./dev test --real`). What else a folder of them needs, its own conftest.py knows.
 """
 
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("ordinary", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,3 +22,14 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("all" if os.environ.get("NUMAFIT_ALL") else "ordinary")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "real: needs a real system, runs with NUMAFIT_REAL=1 (`./dev test --real`)")
+
+
+# First of all, so that nothing is built or booted for a test that will not run.
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("real") is not None and not os.environ.get("NUMAFIT_REAL"):
+        pytest.skip("run with ./dev test --real")

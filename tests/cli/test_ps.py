@@ -231,3 +231,17 @@ def test_the_lease_of_another_user_is_released_by_root_only(tmp_path: Path) -> N
     assert done.returncode == 2
     assert f"the lease {mine.id} belongs to root (root can release it)" in done.stderr
     assert numafit(folder, "release", "--force", mine.id).returncode == 0
+
+
+def test_a_job_that_cannot_be_seen_from_here_loses_its_lease_by_force(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its pid namespace may be gone with it, and nobody else could ever free what it held."""
+    with Book.open(folder) as book:
+        lost = taken(book, small_host(), Request(cpus=1), elsewhere())
+        assert [lease.id for lease in book.leases()] == [lost.id]
+    assert main(["release", lost.id]) == 2
+    assert main(["release", "--force", lost.id]) == 0
+    assert capsys.readouterr().out == f"released {lost.id}\n"
+    with Book.open(folder) as book:
+        assert book.leases() == []

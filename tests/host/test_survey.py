@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from msgspec.structs import replace
 
 from numafit.cli.audit_output import WIDTH, audit_json, audit_text
 from numafit.errors import InputError
@@ -93,3 +94,13 @@ def test_no_line_of_the_text_is_wider_than_a_terminal() -> None:
     text = audit_text(report)
     assert max(map(len, text.splitlines())) <= WIDTH
     assert text.count("cure: ") == audit_json(report).count('"cure": ') == len(report.findings) > 0
+
+
+def test_who_watches_over_a_job_is_no_intruder() -> None:
+    cpus = two_cpus()
+    with child("") as owner, child("") as watcher:
+        promise = Promise("job", (owner.pid,), 1 << cpus[0], exclusive=True, watcher=watcher.pid)
+        found = Survey(live_machine(), [promise], {}).of_promises().findings
+        unwatched = Survey(live_machine(), [replace(promise, watcher=0)], {}).of_promises().findings
+    assert watcher.pid not in {pid for one in found for pid in one.others}
+    assert watcher.pid in {pid for one in unwatched for pid in one.others}

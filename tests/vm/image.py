@@ -11,10 +11,11 @@ from pathlib import Path
 from tests.vm.parts import PATH, program
 
 SUITE = "bookworm"
-INCLUDED = "numactl,procps,python3"
+INCLUDED = "numactl,procps,python3,systemd,dbus,dbus-user-session,libpam-systemd"
 INIT = "/usr/sbin/vm-init"
+SYSTEMD_JOBS = Path(__file__).with_name("guest_systemd.py")
 SIZE = "768M"
-"""The file is sparse; about 180 MB of it are written."""
+"""The file is sparse; about 200 MB of it are written."""
 BUILD_SECONDS = 600
 
 FIRST_STEPS = """#!/bin/sh
@@ -22,9 +23,32 @@ mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
 tar -C / -xf /dev/nvme0n2
+if grep -qsx systemd /sys/class/dmi/id/product_family; then
+    exec /lib/systemd/systemd --unit=jobs.service
+fi
 exec /usr/bin/python3 /job/guest.py
 """
-"""The rest is in `guest.py`, which comes with the jobs: the image changes only when these lines do."""
+"""The rest is in `guest.py`, which comes with the jobs: the image changes with these lines and those for systemd.
+The shape says in the tables of the firmware which of the two it wants."""
+
+SERVICE = """[Unit]
+Requires=dbus.socket
+After=dbus.socket
+DefaultDependencies=no
+[Service]
+Type=exec
+ExecStart=/usr/bin/python3 /usr/sbin/vm-jobs
+StandardOutput=file:/dev/console
+StandardError=file:/dev/console
+"""
+"""The one thing that a guest with systemd starts, beside what D-Bus needs."""
+MASKED = (
+    *("systemd-journal-flush", "systemd-random-seed", "systemd-update-utmp", "systemd-sysusers", "systemd-binfmt"),
+    *("systemd-machine-id-commit", "systemd-modules-load", "systemd-sysctl", "systemd-remount-fs", "systemd-pstore"),
+    *("dev-hugepages.mount", "dev-mqueue.mount", "sys-kernel-debug.mount", "sys-kernel-tracing.mount"),
+    *("sys-kernel-config.mount", "sys-fs-fuse-connections.mount", "proc-sys-fs-binfmt_misc.automount"),
+)
+"""Units that cost a boot its time and give the jobs nothing."""
 
 STEPS = (
     "--variant=minbase",
@@ -35,6 +59,13 @@ STEPS = (
     '--customize-hook=chroot "$1" useradd --create-home --uid 1000 --shell /bin/sh worker',
     f"--customize-hook=upload vm-init {INIT}",
     f'--customize-hook=chroot "$1" chmod 0755 {INIT}',
+    "--customize-hook=upload vm-jobs /usr/sbin/vm-jobs",
+    "--customize-hook=upload jobs.service /etc/systemd/system/jobs.service",
+    f'--customize-hook=chroot "$1" systemctl mask {" ".join(MASKED)}',
+    # They run at each start and reload, and find nothing to make units of.
+    '--customize-hook=rm -r "$1/lib/systemd/system-generators"',
+    # Without a number of its own it would think that each boot is its first.
+    '--customize-hook=chroot "$1" systemd-machine-id-setup',
 )
 # Without a journal and without checks the root file system is mounted at once; each boot starts from the same image.
 FILE_SYSTEM = ("-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0")
@@ -42,7 +73,7 @@ FILE_SYSTEM = ("-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0")
 
 def image_path() -> Path:
     """Named by its recipe: another recipe is another file."""
-    recipe = "\n".join((SUITE, SIZE, FIRST_STEPS, *STEPS, *FILE_SYSTEM))
+    recipe = "\n".join((SUITE, SIZE, FIRST_STEPS, SERVICE, SYSTEMD_JOBS.read_text(), *STEPS, *FILE_SYSTEM))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "numafit" / "vm" / f"{SUITE}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.ext4"
 
@@ -67,6 +98,8 @@ def _build(path: Path) -> None:
         # mmdebstrap's helpers run as another user.
         folder.chmod(0o755)
         (folder / "vm-init").write_text(FIRST_STEPS)
+        (folder / "vm-jobs").write_text(SYSTEMD_JOBS.read_text())
+        (folder / "jobs.service").write_text(SERVICE)
         root, new = folder / "root", folder / "new.ext4"
         _run([program("mmdebstrap"), "--quiet", *STEPS, SUITE, str(root)], folder)
         _run([program("mke2fs"), *FILE_SYSTEM, "-d", str(root), str(new), SIZE], folder)

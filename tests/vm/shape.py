@@ -38,6 +38,8 @@ class Shape(NamedTuple):
     """One row per node; none for 10 and 20."""
     devices: tuple[Pci, ...] = ()
     cgroup: Literal[1, 2] = 2
+    init: Literal["jobs", "systemd"] = "jobs"
+    """The first process: one that only runs the jobs, or systemd, which takes cgroups of version 2 only."""
 
     @property
     def cpus(self) -> int:
@@ -72,6 +74,9 @@ class Shape(NamedTuple):
             raise ValueError(f"{self.cpus} CPUs do not make {self.sockets} x {self.dies} x {self.threads} equal parts")
         parts = f"sockets={self.sockets},dies={self.dies},cores={cores},threads={self.threads}"
         words = ["-m", f"{self.memory}M", "-smp", f"{self.cpus},{parts}"]
+        if self.init == "systemd":
+            # The guest's first lines read it as the product's family.
+            words += ["-smbios", "type=1,family=systemd"]
         for number, node in enumerate(self.nodes):
             cpus = self.cpus_of(number)
             place = f",cpus={cpus[0]}-{cpus[-1]}" if cpus else ""

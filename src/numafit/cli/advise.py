@@ -7,6 +7,7 @@ import click
 from numafit.advice.advise import advise as advise_pods
 from numafit.advice.stage import Stage
 from numafit.cli.advise_output import advice_json, advice_patches, advice_text
+from numafit.cli.agent_option import agent_option
 from numafit.cli.inputs import manifest_paths, read_bytes
 from numafit.cli.node_options import NodeOptions, load_setting, node_options
 from numafit.cli.output import progress_over
@@ -22,6 +23,7 @@ Examples:
   numafit advise --machine box.yaml --kubelet kubelet.yaml --pod default/train pods/
   numafit advise --patch --pod train pods/"""
 )
+@agent_option
 @node_options
 @click.option("--pod", "pod_name", metavar="NAME", help="Only for this pod (name or namespace/name).")
 @click.option("--most", type=click.IntRange(1), default=8, show_default=True, help="Proposals per pod.")

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from numafit.advice.compare import compare as compare_stages
 from numafit.advice.stage import Stage
+from numafit.cli.agent_option import agent_option
 from numafit.cli.compare_output import comparison_json, comparison_text, no_start_json
 from numafit.cli.node_options import NodeOptions, Setting, load_setting, node_options
 from numafit.errors import InputError, StartError
@@ -19,6 +20,7 @@ Examples:
   numafit compare --with-kubelet other.yaml docs/examples
   numafit compare --machine dgx-h100 --with-machine dgx-a100 pod.yaml"""
 )
+@agent_option
 @node_options
 @click.option("--with-kube-version", metavar="V", help="The other release.")
 @click.option("--with-kubelet", type=click.Path(path_type=Path), help="The other KubeletConfiguration.")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from numafit.cli.agent_option import agent_option
 from numafit.cli.node_options import NodeOptions, load_setting, node_options
 from numafit.errors import InputError
 
@@ -16,6 +17,7 @@ Examples:
   numafit explain --log kubelet.log.gz
   journalctl -u kubelet | numafit explain --log - --pod default/train --all"""
 )
+@agent_option
 @node_options
 @click.option(
     "--log",

@@ -7,6 +7,7 @@ import click
 from numafit.advice.fit_count import Turns, count_fits, shapes_of
 from numafit.advice.stage import Stage
 from numafit.advice.variants import variants
+from numafit.cli.agent_option import agent_option
 from numafit.cli.fit_output import fit_json, fit_text, variants_json, variants_text
 from numafit.cli.node_options import NodeOptions, load_setting, node_options
 
@@ -19,6 +20,7 @@ Examples:
   numafit fit --order one-by-one large.yaml small.yaml
   numafit fit --compare docs/examples"""
 )
+@agent_option
 @node_options
 @click.option(
     "--order",

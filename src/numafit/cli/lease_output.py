@@ -5,8 +5,10 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from numafit.host.book import Place
 from numafit.host.free import Free, NodeFree
-from numafit.host.lease import Lease, memory_of, record_of
+from numafit.host.lease import Lease, memory_of
+from numafit.host.lease_record import lease_record, time_text, waiting_record
 from numafit.host.store import Entry
 from numafit.machine.bits import cpuset_text
 from numafit.machine.draw.words import printable, size_text
@@ -17,16 +19,8 @@ FIRST = 7
 """Columns of the header that stay on the first line where the screen is narrow."""
 
 
-def lease_record(lease: Lease) -> dict[str, object]:
-    """Sets are lists of ids; `since` is RFC 3339."""
-    record = record_of(lease)
-    for name in ("allowed", "boot"):
-        del record[name]
-    return {**record, "since": time_text(lease.since), "shared": lease.pooled, "memoryBytes": memory_of(lease)}
-
-
-def leases_json(leases: Sequence[Lease], waiting: Sequence[Mapping[str, object]]) -> str:
-    value = {"leases": [lease_record(lease) for lease in leases], "waiting": waiting}
+def leases_json(leases: Sequence[Lease], waiting: Sequence[Place]) -> str:
+    value = {"leases": [lease_record(lease) for lease in leases], "waiting": [waiting_record(one) for one in waiting]}
     return msgspec.json.format(msgspec.json.encode(value)).decode()
 
 
@@ -152,10 +146,6 @@ def history_json(entries: Sequence[Entry]) -> str:
         for entry in entries
     ]
     return msgspec.json.format(msgspec.json.encode({"history": value})).decode()
-
-
-def time_text(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def age_text(since: float) -> str:

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from numafit.cli.lease_options import state_option
 from numafit.cli.output import warn
 from numafit.errors import InputError
+from numafit.host.binding import members
 from numafit.host.book import Book
 from numafit.host.lease import Lease
+from numafit.host.process import is_alive
 from numafit.host.session import here
 
 
@@ -28,7 +30,8 @@ def release(ids: Sequence[str], force: bool, folder: Path | None) -> int:
     """Free leases. Those of jobs that ended need no help: any command frees them.
 
     With --force a job that runs loses what it holds: its processes go to the shared pool, and its devices may be given
-    to others, though it can still reach them. The lease of another user can be released by root only.
+    to others, though it can still reach them. A job that cannot be seen from here, because it ran in another pid
+    namespace, loses its lease altogether. The lease of another user can be released by root only.
     """
     place = here(folder, warn, devices=False)
     with place.book() as book:
@@ -44,7 +47,7 @@ def release(ids: Sequence[str], force: bool, folder: Path | None) -> int:
                     f"the job of lease {lease.id} runs: {lease.command[:60] or lease.container[:12]}",
                     cure="end it, or let it go on in the shared pool with --force",
                 )
-            if lease.until is not None:
+            if lease.until is not None or not _is_seen(lease):
                 book.release(lease.id, place.host)
             else:
                 book.change(lease.id, _given_up, "released")
@@ -62,6 +65,10 @@ def _was(book: Book, lease_id: str) -> None:
     if not any(entry.lease == lease_id for entry in book.history(1000)):
         raise InputError(f"there is no lease {lease_id[:40]}", cure="`numafit ps` lists them")
     click.echo(f"{lease_id} is free already")
+
+
+def _is_seen(lease: Lease) -> bool:
+    return bool(lease.container or any(is_alive(owner) for owner in lease.owners) or members(lease.cgroup))
 
 
 def _given_up(lease: Lease) -> Lease:

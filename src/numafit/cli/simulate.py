@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from numafit.cli.agent_option import agent_option
 from numafit.cli.events import read_events
 from numafit.cli.inputs import read_text
 from numafit.cli.node_options import NodeOptions, load_setting, node_options
@@ -24,6 +25,7 @@ Examples:
   numafit simulate --machine dgx-h100 --state /var/lib/kubelet -o json - < pod.yaml
   numafit simulate --record case.jsonl docs/examples && numafit replay case.jsonl"""
 )
+@agent_option
 @node_options
 @click.option(
     "-o",

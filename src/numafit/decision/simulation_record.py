@@ -9,19 +9,24 @@ from numafit.ledger.memory_values import Block
 from numafit.machine.bits import cpuset_text
 
 
-def simulation_record(simulation: Simulation) -> Json:
-    """Field names as in a step of a recording; `files` holds what changed by the decision."""
-    files = FileLog()
-    files.changed(simulation.node, simulation.before)
+def simulation_record(simulation: Simulation, *, with_files: bool = True) -> Json:
+    """Field names as in a step of a recording; `files` holds what changed by the decision.
+
+    To write the state files takes most of the time; where nobody reads them they can be left out.
+    """
+    files = FileLog() if with_files else None
+    if files is not None:
+        files.changed(simulation.node, simulation.before)
     decisions = []
     for step in simulation.steps:
         decision = step.decision
         record: Json = {"pod": pod_name(decision), "qos": decision.qos, **decision_record(decision)}
         record["defaultCPUSet"] = cpuset_text(decision.ledger.cpu.default)
-        record["files"] = files.changed(simulation.node, decision.ledger)
-        after = files.changed(simulation.node, step.ledger)
-        if after:
-            record["filesAfterStart"] = after
+        if files is not None:
+            record["files"] = files.changed(simulation.node, decision.ledger)
+            after = files.changed(simulation.node, step.ledger)
+            if after:
+                record["filesAfterStart"] = after
         decisions.append(record)
     settings = simulation.node.settings
     return {

@@ -43,6 +43,8 @@ class Promise(msgspec.Struct, frozen=True):
     devices: Mapping[str, tuple[str, ...]] = {}
     """Resource -> ids."""
     exclusive: bool = False
+    watcher: int = 0
+    """The process that waits for the job to end: no intruder anywhere, for it does nothing else."""
 
 
 def audit_promise(machine: Machine, promise: Promise, seen: Iterable[Observation]) -> list[Finding]:

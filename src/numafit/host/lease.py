@@ -1,6 +1,7 @@
 """A lease: what a job holds of this machine, who it is, and how it is bound."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -88,7 +89,11 @@ def encode_lease(lease: Lease) -> bytes:
 
 def decode_lease(data: bytes) -> Lease:
     """Raises `ValueError` for what is no lease."""
-    record = msgspec.json.decode(data)
+    return lease_of(msgspec.json.decode(data))
+
+
+def lease_of(record: Any) -> Lease:
+    """From plain values. Raises `ValueError` for what is no lease."""
     try:
         sets = {name: parse_cpuset(record.get(name, "")) for name in _MASKS}
     except (AttributeError, TypeError, CpusetError) as error:

@@ -1,5 +1,6 @@
 """A command's view of this host: its machine as far as it is needed, and its ledger."""
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from numafit.host.lease import Lease
 from numafit.host.live import live_machine
 from numafit.host.living import Containers
 from numafit.machine.model import Machine
+
+DOCKER_SOCKET = Path("/var/run/docker.sock")
 
 
 class Here(msgspec.Struct, frozen=True):
@@ -41,6 +44,16 @@ def _host_file(folder: Path, machine: Machine) -> HostFile:
     from numafit.host.host_file import read_host_file
 
     return read_host_file(folder, machine)
+
+
+def reenter_containers(book: Book, warn: Warn) -> None:
+    """Containers that were started again hold what they are pinned to, if nobody else does; who does is told."""
+    if not (os.environ.get("DOCKER_HOST") or DOCKER_SOCKET.exists()):
+        return
+    from numafit.host.docker import reenter, stray_text
+
+    for stray in reenter(book):
+        warn(stray_text(stray))
 
 
 def _live_containers(leases: Sequence[Lease]) -> Containers | None:

@@ -147,13 +147,14 @@ class Survey:
         )
 
     def _others(self, promises: Sequence[Promise]) -> list[tuple[Promise, list[Observation]]]:
-        """For each promise all processes that are not of it, but for this very one."""
+        """For each promise all processes that are not of it, but for this very one and those that watch over jobs."""
         if not promises:
             return []
+        quiet = {os.getpid(), *(promise.watcher for promise in self.promises)}
         everybody = [
             process
             for pid in processes(self.root)
-            if pid != os.getpid() and (process := glance(pid, self.root, every_thread=True)) is not None
+            if pid not in quiet and (process := glance(pid, self.root, every_thread=True)) is not None
         ]
         return [
             (promise, [process for process in everybody if process.pid not in promise.pids]) for promise in promises

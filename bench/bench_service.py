@@ -1,0 +1,172 @@
+"""The agent under load: what-if questions, at a fixed rate in wall time, and many open event streams, on loopback.
+
+Both sides run on this machine, so what the load generator itself takes is in the numbers.
+"""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import Row
+
+ROOT = Path(__file__).resolve().parents[1]
+RATE = 300
+SECONDS = float(os.environ.get("NUMAFIT_BENCH_SECONDS", "10"))
+CONNECTIONS = 32
+STREAMS = 1000
+SLOWEST = 0.1
+"""Seconds that 99 of 100 questions may take."""
+MORE_MEMORY = 40.0
+"""MB by which the agent may grow while all streams are open."""
+
+POD = """apiVersion: v1
+kind: Pod
+metadata: {name: asked}
+spec:
+  containers:
+  - name: main
+    image: example
+    resources: {limits: {cpu: "8", memory: 16Gi, nvidia.com/gpu: "1"}}
+"""
+
+
+QUESTIONS = 2000
+QUESTION = 0.003
+"""Seconds of CPU time for one question, agent and workers together: 300 per second leave half of two cores."""
+
+
+def rows() -> Iterator[Row]:
+    yield Row(
+        "service/a what-if question, agent and workers", lambda: with_agent(_question_cpu), QUESTION, measured=True
+    )
+    name = f"service/{RATE} what-if questions per second on 2 NUMA nodes, 99 of 100 within"
+    yield Row(name, lambda: with_agent(_slow_end), SLOWEST, measured=True)
+    name = f"service/{STREAMS} open event streams: growth of the agent"
+    yield Row(name, lambda: with_agent(_growth), MORE_MEMORY, unit="MB", measured=True)
+
+
+def with_agent(measure: Callable[[int, int], Coroutine[Any, Any, float]]) -> float:
+    """Starts an agent on a free port; `measure` gets the port and its process id."""
+    command = [sys.executable, "-m", "numafit", "serve", "--demo", "--port", "0"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        found = re.search(r":(\d+)/", process.stdout.readline())
+        assert found is not None
+        return asyncio.run(measure(int(found[1]), process.pid))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(20)
+
+
+async def _slow_end(port: int, _pid: int) -> float:
+    """The time from the moment a question was due to its answer: a late start counts, too."""
+    times = await latencies(port, RATE, SECONDS)
+    return sorted(times)[int(len(times) * 0.99)]
+
+
+async def _question_cpu(port: int, pid: int) -> float:
+    request = _question(port)
+    connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(8)]
+
+    async def ask(times: int) -> None:
+        for connection in connections:
+            for _ in range(times):
+                await _ask(connection, request)
+
+    await ask(5)
+    before = _cpu(pid)
+    await ask(QUESTIONS // len(connections))
+    return (_cpu(pid) - before) / QUESTIONS
+
+
+def _cpu(pid: int) -> float:
+    """User and system time of a process and its children that run, in seconds."""
+    pids = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
+    ticks = 0
+    for each in pids:
+        fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+async def latencies(port: int, rate: int, seconds: float) -> list[float]:
+    request = _question(port)
+    for _ in range(20):
+        await _ask(await asyncio.open_connection("127.0.0.1", port), request)
+    start = time.perf_counter() + 0.1
+    due = iter([start + number / rate for number in range(int(rate * seconds))])
+    times: list[float] = []
+
+    async def ask() -> None:
+        connection = await asyncio.open_connection("127.0.0.1", port)
+        for moment in due:
+            await asyncio.sleep(max(0.0, moment - time.perf_counter()))
+            await _ask(connection, request)
+            times.append(time.perf_counter() - moment)
+
+    await asyncio.gather(*(ask() for _ in range(CONNECTIONS)))
+    return times
+
+
+def _question(port: int) -> bytes:
+    body = json.dumps({"pods": POD, "advice": False}).encode()
+    head = (
+        f"POST /api/v1/whatif HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+async def _ask(connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], request: bytes) -> None:
+    reader, writer = connection
+    writer.write(request)
+    head = await reader.readuntil(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(head.decode())
+    size = re.search(rb"content-length: (\d+)", head)
+    assert size is not None
+    await reader.readexactly(int(size[1]))
+
+
+async def _growth(port: int, pid: int) -> float:
+    """Each stream must also receive the same events as all others."""
+    before = _memory(pid)
+    streams = [await asyncio.open_connection("127.0.0.1", port) for _ in range(STREAMS)]
+    for _, writer in streams:
+        writer.write(f"GET /api/v1/events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
+    counts = await asyncio.gather(*(_events(reader, SECONDS) for reader, _ in streams))
+    if min(counts) < 2:
+        raise RuntimeError(f"a stream got {min(counts)} events, another {max(counts)}")
+    grown = _memory(pid) - before
+    for _, writer in streams:
+        writer.close()
+    return grown
+
+
+async def _events(reader: asyncio.StreamReader, seconds: float) -> int:
+    count = 0
+    end = time.perf_counter() + seconds
+    while (left := end - time.perf_counter()) > 0:
+        try:
+            line = await asyncio.wait_for(reader.readline(), left)
+        except TimeoutError:
+            break
+        count += line.startswith(b"event: ledger")
+    return count
+
+
+def _memory(pid: int) -> float:
+    """Resident, in MB."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+)", text)
+    assert found is not None
+    return int(found[1]) / 1024

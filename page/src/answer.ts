@@ -1,0 +1,94 @@
+// The answer to a what-if question: asked after a pause in typing, and again when the ledger changes.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { api, Refusal } from "./api";
+import type { WhatIfAnswer } from "./api_types";
+import { type Machine, machineOf } from "./machine";
+import type { Side, WhatIfPlace } from "./place";
+
+const PAUSE = 200;
+
+export interface Answer {
+  result: WhatIfAnswer | null;
+  trouble: string;
+  busy: boolean;
+}
+
+/** How two answers to the same pods differ, in one sentence. */
+export function difference(left: WhatIfAnswer, right: WhatIfAnswer): string {
+  const other = new Map(right.stories.map((story) => [story.pod, story]));
+  const verdicts = left.stories
+    .filter((story) => other.get(story.pod)?.admitted !== story.admitted)
+    .map((story) => story.pod);
+  if (verdicts.length > 0) return `A and B differ in the verdict on ${verdicts.join(", ")}.`;
+  const words = left.stories
+    .filter((story) => other.get(story.pod)?.story.sentence !== story.story.sentence)
+    .map((story) => story.pod);
+  return words.length > 0
+    ? `A and B give the same verdicts; the placement or the reason differs for ${words.join(", ")}.`
+    : "A and B decide the same.";
+}
+
+/** A machine of the catalogue; null for this one. */
+export function useOther(name: string): Machine | null {
+  const [other, setOther] = useState<Machine | null>(null);
+  useEffect(() => {
+    setOther(null);
+    let stale = false;
+    if (name)
+      api.catalogue(name).then(
+        (answer) => !stale && setOther(machineOf(answer.machine)),
+        () => undefined,
+      );
+    return () => {
+      stale = true;
+    };
+  }, [name]);
+  return other;
+}
+
+/** Asks after a short pause, and again when the question or the ledger changes; the decision first, then the advice. */
+export function useAnswer(place: WhatIfPlace, side: Side | null, revision: number): Answer {
+  const [answer, setAnswer] = useState<Answer>({ result: null, trouble: "", busy: false });
+  const key = side && JSON.stringify([place.pods, place.machine, place.empty, place.kubelet, side]);
+  const asked = useRef<string | null>(null);
+  const onTop = place.machine === "" && !place.empty ? revision : 0;
+  useEffect(() => {
+    if (!side || place.pods.trim() === "") {
+      setAnswer({ result: null, trouble: "", busy: false });
+      return;
+    }
+    const stop = new AbortController();
+    const question = async () => {
+      const { settings, version } = side;
+      const body = {
+        pods: place.pods,
+        ...(place.machine ? { machine: place.machine } : {}),
+        ...(place.kubelet.trim() ? { kubelet: place.kubelet } : {}),
+        ...(place.empty ? { empty: true } : {}),
+        ...(Object.keys(settings).length > 0 ? { settings } : {}),
+        ...(version ? { version } : {}),
+      };
+      try {
+        const result = await api.whatIf({ ...body, advice: false }, stop.signal);
+        // The advice of the same question stays until the new one comes: it takes longer.
+        setAnswer((old) => ({
+          result: { ...result, advice: asked.current === key ? (old.result?.advice ?? null) : null },
+          trouble: "",
+          busy: true,
+        }));
+        asked.current = key;
+        const advice = await api.advise(body, stop.signal);
+        setAnswer({ result: { ...result, advice }, trouble: "", busy: false });
+      } catch (failure) {
+        if (stop.signal.aborted) return;
+        const trouble = failure instanceof Refusal ? failure.message : "The answer could not be read: reload the page.";
+        setAnswer((old) => ({ ...old, trouble, busy: false }));
+      }
+    };
+    setAnswer((old) => ({ ...old, busy: true }));
+    const timer = window.setTimeout(() => void question(), PAUSE);
+    return () => (window.clearTimeout(timer), stop.abort());
+  }, [key, onTop]);
+  return answer;
+}

@@ -1,0 +1,79 @@
+// The agent's API: one function per question, every failure one Refusal with a sentence for people.
+
+import type {
+  Advice,
+  DecisionAnswer,
+  Example,
+  LedgerView,
+  MachineAnswer,
+  MachineFile,
+  Problem,
+  SettingsAnswer,
+  Summary,
+  WhatIfAnswer,
+  WhatIfBody,
+} from "./api_types";
+import type { LogAnswer } from "./log_types";
+
+const BASE = "/api/v1";
+
+/** The agent said no, or cannot be reached; the message is one sentence, with the cure where one is known. */
+export class Refusal extends Error {
+  constructor(
+    message: string,
+    readonly status = 0,
+  ) {
+    super(message);
+  }
+}
+
+async function ask<T>(path: string, options: RequestInit = {}): Promise<T> {
+  let answer: Response;
+  try {
+    answer = await fetch(BASE + path, { ...options, headers: { Accept: "application/json", ...options.headers } });
+  } catch (failure) {
+    if (options.signal?.aborted) throw failure;
+    throw new Refusal("The agent does not answer: see whether `numafit serve` still runs.");
+  }
+  if (!answer.ok) throw new Refusal(sentence(await answer.text(), answer.status), answer.status);
+  return (await answer.json()) as T;
+}
+
+function sentence(body: string, status: number): string {
+  try {
+    const problem = JSON.parse(body) as Partial<Problem>;
+    const text = problem.detail || problem.title;
+    // The place and the cure may already stand in the sentence.
+    if (text) return problem.cure && !text.includes(problem.cure) ? `${text}: ${problem.cure}` : text;
+  } catch {
+    // Not JSON: only the status is known.
+  }
+  return `The agent answered with status ${status}.`;
+}
+
+function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  return ask(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+    ...(signal ? { signal } : {}),
+  });
+}
+
+export const api = {
+  events: `${BASE}/events`,
+  machine: () => ask<MachineAnswer>("/machine"),
+  catalogue: (name: string) => ask<{ machine: MachineFile }>(`/catalogue/${encodeURIComponent(name)}`),
+  settings: () => ask<SettingsAnswer>("/settings"),
+  ledger: () => ask<LedgerView>("/ledger"),
+  examples: () => ask<Example[]>("/examples"),
+  decision: (id: number) => ask<DecisionAnswer>(`/decisions/${id}`),
+  whatIf: (body: WhatIfBody, signal?: AbortSignal) => post<WhatIfAnswer>("/whatif", body, signal),
+  advise: (body: WhatIfBody, signal?: AbortSignal) => post<Advice>("/advise", body, signal),
+  log: (file: Blob) => ask<LogAnswer>("/log", { method: "POST", body: file }),
+  decisions(filter: { pod?: string; verdict?: string; before?: number; limit?: number }) {
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(filter)) if (value) query.set(name, String(value));
+    return ask<{ decisions: Summary[]; next: number | null }>(`/decisions?${query}`);
+  },
+};

@@ -1,0 +1,235 @@
+// The shapes that the agent's API speaks, version 1; names as the command line prints them with -o json.
+
+export interface MachineFile {
+  name?: string;
+  model?: string;
+  sockets?: number;
+  assumed?: string;
+  numaNodes?: { id: number; memory?: string | number; distances?: number[]; device?: string }[];
+  cpus?: CpuGroup[];
+  offline?: string | number;
+  isolated?: string | number;
+  caches?: CacheRun[];
+  devices?: DeviceEntry[];
+  links?: { between: string[]; matrix: string[][] } | { a: string; b: string; kind: string }[];
+}
+
+export interface CpuGroup {
+  numa: number | "unknown";
+  socket: number | "unknown";
+  uncoreCache?: number;
+  kind?: string;
+  cpus?: string | number;
+  threads?: (string | number)[];
+}
+
+export interface CacheRun {
+  level: number;
+  kind?: string;
+  size: string | number;
+  cpus?: (string | number)[];
+  threads?: (string | number)[];
+}
+
+export interface DeviceEntry {
+  id: string;
+  resource?: string;
+  numa?: number[];
+  healthy?: boolean;
+  kind?: string;
+  name?: string;
+  label?: string;
+  memory?: string | number;
+  parent?: string;
+}
+
+export interface MachineAnswer {
+  machine: MachineFile;
+  name: string;
+  source: "live" | "demo" | "kubelet";
+  catalogue: { name: string; title: string }[];
+}
+
+export interface Resolved {
+  version: string;
+  policy: string;
+  scope: string;
+  cpuManagerPolicy: string;
+  memoryManagerPolicy: string;
+  cpuOptions: Record<string, string>;
+  topologyOptions: Record<string, string>;
+}
+
+export interface SettingsAnswer extends Resolved {
+  kubelet: string;
+  versions: string[];
+  policies: string[];
+  scopes: string[];
+  options: { name: string; manager: "cpu" | "topology"; since: string }[];
+}
+
+export interface Holder {
+  id: string;
+  name: string;
+  kind: "pod" | "lease" | "shared" | "container";
+  since: string | null;
+  owner: string;
+  cpus: string;
+  memory: { nodes: number[]; type: string; bytes: number }[];
+  devices: Record<string, string[]>;
+  nodes: number[];
+  rung: string;
+  new?: boolean;
+  /** Its pod has ended; the kubelet frees this at the next admission. */
+  gone?: boolean;
+}
+
+export interface Share {
+  total: number;
+  held: number;
+  free: number;
+  reserved?: number;
+}
+
+export interface LedgerView {
+  revision: number;
+  time: string;
+  simulation: boolean;
+  holders: Holder[];
+  reservedCpus: string;
+  sharedCpus: string;
+  freeCpus: string;
+  nodes: { id: number; cpus: Share; memory: Share; devices: Record<string, Share> }[];
+}
+
+export interface Summary {
+  id: number;
+  time: string;
+  pod: string;
+  kind: "pod" | "lease" | "release";
+  admitted: boolean;
+  reason: string;
+  message: string;
+  sentence: string;
+  cpus: string;
+  nodes: number[];
+}
+
+export interface GridRow {
+  resource: string;
+  needed: number;
+  cells: { numa: number; free: number; allocatable: number; held: Record<string, number> }[];
+}
+
+export interface Chapter {
+  container: string;
+  grid: GridRow[];
+  hints: Record<string, string>;
+  best: [number | null, boolean] | null;
+  outcome: string;
+  walk?: Walk;
+}
+
+/** The combinations of one hint per resource, as the kubelet goes through them. */
+export interface Walk {
+  /** Null where the hints are described, not listed. */
+  combinations: number | null;
+  filtered: number;
+  shown: {
+    picks: { resource: string; nodes: number[] | null; preferred: boolean }[];
+    nodes: number[];
+    preferred: boolean;
+    best: boolean;
+  }[];
+}
+
+export interface Story {
+  sentence: string;
+  chapters: Chapter[];
+  doubts?: string[];
+}
+
+export interface DecisionAnswer extends Summary {
+  story: Story | null;
+  ledger: LedgerView;
+}
+
+export type Hint = [number | null, boolean];
+
+export interface SimulatedPod {
+  pod: string;
+  qos?: string;
+  admitted: boolean;
+  reason?: string;
+  message?: string;
+  merges?: { providers: Record<string, Hint[] | null>[]; best: Hint; admit: boolean }[];
+}
+
+export interface ToldPod {
+  pod: string;
+  admitted: boolean;
+  reason: string;
+  message: string;
+  story: Story;
+}
+
+export interface Proposal {
+  kind: string;
+  text: string;
+  aligned: boolean;
+  removes: string[];
+  rejects: string[];
+  patches: string;
+  patch: unknown;
+}
+
+export interface Advice {
+  advice: { pod: string; fault: string; why: string; proposals: Proposal[] }[];
+}
+
+export interface WhatIfAnswer {
+  decisions: SimulatedPod[];
+  stories: ToldPod[];
+  ledger: LedgerView;
+  advice: Advice | null;
+  settings: Resolved;
+  kubelet: string;
+}
+
+export interface SettingsChoice {
+  policy?: string;
+  scope?: string;
+  cpuManagerPolicy?: string;
+  memoryManagerPolicy?: string;
+  cpuOptions?: Record<string, string>;
+  topologyOptions?: Record<string, string>;
+}
+
+export interface WhatIfBody {
+  machine?: string;
+  kubelet?: string;
+  settings?: SettingsChoice;
+  version?: string;
+  pods: string;
+  empty?: boolean;
+  /** Whether to say what to change too, which takes longer. */
+  advice?: boolean;
+}
+
+export interface Example {
+  name: string;
+  title: string;
+  pods: string;
+  machine?: string;
+  kubelet?: string;
+}
+
+export interface Problem {
+  title: string;
+  status: number;
+  detail: string;
+  source?: string;
+  line?: number;
+  field?: string;
+  cure?: string;
+}

@@ -1,0 +1,143 @@
+// The whole page: what the agent says, kept up to date, and the view that the address names.
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { api, Refusal } from "./api";
+import type { LedgerView, MachineAnswer, SettingsAnswer, Summary } from "./api_types";
+import { dropHandlers, type Dropped, isManifest } from "./dropped";
+import { Header } from "./header";
+import { Patterns } from "./legend";
+import { type Connection, follow } from "./live";
+import { machineOf } from "./machine";
+import { MachineView } from "./machine_view";
+import { fragmentOf, type Place, placeOf } from "./place";
+import { StoryView } from "./story_view";
+import { WhatIfView } from "./what_if_view";
+
+export interface Known {
+  machine: MachineAnswer;
+  settings: SettingsAnswer;
+}
+
+export function App() {
+  const [known, setKnown] = useState<Known | null>(null);
+  const [ledger, setLedger] = useState<LedgerView | null>(null);
+  const [latest, setLatest] = useState<Summary | null>(null);
+  const [trouble, setTrouble] = useState("");
+  const [connection, setConnection] = useState<Connection>("waiting");
+  const [place, setPlace] = useState<Place>(() => placeOf(location.hash));
+  const [dropped, setDropped] = useState<Dropped | null>(null);
+  const [over, setOver] = useState(false);
+  const resting = useRef(0);
+
+  const load = async () => {
+    try {
+      const [machine, settings, now] = await Promise.all([api.machine(), api.settings(), api.ledger()]);
+      setKnown((old) =>
+        old && JSON.stringify(old) === JSON.stringify({ machine, settings }) ? old : { machine, settings },
+      );
+      setLedger(now);
+      setTrouble("");
+    } catch (failure) {
+      setTrouble(
+        failure instanceof Refusal ? failure.message : "The agent's answer could not be read: reload the page.",
+      );
+    }
+  };
+  useEffect(() => {
+    void load();
+    const end = follow({
+      onLedger: setLedger,
+      onDecision: setLatest,
+      onConnection: setConnection,
+      onReturn: () => void load(),
+    });
+    const moved = () => setPlace(placeOf(location.hash));
+    window.addEventListener("hashchange", moved);
+    return () => (end(), window.removeEventListener("hashchange", moved));
+  }, []);
+
+  const go = (change: Partial<Place>) => {
+    const next = { ...place, ...change };
+    const fragment = fragmentOf(next);
+    setPlace(next);
+    // Another view is a step that "back" undoes; a choice within one is not, and the address waits until typing rests.
+    window.clearTimeout(resting.current);
+    if (change.view && change.view !== place.view) history.pushState(null, "", fragment);
+    else resting.current = window.setTimeout(() => history.replaceState(null, "", fragment), 250);
+  };
+  const take = async (file: File) => {
+    setOver(false);
+    const text = await file.slice(0, 65536).text();
+    if (isManifest(text)) go({ view: "what-if", whatIf: { ...place.whatIf, pods: await file.text() } });
+    else {
+      setDropped({ file });
+      go({ view: "story" });
+    }
+  };
+  const machine = useMemo(() => known && machineOf(known.machine.machine), [known]);
+  useEffect(() => {
+    if (known) document.title = `${known.machine.name} · numafit`;
+  }, [known]);
+
+  return (
+    <div class={`page view-${place.view}`} {...dropHandlers(setOver, (file) => void take(file))}>
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}
+      >
+        Skip to the content
+      </a>
+      <Patterns />
+      <Header
+        known={known}
+        machine={machine}
+        ledger={ledger}
+        connection={connection}
+        view={place.view}
+        onView={(view) => go({ view })}
+      />
+      {connection === "lost" && known && (
+        <p class="notice lost" role="alert">
+          The connection to the agent is lost; this is the last that it said. Trying again …
+        </p>
+      )}
+      {trouble && !known && (
+        <main class="blank" id="main">
+          <p role="alert">{trouble}</p>
+          <button type="button" onClick={() => void load()}>
+            Try again
+          </button>
+        </main>
+      )}
+      {!trouble && !known && <main class="blank" id="main" aria-busy="true" />}
+      {machine && ledger && place.view === "machine" && (
+        <MachineView machine={machine} ledger={ledger} place={place} onPlace={go} />
+      )}
+      {machine && ledger && known && place.view === "what-if" && (
+        <WhatIfView
+          known={known}
+          machine={machine}
+          revision={ledger.revision}
+          place={place.whatIf}
+          onPlace={(whatIf) => go({ whatIf })}
+        />
+      )}
+      {machine && ledger && place.view === "story" && (
+        <StoryView
+          machine={machine}
+          latest={latest}
+          place={place.story}
+          dropped={dropped}
+          onDropped={setDropped}
+          onPlace={(story) => go({ story })}
+        />
+      )}
+      {over && (
+        <div class="drop" aria-hidden="true">
+          Drop a Pod manifest to ask “what if”, or a kubelet log to read its story
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,62 @@
+// One device in the picture, with its own memory where it has some.
+
+import { bytesText } from "./amounts";
+import type { LedgerView } from "./api_types";
+import type { Machine } from "./machine";
+import { MemoryBar } from "./memory_bar";
+import type { Shown } from "./node_tile";
+import { SLOTS, slotClass } from "./palette";
+import type { DeviceBox } from "./tile";
+
+interface Properties extends Shown {
+  box: DeviceBox;
+  machine: Machine;
+  ledger: LedgerView;
+}
+
+export function DeviceChip({ box, machine, ledger, ...shown }: Properties) {
+  const { device } = box;
+  const { occupancy, slots, lit } = shown;
+  const holder = occupancy.devices.get(device.id);
+  const slot = holder === undefined ? undefined : slots.get(holder);
+  const classes = [
+    "device",
+    holder === undefined ? (device.resource ? "free" : "plain") : `held ${slotClass(slot)}`,
+    lit && holder !== lit ? "dim" : "",
+    holder !== undefined && occupancy.holders.get(holder)?.new ? "new" : "",
+    device.healthy ? "" : "sick",
+  ];
+  const { x, y, width, height } = box;
+  return (
+    <g class={classes.filter(Boolean).join(" ")} data-device={device.id}>
+      <rect class="base" x={x} y={y} width={width} height={height} rx={5} />
+      {slot !== undefined && slot >= SLOTS && (
+        <rect class="mark" x={x} y={y} width={width} height={height} rx={5} fill="url(#striped)" />
+      )}
+      {box.bars.length === 0 ? (
+        <text x={x + width / 2} y={y + height / 2 + 4} text-anchor="middle">
+          {device.healthy ? device.label : `${device.label} ✕`}
+        </text>
+      ) : (
+        <text x={x + 8} y={y + 14}>
+          {device.label}
+        </text>
+      )}
+      {box.bars.map((bar) => (
+        <g key={bar.node}>
+          <text class="small" x={bar.x} y={bar.y - 4}>{`NUMA ${bar.node}`}</text>
+          <text class="small" x={bar.x + bar.width} y={bar.y - 4} text-anchor="end">
+            {bytesText(machine.memory.get(bar.node) ?? 0)}
+          </text>
+          <MemoryBar
+            box={bar}
+            node={bar.node}
+            total={machine.memory.get(bar.node) ?? 0}
+            share={ledger.nodes.find((one) => one.id === bar.node)?.memory}
+            {...shown}
+          />
+        </g>
+      ))}
+    </g>
+  );
+}

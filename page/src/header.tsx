@@ -1,0 +1,82 @@
+// The title bar: which machine this is, whether it is real, whether the page is up to date, and the way to the views.
+
+import { useState } from "preact/hooks";
+import type { LedgerView } from "./api_types";
+import type { Known } from "./app";
+import type { Connection } from "./live";
+import type { Machine } from "./machine";
+import type { Place } from "./place";
+import { applyTheme, nextTheme, storedTheme } from "./theme";
+import { machineText } from "./words";
+
+interface Properties {
+  known: Known | null;
+  machine: Machine | null;
+  ledger: LedgerView | null;
+  connection: Connection;
+  view: Place["view"];
+  onView: (view: Place["view"]) => void;
+}
+
+const VIEWS: [Place["view"], string][] = [
+  ["machine", "Machine"],
+  ["what-if", "What if"],
+  ["story", "Story"],
+];
+const CONNECTIONS = { waiting: "connecting", open: "live", lost: "not connected" };
+const THEMES = { auto: "◐", light: "☀", dark: "☾" };
+
+export function Header({ known, machine, ledger, connection, view, onView }: Properties) {
+  const [theme, setTheme] = useState(storedTheme());
+  const simulated = known?.machine.source === "demo" || ledger?.simulation;
+  const { version, policy, scope } = known?.settings ?? {};
+  const turn = () => {
+    const next = nextTheme(theme);
+    applyTheme(next);
+    setTheme(next);
+  };
+  return (
+    <header class="bar">
+      <div class="title">
+        <h1>{known?.machine.name ?? "numafit"}</h1>
+        {simulated && (
+          <span class="label simulation" title="Made up by the agent: nothing here is real">
+            simulation
+          </span>
+        )}
+        {machine && known && (
+          <p class="facts">
+            {machineText(machine)}
+            {known.machine.source !== "live" && (
+              <span class="kubelet">{`kubelet ${version} · ${policy} · scope ${scope}`}</span>
+            )}
+          </p>
+        )}
+      </div>
+      <nav aria-label="Views">
+        {VIEWS.map(([name, text]) => (
+          <a
+            key={name}
+            href={`#${name}`}
+            aria-current={view === name ? "page" : undefined}
+            onClick={(event) => (event.preventDefault(), onView(name))}
+          >
+            {text}
+          </a>
+        ))}
+      </nav>
+      <span class={`connection ${connection}`} role="status">
+        {CONNECTIONS[connection]}
+      </span>
+      <button
+        type="button"
+        class="theme"
+        title={`Colours: ${theme}`}
+        aria-label={`Colours: ${theme}. Change`}
+        onClick={turn}
+      >
+        {THEMES[theme]}
+      </button>
+    </header>
+  );
+}

@@ -1,0 +1,68 @@
+// What the patterns mean, and the patterns themselves; only those that occur are listed.
+
+import type { LedgerView } from "./api_types";
+import type { Machine } from "./machine";
+import { cpuState, occupancyOf, type CpuState } from "./occupancy";
+
+const WORDS: [CpuState, string, string][] = [
+  ["held", "held", ""],
+  ["reserved", "reserved", "hatched"],
+  ["shared", "shared pool", "dotted"],
+  ["free", "free", ""],
+  ["offline", "offline", "crossed"],
+];
+
+export function Legend({ machine, ledger }: { machine: Machine; ledger: LedgerView }) {
+  const occupancy = occupancyOf(ledger);
+  const found = new Set([...machine.nodeOfCpu.keys()].map((cpu) => cpuState(cpu, occupancy, machine.offline)));
+  // The kubelet's shared pool runs on every CPU that nobody holds.
+  const pooled = [...occupancy.free].every((cpu) => occupancy.shared.has(cpu));
+  return (
+    <ul class="legend" aria-label="Key">
+      {WORDS.filter(([state]) => found.has(state)).map(([state, words, pattern]) => (
+        <li key={state}>
+          <svg width="22" height="14" aria-hidden="true">
+            <g class={`cpu ${state} ${state === "held" ? "slot0" : ""}`}>
+              <rect class="base" x="0.5" y="0.5" width="21" height="13" rx="2" />
+              {pattern && <rect class="mark" x="0.5" y="0.5" width="21" height="13" rx="2" fill={`url(#${pattern})`} />}
+              <rect class="edge" x="0.5" y="0.5" width="21" height="13" rx="2" />
+            </g>
+          </svg>
+          {state === "free" && pooled ? "free (shared pool)" : words}
+        </li>
+      ))}
+      {ledger.holders.some((holder) => holder.new) && (
+        <li>
+          <svg width="22" height="14" aria-hidden="true">
+            <g class="cpu held slot0 new">
+              <rect class="base" x="1.5" y="1.5" width="19" height="11" rx="2" />
+            </g>
+          </svg>
+          new: would be given
+        </li>
+      )}
+    </ul>
+  );
+}
+
+/** The patterns of all pictures on the page; it must be rendered once and stay, or pictures lose their marks. */
+export function Patterns() {
+  return (
+    <svg class="patterns" width="0" height="0" aria-hidden="true">
+      <defs>
+        <pattern id="hatched" width="5" height="5" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+          <rect class="ink" width="1.6" height="5" />
+        </pattern>
+        <pattern id="striped" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">
+          <rect class="pale" width="2.5" height="7" />
+        </pattern>
+        <pattern id="dotted" width="5" height="5" patternUnits="userSpaceOnUse">
+          <circle class="ink" cx="1.5" cy="1.5" r="0.8" />
+        </pattern>
+        <pattern id="crossed" width="6" height="6" patternUnits="userSpaceOnUse">
+          <path class="line" d="M0 0L6 6M6 0L0 6" />
+        </pattern>
+      </defs>
+    </svg>
+  );
+}

@@ -1,0 +1,173 @@
+// A kubelet's log as a story: what it decided and why, and the pods that are recreated and rejected again and again.
+
+import { useEffect, useState } from "preact/hooks";
+import { plural } from "./amounts";
+import { api, Refusal } from "./api";
+import type { LogAnswer, LogLoop } from "./log_types";
+import type { Dropped } from "./dropped";
+import { Entry } from "./entry";
+import { Chapters, Verdict } from "./telling";
+
+interface Properties {
+  dropped: Dropped;
+  onClose: () => void;
+  onFile: (file: File) => void;
+}
+
+export function LogView({ dropped, onClose, onFile }: Properties) {
+  const [answer, setAnswer] = useState<LogAnswer | null>(null);
+  const [trouble, setTrouble] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const [filter, setFilter] = useState({ pod: "", verdict: "" });
+  useEffect(() => {
+    let stale = false;
+    setAnswer(null);
+    setTrouble("");
+    setChosen(0);
+    api.log(dropped.file).then(
+      (found) => stale || setAnswer(found),
+      (failure) =>
+        stale ||
+        setTrouble(
+          failure instanceof Refusal
+            ? failure.message
+            : "The log could not be read: is it a kubelet's log, plain or gzip?",
+        ),
+    );
+    return () => {
+      stale = true;
+    };
+  }, [dropped]);
+  const loops = new Map(answer?.loops.map((loop) => [loop.pod, loop]));
+  const stories = (answer?.stories ?? []).filter(
+    (one) => one.pod.includes(filter.pod) && (!filter.verdict || (filter.verdict === "admitted") === one.admitted),
+  );
+  const told = stories[chosen];
+  return (
+    <main class="story log" id="main" tabIndex={-1}>
+      <section class="list" aria-label="Decisions in the log">
+        <p class="log-name">
+          <strong>{dropped.file.name}</strong>
+          <button type="button" onClick={onClose}>
+            Close the log
+          </button>
+        </p>
+        {!answer && !trouble && (
+          <p class="empty" aria-busy="true">
+            Reading …
+          </p>
+        )}
+        {trouble && (
+          <p class="notice trouble" role="alert">
+            {trouble}
+          </p>
+        )}
+        {answer && (
+          <>
+            <p class="note">{summary(answer)}</p>
+            <form class="filter" onSubmit={(event) => event.preventDefault()}>
+              <input
+                type="search"
+                aria-label="Filter by pod"
+                placeholder="pod"
+                value={filter.pod}
+                onInput={(event) => (setChosen(0), setFilter({ ...filter, pod: event.currentTarget.value }))}
+              />
+              <select
+                aria-label="Filter by verdict"
+                value={filter.verdict}
+                onChange={(event) => (setChosen(0), setFilter({ ...filter, verdict: event.currentTarget.value }))}
+              >
+                <option value="">all</option>
+                <option value="admitted">admitted</option>
+                <option value="rejected">rejected</option>
+              </select>
+              <label class="button">
+                Another log …
+                <input
+                  class="spoken"
+                  type="file"
+                  onChange={(event) => event.currentTarget.files?.[0] && onFile(event.currentTarget.files[0])}
+                />
+              </label>
+            </form>
+            {stories.length === 0 && (
+              <p class="empty">
+                {answer.stories.length > 0
+                  ? "No decision matches: clear the filter."
+                  : "No decision stands in this log: it needs a kubelet at --v=4 or more for admitted pods."}
+              </p>
+            )}
+            <ol>
+              {stories.map((one, number) => (
+                <Entry
+                  key={`${one.line} ${one.pod}`}
+                  pod={one.pod}
+                  admitted={one.admitted}
+                  note={`${one.admitted ? "admitted" : one.reason}${one.times > 1 ? `, ${one.times} times` : ""}`}
+                  loops={loops.has(one.pod)}
+                  chosen={number === chosen}
+                  // Microseconds tell a person nothing.
+                  time={one.time.replace(/\.\d+/, "")}
+                  onChoose={() => setChosen(number)}
+                />
+              ))}
+            </ol>
+          </>
+        )}
+      </section>
+      <section class="told" aria-label="The decision">
+        {told && (
+          <>
+            <Verdict
+              pod={told.pod}
+              admitted={told.admitted}
+              reason={told.reason}
+              sentence={told.story.sentence}
+              message={told.message}
+            />
+            {loops.has(told.pod) && <Loop loop={loops.get(told.pod)!} />}
+            <p class="note">
+              Line {told.line} of the log{told.policy ? `, policy ${told.policy}` : ""}
+              {told.inferred ? "; the verdict is inferred, the log does not say it" : ""}.
+            </p>
+            <Chapters story={told.story} admitted={told.admitted} />
+          </>
+        )}
+      </section>
+    </main>
+  );
+}
+
+function summary(answer: LogAnswer): string {
+  const kubelets = answer.kubelets
+    .map((one) => `${one.release ?? one.releases.join(" to ")} ${one.policy}`.trim())
+    .filter(Boolean);
+  return [
+    plural(answer.lines, "line"),
+    `${answer.admitted} admitted`,
+    `${answer.rejected} rejected`,
+    answer.notShown > 0 ? `${answer.notShown} not shown` : "",
+    kubelets.length > 0 ? `kubelet ${kubelets.join(", ")}` : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+function Loop({ loop }: { loop: LogLoop }) {
+  return (
+    <div class="loop" role="note">
+      <p>
+        <strong>A loop:</strong> rejected {plural(loop.rejections, "time")} and recreated{" "}
+        {plural(loop.recreations, "time")} between {loop.first} and {loop.last}, every {loop.period} s.
+        {loop.ended ? ` It ended: ${loop.ended}.` : ""}
+      </p>
+      <p>Ways out:</p>
+      <ul>
+        {loop.ways_out.map((way) => (
+          <li key={way}>{way}</li>
+        ))}
+      </ul>
+    </div>
+  );
+}

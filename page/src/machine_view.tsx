@@ -1,0 +1,77 @@
+// The first view: the machine, who sits on it and what is free, as a picture or as tables.
+
+import { useEffect, useState } from "preact/hooks";
+import type { LedgerView } from "./api_types";
+import { Drawing } from "./drawing";
+import { FreeTable } from "./free_table";
+import { Holders } from "./holders";
+import type { Machine } from "./machine";
+import type { Place } from "./place";
+import { Tables } from "./tables";
+
+interface Properties {
+  machine: Machine;
+  ledger: LedgerView;
+  place: Place;
+  onPlace: (change: Partial<Place>) => void;
+}
+
+export function MachineView({ machine, ledger, place, onPlace }: Properties) {
+  const [pointed, setPointed] = useState<string | null>(null);
+  const [links, setLinks] = useState(false);
+  const [, setTick] = useState(0);
+  // Ages grow even when nothing happens.
+  useEffect(() => {
+    const timer = window.setInterval(() => setTick((tick) => tick + 1), 10_000);
+    return () => window.clearInterval(timer);
+  }, []);
+  const lit = pointed ?? (ledger.holders.some((holder) => holder.id === place.holder) ? place.holder : null);
+  const forms = (
+    <div class="switch" role="group" aria-label="Show as">
+      <button type="button" aria-pressed={!place.table} onClick={() => onPlace({ table: false })}>
+        Picture
+      </button>
+      <button type="button" aria-pressed={place.table} onClick={() => onPlace({ table: true })}>
+        Tables
+      </button>
+    </div>
+  );
+  const lines = machine.links.length > 0 && (
+    <button type="button" class="toggle" aria-pressed={links} onClick={() => setLinks(!links)}>
+      Links
+    </button>
+  );
+  return (
+    <main class="machine-view" id="main" tabIndex={-1}>
+      <div class="stage">
+        {place.table ? (
+          <>
+            <Tables machine={machine} ledger={ledger} />
+            <div class="tools">{forms}</div>
+          </>
+        ) : (
+          <Drawing
+            machine={machine}
+            ledger={ledger}
+            lit={lit}
+            links={links}
+            label="Picture of the machine. Tab walks through the NUMA nodes, left and right through the CPUs of one."
+            tools={[forms, lines]}
+            onLit={setPointed}
+            onPick={(holder) => onPlace({ holder: holder ?? "" })}
+          />
+        )}
+      </div>
+      <aside class="side">
+        <FreeTable ledger={ledger} />
+        <Holders
+          ledger={ledger}
+          lit={lit}
+          picked={place.holder}
+          onLit={setPointed}
+          onPick={(holder) => onPlace({ holder })}
+        />
+      </aside>
+    </main>
+  );
+}

@@ -1,0 +1,16 @@
+// The start: the style, the theme, the page.
+
+import { render } from "preact";
+import { App } from "./app";
+import "./style/tokens.css";
+import "./style/base.css";
+import "./style/drawing.css";
+import "./style/machine.css";
+import "./style/what_if.css";
+import "./style/telling.css";
+import "./style/story.css";
+import "./style/narrow.css";
+import { applyTheme, storedTheme } from "./theme";
+
+applyTheme(storedTheme());
+render(<App />, document.getElementById("page")!);

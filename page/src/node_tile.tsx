@@ -1,0 +1,164 @@
+// One NUMA node in the picture: its cores, its memory and its devices.
+
+import { useState } from "preact/hooks";
+import { bytesOfText } from "./amounts";
+import type { LedgerView } from "./api_types";
+import { DeviceChip } from "./device_chip";
+import type { Machine } from "./machine";
+import { MemoryBar } from "./memory_bar";
+import { cpuState, type Occupancy } from "./occupancy";
+import { slotClass } from "./palette";
+import { type Target, nodeLines } from "./target";
+import { type Box, type CoreBox, THREAD, type Tile } from "./tile";
+
+/** What all parts of the picture need to know to be coloured. */
+export interface Shown {
+  occupancy: Occupancy;
+  slots: Map<string, number>;
+  lit: string | null;
+  offline: Set<number>;
+}
+
+interface Properties extends Shown {
+  tile: Tile;
+  machine: Machine;
+  ledger: LedgerView;
+  onFocus: (target: Target | null, box?: { x: number; y: number }) => void;
+}
+
+export function NodeTile({ tile, machine, ledger, onFocus, ...shown }: Properties) {
+  const { node } = tile;
+  const cpus = tile.cores.flatMap((box) =>
+    box.core.cpus.map((cpu, thread) => ({ cpu, x: box.x + 20, y: box.y + (thread + 1) * THREAD.height })),
+  );
+  const share = ledger.nodes.find((one) => one.id === node.id);
+  const [free, total] = bytesOfText(share?.memory.free ?? node.memory, share?.memory.total ?? node.memory);
+  const [cursor, setCursor] = useState(-1);
+  // Left and right walk through the CPUs of the node that has the focus.
+  const walk = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step || cpus.length === 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const next = (cursor + step + cpus.length) % cpus.length;
+    setCursor(next);
+    onFocus({ kind: "cpu", cpu: cpus[next]!.cpu }, cpus[next]);
+  };
+  const leave = () => (setCursor(-1), onFocus(null));
+  return (
+    <g
+      class="node"
+      tabIndex={0}
+      role="img"
+      aria-label={`NUMA node ${node.id}: ${nodeLines(node.id, ledger).join(", ")}`}
+      data-node={node.id}
+      onFocus={(event) =>
+        (event.currentTarget as Element).matches(":focus-visible") &&
+        onFocus({ kind: "node", node: node.id }, { x: tile.x + 30, y: tile.y + 20 })
+      }
+      onBlur={leave}
+      onKeyDown={walk}
+    >
+      <rect class="tile" x={tile.x} y={tile.y} width={tile.width} height={tile.height} rx={6} />
+      <text class="node-title" x={tile.x + 10} y={tile.y + 18}>
+        NUMA {node.id}
+      </text>
+      {share && share.cpus.total > 0 && (
+        <text class="node-free" x={tile.x + tile.width - 10} y={tile.y + 18} text-anchor="end">
+          <tspan class="number">{share.cpus.free}</tspan> of {share.cpus.total} CPUs free
+        </text>
+      )}
+      {tile.bands.map((band) => (
+        <g key={band.title}>
+          <rect class="band" x={band.x} y={band.y} width={band.width} height={band.height} rx={4} />
+          <text class="band-title" x={band.x + 6} y={band.y + 10}>
+            {band.title}
+          </text>
+        </g>
+      ))}
+      {tile.cores.map((box) => (
+        <CoreCell key={box.core.cpus[0]} box={box} cursor={cpus[cursor]?.cpu} {...shown} />
+      ))}
+      {tile.memory && (
+        <>
+          {tile.cores.length > 0 && (
+            <text class="bar-title" x={tile.memory.x} y={tile.memory.y - 5}>
+              Memory
+            </text>
+          )}
+          <text
+            class="bar-free"
+            x={tile.memory.x + tile.memory.width}
+            y={tile.cores.length > 0 ? tile.memory.y - 5 : tile.y + 18}
+            text-anchor="end"
+          >
+            <tspan class="number">{free}</tspan> {tile.cores.length > 0 ? `of ${total}` : total.split(" ")[1]} free
+          </text>
+          <MemoryBar box={tile.memory} node={node.id} total={node.memory} share={share?.memory} {...shown} />
+        </>
+      )}
+      {tile.devices.map((box) => (
+        <DeviceChip key={box.device.id} box={box} machine={machine} ledger={ledger} {...shown} />
+      ))}
+    </g>
+  );
+}
+
+function CoreCell({
+  box,
+  cursor,
+  occupancy,
+  slots,
+  lit,
+  offline,
+}: Shown & { box: CoreBox; cursor: number | undefined }) {
+  return (
+    <g class={`core ${box.core.kind}`}>
+      {box.core.cpus.map((cpu, thread) => {
+        const state = cpuState(cpu, occupancy, offline);
+        const holder = occupancy.cpus.get(cpu);
+        const litHolder = lit ? occupancy.holders.get(lit) : undefined;
+        const glows = lit !== null && (holder === lit || (litHolder?.kind === "shared" && occupancy.shared.has(cpu)));
+        const fresh = holder !== undefined && occupancy.holders.get(holder)?.new;
+        const place = { x: box.x, y: box.y + thread * THREAD.height, width: THREAD.width, height: THREAD.height };
+        const outline = cell(place, thread === 0, thread === box.core.cpus.length - 1);
+        const slot = holder === undefined ? undefined : slots.get(holder);
+        const pattern = patternOf(state, slot);
+        const classes = [
+          "cpu",
+          state,
+          state === "held" ? slotClass(slot) : "",
+          lit && !glows ? "dim" : "",
+          fresh ? "new" : "",
+          cursor === cpu ? "cursor" : "",
+        ];
+        return (
+          <g key={cpu} class={classes.filter(Boolean).join(" ")} data-cpu={cpu}>
+            <path class="base" d={outline} />
+            {pattern && <path class="mark" d={outline} fill={`url(#${pattern})`} />}
+            <text x={place.x + THREAD.width / 2} y={place.y + 12} text-anchor="middle">
+              {cpu}
+            </text>
+          </g>
+        );
+      })}
+      <rect class="edge" x={box.x} y={box.y} width={box.width} height={box.height - 1} rx={3} />
+    </g>
+  );
+}
+
+/** A rectangle whose upper and lower corners are round where the core ends. */
+function cell({ x, y, width, height }: Box, first: boolean, last: boolean): string {
+  const [a, b] = [first ? 3 : 0, last ? 3 : 0];
+  const right = x + width;
+  const low = y + height;
+  const upper = `M${x} ${y + a}a${a} ${a} 0 0 1 ${a} ${-a}H${right - a}a${a} ${a} 0 0 1 ${a} ${a}`;
+  return `${upper}V${low - b}a${b} ${b} 0 0 1 ${-b} ${b}H${x + b}a${b} ${b} 0 0 1 ${-b} ${-b}Z`;
+}
+
+function patternOf(state: string, slot: number | undefined): string {
+  if (state === "reserved") return "hatched";
+  if (state === "shared") return "dotted";
+  if (state === "offline") return "crossed";
+  return slot !== undefined && slot >= 10 ? "striped" : "";
+}

@@ -1,0 +1,140 @@
+// What the pointer or the keyboard is on: a CPU, a device, a piece of memory or a NUMA node, and what to say of it.
+
+import { agoText, bytesOfText, bytesText, plural } from "./amounts";
+import type { Holder, LedgerView } from "./api_types";
+import type { Machine } from "./machine";
+import { textOf } from "./numbers";
+import { membersText } from "./words";
+import { cpuState, holdings, type Occupancy, resourceText } from "./occupancy";
+
+export type Target =
+  | { kind: "cpu"; cpu: number }
+  | { kind: "device"; device: string }
+  | { kind: "memory"; node: number; holder: string }
+  | { kind: "node"; node: number };
+
+export interface Telling {
+  title: string;
+  /** The holder this belongs to, if any; the rest of it is lit. */
+  holder: Holder | null;
+  lines: string[];
+}
+
+/** Reads the data attributes that the drawing puts on its elements. */
+export function targetAt(element: Element | null): Target | null {
+  const found = element?.closest<SVGElement>("[data-cpu],[data-device],[data-memory],[data-node]");
+  if (!found) return null;
+  const { cpu, device, memory, node, holder } = found.dataset;
+  if (cpu !== undefined) return { kind: "cpu", cpu: Number(cpu) };
+  if (device !== undefined) return { kind: "device", device };
+  if (memory !== undefined) return { kind: "memory", node: Number(memory), holder: holder ?? "" };
+  return { kind: "node", node: Number(node) };
+}
+
+export function tellingOf(target: Target, machine: Machine, ledger: LedgerView, occupancy: Occupancy): Telling {
+  switch (target.kind) {
+    case "cpu":
+      return cpuTelling(target.cpu, machine, occupancy);
+    case "device":
+      return deviceTelling(target.device, machine, occupancy);
+    case "memory":
+      return memoryTelling(target.node, target.holder, machine, ledger, occupancy);
+    case "node":
+      return { title: `NUMA node ${target.node}`, holder: null, lines: nodeLines(target.node, ledger) };
+  }
+}
+
+const STATES = {
+  held: "",
+  reserved: "Reserved for the system: never given away.",
+  shared: "Shared pool: for everybody without CPUs of their own.",
+  free: "Free.",
+  offline: "Offline.",
+  unknown: "Not in the ledger.",
+};
+
+function cpuTelling(cpu: number, machine: Machine, occupancy: Occupancy): Telling {
+  const node = machine.nodeOfCpu.get(cpu);
+  const holder = occupancy.holders.get(occupancy.cpus.get(cpu) ?? "") ?? null;
+  const state = cpuState(cpu, occupancy, machine.offline);
+  const shared =
+    state === "free" && occupancy.shared.has(cpu)
+      ? "Free; until it is given away the shared pool runs on it."
+      : STATES[state];
+  const siblings =
+    machine.sockets
+      .flatMap((socket) => socket.nodes)
+      .flatMap((one) => one.bands)
+      .flatMap((band) => band.cores)
+      .find((core) => core.cpus.includes(cpu))
+      ?.cpus.filter((other) => other !== cpu) ?? [];
+  const lines = [`NUMA node ${node}${siblings.length > 0 ? `, same core as CPU ${siblings.join(", ")}` : ""}`];
+  return { title: `CPU ${cpu}`, holder, lines: shared ? [shared, ...lines] : lines };
+}
+
+function deviceTelling(id: string, machine: Machine, occupancy: Occupancy): Telling {
+  const device = machine.devices.find((one) => one.id === id);
+  const holder = occupancy.holders.get(occupancy.devices.get(id) ?? "") ?? null;
+  if (!device) return { title: id, holder, lines: [] };
+  const place = device.numa.length > 0 ? `NUMA node ${device.numa.join(", ")}` : "No NUMA node reported";
+  const kind = device.product || device.resource;
+  const own = device.memoryNodes.length > 0 ? `Its own memory is NUMA ${textOf(device.memoryNodes)}` : "";
+  const lines = [kind, place, own, device.healthy ? "" : "Not healthy: never given away."].filter(Boolean);
+  return { title: device.label, holder, lines: holder || !device.resource ? lines : ["Free.", ...lines] };
+}
+
+function memoryTelling(node: number, id: string, machine: Machine, ledger: LedgerView, occupancy: Occupancy): Telling {
+  const share = ledger.nodes.find((one) => one.id === node)?.memory;
+  const total = share?.total ?? machine.memory.get(node) ?? 0;
+  const title = `Memory of NUMA node ${node}`;
+  if (id === "reserved")
+    return {
+      title,
+      holder: null,
+      lines: [`${bytesText(share?.reserved ?? 0)} reserved for the system`, `of ${bytesText(total)}`],
+    };
+  const holder = occupancy.holders.get(id) ?? null;
+  if (!holder) return { title, holder, lines: [`${bytesText(share?.free ?? total)} of ${bytesText(total)} free`] };
+  const bytes = (occupancy.memory.get(node) ?? [])
+    .filter((one) => one.holder === id)
+    .reduce((sum, one) => sum + one.bytes, 0);
+  return { title, holder, lines: [`${bytesText(bytes)} of ${bytesText(total)}`] };
+}
+
+export function nodeLines(id: number, ledger: LedgerView): string[] {
+  const node = ledger.nodes.find((one) => one.id === id);
+  if (!node) return ["Not in the ledger."];
+  const lines: string[] = [];
+  if (node.cpus.total > 0) lines.push(`${node.cpus.free} of ${plural(node.cpus.total, "CPU")} free`);
+  if (node.memory.total > 0) lines.push(`${bytesOfText(node.memory.free, node.memory.total).join(" of ")} free`);
+  for (const [resource, share] of Object.entries(node.devices))
+    lines.push(`${share.free} of ${share.total} ${resourceText(resource, share.total)} free`);
+  return lines.length > 0 ? lines : ["No CPUs, memory or devices."];
+}
+
+export function spoken({ title, lines, holder }: Telling): string {
+  return [title, ...lines, ...(holder ? [`held by ${holder.name}`, ...holderLines(holder, Date.now())] : [])].join(
+    ", ",
+  );
+}
+
+/** Who, how much, since when. */
+export function holderLines(holder: Holder, now: number): string[] {
+  const { cpus, bytes, devices } = holdings(holder);
+  const amounts = [
+    cpus > 0
+      ? `${plural(cpus, "CPU")}: ${holder.cpus}`
+      : holder.gone
+        ? "ended; freed at the next admission"
+        : "shared CPUs",
+    bytes > 0 ? `${bytesText(bytes)} memory` : "",
+    ...devices.map(([resource, count]) => `${count} ${resourceText(resource, count)}`),
+  ].filter(Boolean);
+  const since = agoText(holder.since, now);
+  return [
+    ...amounts,
+    membersText(holder.nodes),
+    holder.rung ? `bound by ${holder.rung}` : "",
+    since ? `for ${since}${holder.owner ? `, owner ${holder.owner}` : ""}` : "",
+  ].filter(Boolean);
+}

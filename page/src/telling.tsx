@@ -1,0 +1,62 @@
+// One decision told: verdict, sentence, and per container the grid and the merge.
+
+import type { Story } from "./api_types";
+import { Grid } from "./grid";
+import { Merge } from "./merge";
+import { membersOf } from "./numbers";
+import { verdictOf } from "./words";
+
+interface VerdictProperties {
+  pod: string;
+  admitted: boolean;
+  reason: string;
+  sentence: string;
+  message?: string;
+  kind?: string;
+}
+
+export function Verdict({ pod, admitted, reason, sentence, message = "", kind = "pod" }: VerdictProperties) {
+  const { look, word, sign } = verdictOf(admitted, kind);
+  return (
+    <div class={`verdict ${look}`}>
+      <p class="verdict-head">
+        <span class="sign" aria-hidden="true">
+          {sign}
+        </span>
+        <strong>{pod}</strong> <span class="word">{word}</span>
+        {!admitted && reason && <code class="reason">{reason}</code>}
+      </p>
+      {sentence && <p class="sentence">{plain(sentence)}</p>}
+      {!admitted && message && (
+        <p class="message">
+          {kind === "pod" ? "The kubelet says: " : ""}
+          {message}
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Backticks mark words of the kubelet. */
+function plain(sentence: string) {
+  return sentence.split("`").map((part, number) => (number % 2 === 1 ? <code key={number}>{part}</code> : part));
+}
+
+export function Chapters({ story, admitted }: { story: Story; admitted: boolean }) {
+  return (
+    <>
+      {story.chapters.map((chapter, number) => (
+        <section class="chapter" key={number}>
+          {chapter.container && <h3>Container {chapter.container}</h3>}
+          <Grid rows={chapter.grid} chosen={admitted && chapter.best?.[0] ? membersOf(chapter.best[0]) : []} />
+          <Merge chapter={chapter} />
+        </section>
+      ))}
+      {story.doubts?.map((doubt) => (
+        <p class="note" key={doubt}>
+          {doubt}
+        </p>
+      ))}
+    </>
+  );
+}

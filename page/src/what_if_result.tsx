@@ -1,0 +1,64 @@
+// An answer: the verdicts, the machine as it would be, the grid and the merge of one pod, and what to change.
+
+import { useState } from "preact/hooks";
+import type { WhatIfAnswer } from "./api_types";
+import { AdviceList } from "./advice";
+import { Drawing } from "./drawing";
+import type { Machine } from "./machine";
+import { Chapters, Verdict } from "./telling";
+
+export function WhatIfResult({ name, answer, machine }: { name: string; answer: WhatIfAnswer; machine: Machine }) {
+  const [lit, setLit] = useState<string | null>(null);
+  const [chosen, setChosen] = useState<string | null>(null);
+  const { stories, settings } = answer;
+  // Until one is chosen, the first rejected pod is the interesting one.
+  const told = stories.find((story) => story.pod === chosen) ?? stories.find((story) => !story.admitted) ?? stories[0];
+  const admitted = stories.filter((story) => story.admitted).length;
+  return (
+    <>
+      <p class="resolved">
+        {name && <strong class="side-name">{name}</strong>}
+        <span class={admitted === stories.length ? "all" : "some"}>
+          {admitted} of {stories.length} admitted
+        </span>
+        <span class="with">{[settings.version, settings.policy, `scope ${settings.scope}`].join(" · ")}</span>
+      </p>
+      {told && (
+        <Verdict
+          pod={told.pod}
+          admitted={told.admitted}
+          reason={told.reason}
+          sentence={told.story.sentence}
+          message={told.message}
+        />
+      )}
+      {stories.length > 1 && (
+        <ul class="pod-tabs" aria-label="Pods">
+          {stories.map((story) => (
+            <li key={story.pod}>
+              <button
+                type="button"
+                aria-pressed={story === told}
+                class={story.admitted ? "admitted" : "rejected"}
+                onClick={() => setChosen(story.pod)}
+              >
+                <span aria-hidden="true">{story.admitted ? "✓" : "✕"}</span> {story.pod}
+                <span class="spoken">{story.admitted ? "admitted" : "rejected"}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      <Drawing
+        machine={machine}
+        ledger={answer.ledger}
+        lit={lit}
+        onLit={setLit}
+        inText
+        label={`The machine as it would be${name ? `, answer ${name}` : ""}`}
+      />
+      {told && <Chapters story={told.story} admitted={told.admitted} />}
+      {told && answer.advice && <AdviceList advice={answer.advice} pod={told.pod} />}
+    </>
+  );
+}

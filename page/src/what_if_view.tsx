@@ -1,0 +1,197 @@
+// The second view: a question on the left, and at once what the kubelet would answer, with one setting or two.
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Answer, difference, useAnswer, useOther } from "./answer";
+import { api } from "./api";
+import type { Example } from "./api_types";
+import type { Known } from "./app";
+import type { Machine } from "./machine";
+import { SIDE, type WhatIfPlace } from "./place";
+import { SettingsForm } from "./settings_form";
+import { WhatIfResult } from "./what_if_result";
+
+interface Properties {
+  known: Known;
+  machine: Machine;
+  /** Of the ledger: a new one means a new answer. */
+  revision: number;
+  place: WhatIfPlace;
+  onPlace: (place: WhatIfPlace) => void;
+}
+
+export function WhatIfView({ known, machine, revision, place, onPlace }: Properties) {
+  const [examples, setExamples] = useState<Example[]>([]);
+  const [copied, setCopied] = useState("");
+  const file = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    api.examples().then(setExamples, () => setExamples([]));
+  }, []);
+  const other = useOther(place.machine);
+  const drawn = place.machine ? other : machine;
+  const left = useAnswer(place, place.left, revision);
+  const right = useAnswer(place, place.right, revision);
+  const change = (part: Partial<WhatIfPlace>) => onPlace({ ...place, ...part });
+  const pick = (name: string) => {
+    const example = examples.find((one) => one.name === name);
+    if (example)
+      change({
+        pods: example.pods,
+        machine: example.machine === known.machine.name ? "" : (example.machine ?? ""),
+        kubelet: example.kubelet ?? "",
+        empty: false,
+      });
+  };
+  const copy = async () => {
+    // The address follows typing with a small delay.
+    await new Promise((done) => window.setTimeout(done, 300));
+    try {
+      await navigator.clipboard.writeText(location.href);
+      setCopied("Copied");
+    } catch {
+      // Browsers give the clipboard only to pages of this machine or of https.
+      setCopied("Copy it from the address bar");
+    }
+    window.setTimeout(() => setCopied(""), 2000);
+  };
+  return (
+    <main class={`what-if ${place.right ? "two" : ""}`} id="main" tabIndex={-1}>
+      <form class="question" onSubmit={(event) => event.preventDefault()}>
+        <div class="field pods">
+          <label for="pods">Pods</label>
+          <span class="actions">
+            <select aria-label="Pick an example" value="" onChange={(event) => pick(event.currentTarget.value)}>
+              <option value="">Example …</option>
+              {examples.map((example) => (
+                <option key={example.name} value={example.name}>
+                  {example.title}
+                </option>
+              ))}
+            </select>
+            <button type="button" onClick={() => file.current?.click()}>
+              Open …
+            </button>
+            <input
+              ref={file}
+              class="spoken"
+              type="file"
+              tabIndex={-1}
+              aria-hidden="true"
+              onChange={(event) => void event.currentTarget.files?.[0]?.text().then((pods) => change({ pods }))}
+            />
+          </span>
+          <textarea
+            id="pods"
+            rows={14}
+            spellcheck={false}
+            placeholder="Paste or drop a Pod manifest here"
+            value={place.pods}
+            onInput={(event) => change({ pods: event.currentTarget.value })}
+          />
+        </div>
+        <div class="field">
+          <label for="on">Machine</label>
+          <select id="on" value={place.machine} onChange={(event) => change({ machine: event.currentTarget.value })}>
+            <option value="">this one: {known.machine.name}</option>
+            {known.machine.catalogue.map((one) => (
+              <option key={one.name} value={one.name}>
+                {one.name}: {one.title}
+              </option>
+            ))}
+          </select>
+        </div>
+        {!place.machine && (
+          <label class="check">
+            <input
+              type="checkbox"
+              checked={place.empty}
+              onChange={(event) => change({ empty: event.currentTarget.checked })}
+            />{" "}
+            as if it were idle
+          </label>
+        )}
+        <SettingsForm
+          id="left"
+          title={place.right ? "Kubelet A" : "Kubelet"}
+          settings={known.settings}
+          side={place.left}
+          onSide={(side) => change({ left: side })}
+        />
+        {place.right && (
+          <SettingsForm
+            id="right"
+            title="Kubelet B"
+            settings={known.settings}
+            side={place.right}
+            onSide={(side) => change({ right: side })}
+          />
+        )}
+        <div class="row">
+          <button
+            type="button"
+            class="toggle"
+            aria-pressed={place.right !== null}
+            onClick={() => change({ right: place.right ? null : { ...SIDE, ...place.left } })}
+          >
+            Two side by side
+          </button>
+          <button type="button" onClick={() => void copy()}>
+            {copied || "Copy link"}
+          </button>
+        </div>
+        <details open={place.kubelet !== ""}>
+          <summary>KubeletConfiguration</summary>
+          <p class="note">Empty: that of the node shown. The choices above are laid over it.</p>
+          <textarea
+            aria-label="KubeletConfiguration"
+            rows={8}
+            spellcheck={false}
+            placeholder={known.settings.kubelet}
+            value={place.kubelet}
+            onInput={(event) => change({ kubelet: event.currentTarget.value })}
+          />
+        </details>
+      </form>
+      {place.pods.trim() === "" ? (
+        <div class="answers">
+          <div class="blank">
+            <p>
+              Paste a Pod manifest, drop a file, or pick an example: the answer comes at once, and nothing is taken.
+            </p>
+            <p class="choices">
+              {examples.slice(0, 6).map((example) => (
+                <button type="button" key={example.name} onClick={() => pick(example.name)}>
+                  {example.title}
+                </button>
+              ))}
+            </p>
+          </div>
+        </div>
+      ) : (
+        <div class="answers">
+          {left.result && right.result && <p class="difference">{difference(left.result, right.result)}</p>}
+          <Side name={place.right ? "A" : ""} answer={left} machine={drawn} />
+          {place.right && <Side name="B" answer={right} machine={drawn} />}
+        </div>
+      )}
+    </main>
+  );
+}
+
+function Side({ name, answer, machine }: { name: string; answer: Answer; machine: Machine | null }) {
+  return (
+    <section
+      class={`answer ${answer.busy ? "busy" : ""}`}
+      aria-busy={answer.busy}
+      aria-label={name ? `Answer ${name}` : "Answer"}
+    >
+      {answer.trouble && (
+        <p class="notice trouble" role="alert">
+          {answer.trouble}
+        </p>
+      )}
+      {answer.result && machine && !answer.trouble && (
+        <WhatIfResult name={name} answer={answer.result} machine={machine} />
+      )}
+    </section>
+  );
+}

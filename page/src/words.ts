@@ -1,0 +1,33 @@
+// Sentences and fragments that several views say, in one place so that they say the same.
+
+import { bytesText, plural } from "./amounts";
+import type { Machine } from "./machine";
+import { textOf } from "./numbers";
+
+export function membersText(nodes: number[]): string {
+  if (nodes.length === 0) return "";
+  return `NUMA ${nodes.length === 1 ? "node" : "nodes"} ${textOf(nodes)}`;
+}
+
+export function machineText(machine: Machine): string {
+  const { nodes, cores, cpus, memory } = machine.facts;
+  const packages = machine.sockets.filter((socket) => socket.title.startsWith("Socket")).length;
+  const gpus = machine.devices.filter((device) => device.kind === "gpu").length;
+  return [
+    plural(packages, "socket"),
+    plural(nodes, "NUMA node"),
+    cores === cpus ? "" : plural(cores, "core"),
+    plural(cpus, "CPU"),
+    memory > 0 ? bytesText(memory) : "",
+    gpus > 0 ? plural(gpus, "GPU") : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+/** The look of a decision, and the word for it: a lease is no pod, and nobody admits it. */
+export function verdictOf(admitted: boolean, kind: string): { look: string; word: string; sign: string } {
+  if (kind === "release") return { look: "released", word: "released", sign: "↩" };
+  if (admitted) return { look: "admitted", word: kind === "lease" ? "taken" : "admitted", sign: "✓" };
+  return { look: "rejected", word: kind === "lease" ? "refused" : "rejected", sign: "✕" };
+}

@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { isManifest } from "../src/dropped";
+import { fragmentOf, type Place, placeOf, START } from "../src/place";
+
+const QUESTION: Place = {
+  ...START,
+  view: "what-if",
+  whatIf: {
+    pods: "kind: Pod\n# größer\n",
+    machine: "gb200",
+    empty: true,
+    kubelet: "",
+    left: { settings: { policy: "restricted", cpuOptions: { "full-pcpus-only": "true" } }, version: "v1.30" },
+    right: { settings: {}, version: "v1.20" },
+  },
+};
+
+test("an address restores the whole question", () => {
+  expect(placeOf(fragmentOf(QUESTION))).toEqual(QUESTION);
+});
+
+test("an address restores a decision and its filter", () => {
+  const place: Place = { ...START, view: "story", story: { decision: 7, pod: "web", verdict: "rejected" } };
+  expect(placeOf(fragmentOf(place))).toEqual(place);
+});
+
+test("a view without choices has a short address", () => {
+  expect(fragmentOf({ ...START, view: "story" })).toBe("#story");
+});
+
+test.each(["", "#", "#nonsense", "#what-if/%%%", "#machine/bm90IGpzb24", "#story/bnVsbA"])(
+  "%s is the start of some view, never an error",
+  (fragment) => {
+    expect(placeOf(fragment).whatIf).toEqual(START.whatIf);
+  },
+);
+
+test("a manifest is told from a log by what it says of itself", () => {
+  expect(isManifest("# mine\napiVersion: v1\nkind: Pod\n")).toBe(true);
+  expect(isManifest('{"kind": "Pod", "apiVersion": "v1"}')).toBe(true);
+  expect(isManifest('I0815 22:24:53.410533 1021 kubelet.go:1] "x" apiVersion="v1"\n')).toBe(false);
+});

@@ -1,0 +1,98 @@
+"""The agent as one ASGI application: the API, the page, the metrics, and the source that feeds the board."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route, Router
+
+from numafit.errors import NumafitError
+from numafit.service.api import Api
+from numafit.service.board import Board
+from numafit.service.docs_page import STYLE, STYLE_PATH, docs_html
+from numafit.service.guard import Guard, Rules
+from numafit.service.openapi import PATH, document
+from numafit.service.operations import OPERATIONS, Operation
+from numafit.service.pool import Pool
+from numafit.service.source import Source
+from numafit.service.static import MEDIA_TYPES, Asset, assets
+from numafit.service.stream import EventStream
+
+RETRY_SECONDS = 5.0
+"""After a source could not be read."""
+
+
+class Agent:
+    """`app` is what a server runs."""
+
+    def __init__(self, source: Source, rules: Rules | None = None) -> None:
+        self.source = source
+        self.rules = rules or Rules()
+        self.board = Board(source.place)
+        self.pool = Pool(lambda: self.board.shown)
+        self.app = Guard(None, self.rules, self.board.requests)
+        self.api = Api(self.board, self.pool, getattr(source, "leases", None), self.app.writer)
+        self.app.app = Router(self._routes(), redirect_slashes=False, lifespan=self._lifespan)
+
+    def _routes(self) -> list[BaseRoute]:
+        found: list[BaseRoute] = [
+            Route(operation.path, self._handler(operation), methods=[operation.method]) for operation in OPERATIONS
+        ]
+        content = document()
+        made = {
+            PATH: Asset(msgspec.json.encode(content), "application/json", False),
+            "/api/docs": Asset(docs_html(content).encode(), MEDIA_TYPES[".html"], False),
+            STYLE_PATH: Asset(STYLE.encode(), MEDIA_TYPES[".css"], False),
+        }
+        found += [_asset_route(path, asset) for path, asset in {**made, **assets()}.items()]
+        return found
+
+    def _handler(self, operation: Operation) -> Any:
+        """What starlette takes: a coroutine function or an ASGI application."""
+        if operation.handler == "events":
+            return EventStream(self.board)
+        own = getattr(self.api, operation.handler, None)
+        return own or self.api.asks(operation.handler)
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Any) -> AsyncIterator[None]:
+        task = asyncio.create_task(self._follow())
+        self.pool.start()
+        try:
+            yield
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+            await self.pool.stop()
+
+    async def _follow(self) -> None:
+        """A source that cannot be read is asked again; what was read last stays shown."""
+        while True:
+            try:
+                async for change in self.source.changes():
+                    self._warn(change.warning)
+                    self.board.apply(change)
+            except (NumafitError, OSError) as error:
+                self._warn(str(error))
+                self.board.problem = str(error)
+            await asyncio.sleep(RETRY_SECONDS)
+
+    def _warn(self, message: str) -> None:
+        """Once, however often it is met."""
+        if message and message != self.board.problem:
+            print(f"numafit: {message}", file=sys.stderr, flush=True)
+
+
+def _asset_route(path: str, asset: Asset) -> Route:
+    keep = "public, max-age=31536000, immutable" if asset.lasting else "no-cache"
+
+    async def handler(_request: Request) -> Response:
+        return Response(asset.content, 200, {"Cache-Control": keep, "Content-Type": asset.media_type})
+
+    return Route(path, handler)

@@ -1,0 +1,79 @@
+"""Events for all who listen: each is encoded once, and whoever cannot keep up is let go."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+
+MOST_QUEUED = 64
+"""Events that a listener may lag behind."""
+MOST_LISTENERS = 2000
+REMEMBERED = 200
+"""Events kept for those who come back with `Last-Event-ID`."""
+
+HEARTBEAT = b": still here\n\n"
+
+
+class Remembered(msgspec.Struct, frozen=True):
+    number: int
+    data: bytes
+
+
+def event_bytes(name: str, data: bytes, number: int | None = None) -> bytes:
+    """One event of a stream; `data` is JSON of one line."""
+    head = b"" if number is None else b"id: %d\n" % number
+    return b"%sevent: %s\ndata: %s\n\n" % (head, name.encode(), data)
+
+
+class Listener:
+    """`let_go` ends its connection at once; it is called when its queue is full."""
+
+    def __init__(self, let_go: Callable[[], None]) -> None:
+        self.queue: asyncio.Queue[bytes | None] = asyncio.Queue(MOST_QUEUED)
+        self.let_go = let_go
+
+
+class Broadcast:
+    def __init__(self) -> None:
+        self.listeners: set[Listener] = set()
+        self.remembered: deque[Remembered] = deque(maxlen=REMEMBERED)
+        self.closed = False
+        self.dropped = 0
+
+    def listen(self, let_go: Callable[[], None]) -> Listener | None:
+        """None when there are too many, or the agent is about to end."""
+        if self.closed or len(self.listeners) >= MOST_LISTENERS:
+            return None
+        listener = Listener(let_go)
+        self.listeners.add(listener)
+        return listener
+
+    def leave(self, listener: Listener) -> None:
+        self.listeners.discard(listener)
+
+    def send(self, name: str, data: bytes, number: int, *, with_id: bool = True) -> None:
+        event = event_bytes(name, data, number if with_id else None)
+        self.remembered.append(Remembered(number, event))
+        for listener in tuple(self.listeners):
+            self._put(listener, event)
+
+    def since(self, number: int) -> list[bytes] | None:
+        """What a listener that has seen `number` missed; None when that is no longer known."""
+        if not self.remembered or number < self.remembered[0].number or number > self.remembered[-1].number:
+            return None
+        return [event.data for event in self.remembered if event.number > number]
+
+    def close(self) -> None:
+        """Every stream ends."""
+        self.closed = True
+        for listener in tuple(self.listeners):
+            self._put(listener, None)
+
+    def _put(self, listener: Listener, event: bytes | None) -> None:
+        try:
+            listener.queue.put_nowait(event)
+        except asyncio.QueueFull:
+            self.leave(listener)
+            self.dropped += 1
+            listener.let_go()

@@ -1,0 +1,71 @@
+"""Asking a running agent, by its address: `http://127.0.0.1:8470` or the path of its unix socket."""
+
+import http.client
+import os
+import socket
+from collections.abc import Callable
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+
+from numafit.errors import InputError
+
+T = TypeVar("T")
+
+SECONDS = 20.0
+LARGEST = 64 << 20
+TOKEN = "NUMAFIT_TOKEN"
+"""Variable with the token of an agent that demands one."""
+
+
+def fetched(address: str, path: str, kind: type[T]) -> T:
+    """What the agent answers to GET; raises InputError where it does not."""
+    headers = {"Authorization": f"Bearer {os.environ[TOKEN]}"} if os.environ.get(TOKEN) else {}
+    connection = _connection(address)
+    try:
+        connection.request("GET", path, headers=headers)
+        response = connection.getresponse()
+        data = response.read(LARGEST)
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"the agent does not answer: {reason}", source=address, cure="is `numafit serve` running there?"
+        ) from None
+    finally:
+        connection.close()
+    try:
+        if response.status != http.client.OK:
+            problem = msgspec.json.decode(data, type=dict[str, object])
+            raise InputError(f"the agent refuses: {problem.get('detail', response.reason)}", source=address)
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.MsgspecError:
+        raise InputError("this is no agent of numafit", source=address) from None
+
+
+def _connection(address: str) -> http.client.HTTPConnection:
+    if address.startswith("/"):
+        return _UnixConnection(address)
+    parts = urlsplit(address)
+    makers: dict[str, Callable[..., http.client.HTTPConnection]] = {
+        "http": http.client.HTTPConnection,
+        "https": http.client.HTTPSConnection,
+    }
+    try:
+        if parts.scheme in makers and parts.hostname:
+            return makers[parts.scheme](parts.hostname, parts.port, timeout=SECONDS)
+    except ValueError:
+        pass
+    cure = "write it like http://127.0.0.1:8470, or as the path of a unix socket"
+    raise InputError("is no address of an agent", source=address, cure=cure)
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=SECONDS)
+        self.path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(SECONDS)
+        self.sock.connect(self.path)

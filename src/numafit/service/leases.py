@@ -1,0 +1,132 @@
+"""The leases of this host for the API: listed for everybody; taken, extended and given back by whom they belong to."""
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.host.book import Owner, Refused, sentence_of
+from numafit.host.lease import Lease
+from numafit.host.lease_record import lease_record, waiting_record
+from numafit.host.process import boot_id, identify, user_name, user_of
+from numafit.host.request import Policy, Request
+from numafit.host.session import Here
+from numafit.machine.bits import cpuset_text
+from numafit.service.problem import refused
+
+LONGEST = 30 * 24 * 3600
+"""Seconds that a lease which no process owns may last at most, before it is extended."""
+ROOT = 0
+
+Seconds = Annotated[int, msgspec.Meta(ge=1, le=LONGEST)]
+Prefer = Literal["full-cores", "uncore-cache", "spread-cores", "spread-nodes", "socket"]
+
+
+class Take(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A lease lasts as long as the process `pid`, or for `seconds`: one of both must be given."""
+
+    cpus: Annotated[int, msgspec.Meta(ge=0, le=1 << 16)] = 0
+    memory: Annotated[int, msgspec.Meta(ge=0, le=1 << 62)] = 0
+    """Bytes."""
+    devices: dict[str, Annotated[int, msgspec.Meta(ge=1, le=1 << 16)]] = {}
+    policy: Policy = "best-effort"
+    prefer: tuple[Prefer, ...] = ()
+    name: Annotated[str, msgspec.Meta(max_length=60)] = ""
+    seconds: Seconds | None = None
+    pid: Annotated[int, msgspec.Meta(ge=1, le=1 << 22)] | None = None
+
+
+class Extend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    seconds: Seconds
+    """From now on."""
+
+
+class LeaseList(msgspec.Struct, frozen=True, rename="camel"):
+    """As `numafit ps -o json` shows them, and what the administrator keeps back."""
+
+    leases: tuple[dict[str, Any], ...]
+    waiting: tuple[dict[str, Any], ...] = ()
+    reserved_cpus: str = ""
+    reserved_memory: dict[str, int] = {}
+    """NUMA node -> bytes."""
+
+
+class Leases:
+    """Every method may wait for other writers of the ledger, and belongs into a thread."""
+
+    def __init__(self, here: Here) -> None:
+        self.here = here
+
+    def all(self) -> LeaseList:
+        with self.here.book() as book:
+            leases, waiting = book.leases(), book.waiting()
+        host = self.here.host
+        return LeaseList(
+            tuple(lease_record(lease) for lease in leases),
+            tuple(waiting_record(one) for one in waiting),
+            cpuset_text(host.reserved_cpus),
+            {str(node): size for node, size in host.reserved_memory.items()},
+        )
+
+    def take(self, asked: Take, uid: int) -> dict[str, Any]:
+        owner = _owner(asked, uid)
+        request = Request(asked.cpus, asked.memory, asked.devices, asked.policy, asked.prefer, asked.name)
+        if not request.holds:
+            raise refused(422, "the lease would hold nothing", cure="ask for cpus, memory or devices")
+        with self.here.book() as book:
+            got = book.take(self.here.host, request, owner)
+        if isinstance(got, Refused):
+            raise refused(409, f"no lease for {request.words()}: {sentence_of(got)}", cure="ask for less, or later")
+        return lease_record(got)
+
+    def extend(self, lease_id: str, asked: Extend, uid: int) -> dict[str, Any]:
+        self._own(lease_id, uid)
+        until = time.clock_gettime(time.CLOCK_BOOTTIME) + asked.seconds
+        return self._changed(lease_id, lambda lease: replace(lease, until=until), "extended")
+
+    def release(self, lease_id: str, uid: int) -> dict[str, Any]:
+        self._own(lease_id, uid)
+        with self.here.book() as book:
+            lease = book.release(lease_id, self.here.host)
+        if lease is None:
+            raise _missing(lease_id)
+        return lease_record(lease)
+
+    def _own(self, lease_id: str, uid: int) -> None:
+        """A lease that a process owns ends with it: taking it from a job that runs is left to the command line."""
+        with self.here.book() as book:
+            lease = next((lease for lease in book.leases() if lease.id == lease_id), None)
+        if lease is None:
+            raise _missing(lease_id)
+        if uid not in (ROOT, lease.uid):
+            raise refused(403, f"the lease {lease_id} belongs to {lease.user}", cure="root may touch it")
+        if lease.until is None:
+            cure = "end the job, or use `numafit release --force`"
+            raise refused(409, f"the lease {lease_id} lasts as long as its job", cure=cure)
+
+    def _changed(self, lease_id: str, edit: Callable[[Lease], Lease], event: str) -> dict[str, Any]:
+        with self.here.book() as book:
+            lease = book.change(lease_id, edit, event)
+        if lease is None:
+            raise _missing(lease_id)
+        return lease_record(lease)
+
+
+def _owner(asked: Take, uid: int) -> Owner:
+    if (asked.pid is None) == (asked.seconds is None):
+        raise refused(422, "a lease lasts as long as a process or for some seconds", cure="give pid or seconds")
+    user = user_name(uid)
+    if asked.seconds is not None:
+        until = time.clock_gettime(time.CLOCK_BOOTTIME) + asked.seconds
+        return Owner((), uid, user, until=until, boot=boot_id())
+    assert asked.pid is not None
+    process = identify(asked.pid)
+    if process is None or (uid != ROOT and user_of(asked.pid) != uid):
+        raise refused(403, f"{user} has no process {asked.pid}", cure="name one of your own")
+    return Owner((process,), uid, user)
+
+
+def _missing(lease_id: str) -> Exception:
+    return refused(404, f"there is no lease {lease_id[:40]}", cure="GET /api/v1/leases lists them")

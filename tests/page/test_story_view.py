@@ -1,0 +1,89 @@
+"""The story view in a real browser: history, logs, and what comes live."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.page.conftest import Agent, Open
+from tests.page.test_what_if_view import drop
+
+pytestmark = pytest.mark.real
+
+LOG = Path(__file__).resolve().parents[2] / "docs/examples/recreate-loop.log"
+
+
+def test_stepping_back_shows_the_machine_as_it_was(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """Earlier and later walk through the decisions; the picture is the one after that decision."""
+    page = open_page(fragment="#story")
+    at = page.locator(".stepper .at")
+    at.wait_for()
+    page.get_by_role("button", name="Earlier", exact=False).first.click()
+    page.wait_for_timeout(300)
+    first = at.inner_text()
+    picture(page)
+    page.locator(".stepper button").first.click()
+    page.wait_for_function("text => document.querySelector('.stepper .at').textContent !== text", arg=first)
+    page.locator(".told [data-cpu]").first.wait_for()
+    assert page.locator(".entry[aria-current]").count() == 1
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight"), "the list scrolls, not the page"
+
+
+def test_decisions_are_filtered_by_pod_and_verdict(open_page: Open) -> None:
+    """By the agent, so that the whole history is searched."""
+    page = open_page(fragment="#story")
+    page.locator(".entry").first.wait_for()
+    page.get_by_label("Filter by pod").fill("web")
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.entry .name')].every(e => e.textContent.includes('web'))"
+    )
+    page.get_by_label("Filter by pod").fill("no such pod")
+    page.get_by_text("No decision matches: clear the filter.").wait_for()
+
+
+def test_a_dropped_log_becomes_a_story(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """With its loop marked, and the ways out of it."""
+    page = open_page()
+    page.locator("[data-cpu]").first.wait_for()
+    drop(page, "kubelet.log", LOG.read_text())
+    page.locator(".loop").wait_for()
+    picture(page)
+    assert page.locator(".entry .label.warn").inner_text() == "loop"
+    assert page.locator(".verdict .reason").inner_text() == "TopologyAffinityError"
+    page.get_by_role("button", name="Close the log").click()
+    page.locator(".stepper").wait_for()
+
+
+def test_a_file_that_is_no_log_gets_one_sentence(open_page: Open) -> None:
+    """And no half-drawn story."""
+    page = open_page()
+    page.locator("[data-cpu]").first.wait_for()
+    drop(page, "poem.txt", "roses are red\n")
+    page.locator(".story.log .empty, .story.log .trouble").first.wait_for()
+    assert page.locator(".entry").count() == 0
+
+
+def test_a_lost_connection_shows_and_recovers(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """The last picture stays; when the agent is back, so is the page, without a reload."""
+    agent = Agent("gpu8-128cpu")
+    try:
+        page = open_page(agent=agent)
+        page.locator(".connection.open").wait_for()
+        agent.stop()
+        page.locator(".notice.lost").wait_for()
+        picture(page)
+        assert page.locator("[data-cpu]").count() == 128
+        agent.start()
+        page.locator(".connection.open").wait_for()
+        assert page.locator(".notice.lost").count() == 0
+    finally:
+        agent.stop()
+
+
+def test_changes_arrive_by_themselves(open_page: Open) -> None:
+    """The demo decides something every few seconds; the newest decision appears at the top."""
+    page = open_page(fragment="#story")
+    first = page.locator(".entry time").first
+    first.wait_for()
+    before = page.locator(".entry").count()
+    page.wait_for_function("count => document.querySelectorAll('.entry').length > count", arg=before, timeout=30_000)

@@ -1,0 +1,121 @@
+"""The what-if view in a real browser."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.page.conftest import Open
+
+pytestmark = pytest.mark.real
+
+SMALL = """apiVersion: v1
+kind: Pod
+metadata: {name: small}
+spec:
+  containers:
+  - name: main
+    image: example
+    resources:
+      limits: {cpu: "2", memory: 1Gi}
+"""
+HUGE = SMALL.replace('cpu: "2"', 'cpu: "100"').replace("small", "huge")
+
+
+def test_a_pasted_manifest_is_answered_at_once(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """Verdict, picture with the new pod marked, grid, hints and the walk of the merge."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(SMALL)
+    page.get_by_label("as if it were idle").check()
+    page.locator(".verdict.admitted").wait_for()
+    page.locator(".drawing .cpu.new").first.wait_for()
+    picture(page)
+    assert page.locator(".drawing .cpu.new").count() == 2
+    assert page.locator("table.grid tbody tr").count() >= 2
+    assert page.locator(".hint.preferred").count() >= 2
+    assert page.locator("table.walk .best").count() == 1
+
+
+def test_a_rejected_pod_comes_with_its_reason_and_advice(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """The kubelet's own reason, and what would help."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(HUGE)
+    page.get_by_label("as if it were idle").check()
+    page.get_by_label("Topology policy").select_option("single-numa-node")
+    page.locator(".verdict.rejected").wait_for()
+    page.locator(".advice li").first.wait_for()
+    picture(page)
+    assert page.locator(".verdict .reason").inner_text() == "TopologyAffinityError"
+
+
+def test_two_settings_stand_side_by_side(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """Each with its own verdict, and one sentence says how they differ."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(HUGE)
+    page.get_by_label("as if it were idle").check()
+    page.get_by_role("button", name="Two side by side").click()
+    page.locator("#right-policy").select_option("single-numa-node")
+    page.locator("#left-policy").select_option("best-effort")
+    page.locator(".answer[aria-label='Answer A'] .verdict.admitted").wait_for()
+    page.locator(".answer[aria-label='Answer B'] .verdict.rejected").wait_for()
+    picture(page)
+    assert page.locator(".difference").inner_text() == "A and B differ in the verdict on default/huge."
+
+
+def test_a_link_restores_the_whole_view(open_page: Open) -> None:
+    """Pods, machine, settings of both sides: the address holds them all."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(SMALL)
+    page.locator("#on").select_option("laptop")
+    page.get_by_role("button", name="Two side by side").click()
+    page.locator("#right-version").select_option("v1.24")
+    page.wait_for_function("() => location.hash.length > 100")
+    page.wait_for_timeout(500)
+    again = open_page(fragment="#" + page.evaluate("location.hash").lstrip("#"))
+    again.locator(".answer[aria-label='Answer B'] .verdict").wait_for()
+    assert again.locator("#pods").input_value() == SMALL
+    assert again.locator("#on").input_value() == "laptop"
+    assert again.locator("#right-version").input_value() == "v1.24"
+    assert again.locator(".answer[aria-label='Answer B'] [data-cpu]").count() == 8
+
+
+def test_a_dropped_manifest_becomes_a_question(open_page: Open) -> None:
+    """Wherever it is dropped."""
+    page = open_page()
+    page.locator("[data-cpu]").first.wait_for()
+    drop(page, "pod.yaml", SMALL)
+    page.locator(".verdict").wait_for()
+    assert page.locator("#pods").input_value() == SMALL
+
+
+def test_a_broken_manifest_gets_one_sentence(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """With the place; the page goes on working."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill("kind: Pod\n  broken: [")
+    trouble = page.locator(".notice.trouble")
+    trouble.wait_for()
+    picture(page)
+    assert "2" in trouble.inner_text()
+    page.locator("#pods").fill(SMALL)
+    page.locator(".verdict").wait_for()
+    assert trouble.count() == 0
+
+
+def test_an_example_is_one_click_away(open_page: Open) -> None:
+    """The empty view offers them."""
+    page = open_page(fragment="#what-if")
+    page.locator(".choices button").first.click()
+    page.locator(".verdict").wait_for()
+
+
+def drop(page: Any, name: str, text: str) -> None:
+    """A file let go over the page, as a browser tells of it."""
+    page.evaluate(
+        """([name, text]) => {
+            const data = new DataTransfer();
+            data.items.add(new File([text], name));
+            const options = {dataTransfer: data, bubbles: true, cancelable: true};
+            document.querySelector('.page').dispatchEvent(new DragEvent('drop', options));
+        }""",
+        [name, text],
+    )

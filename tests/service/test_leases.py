@@ -1,0 +1,110 @@
+"""The leases of this host through the API."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from numafit.host.host import Host
+from numafit.host.lease_record import lease_of_record, lease_record
+from numafit.host.session import Here
+from numafit.machine.catalogue import machine_named
+from numafit.service.host import _happened
+from numafit.service.leases import Extend, Leases, Take
+from numafit.service.problem import ProblemError
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def leases(tmp_path: Path) -> Leases:
+    """Of a machine of the catalogue, in a ledger of its own: nothing is bound."""
+    return Leases(Here(Host(machine_named("gpu8-128cpu")), tmp_path, lambda _: None))
+
+
+def status_of(action: Any) -> int:
+    with pytest.raises(ProblemError) as found:
+        action()
+    return found.value.problem.status
+
+
+def test_a_lease_is_taken_extended_and_given_back(leases: Leases) -> None:
+    """And listed meanwhile."""
+    taken = leases.take(Take(cpus=4, devices={"nvidia.com/gpu": 2}, seconds=60), 1000)
+    assert [one["id"] for one in leases.all().leases] == [taken["id"]]
+    assert (taken["uid"], taken["exclusive"].count(","), len(taken["devices"]["nvidia.com/gpu"])) == (1000, 1, 2)
+    longer = leases.extend(taken["id"], Extend(600), 1000)
+    assert longer["until"] > taken["until"]
+    assert leases.release(taken["id"], 1000)["id"] == taken["id"]
+    assert leases.all().leases == ()
+
+
+def test_a_lease_belongs_to_who_took_it(leases: Leases) -> None:
+    """Root may touch every one."""
+    taken = leases.take(Take(cpus=1, seconds=60), 1000)["id"]
+    assert status_of(lambda: leases.release(taken, 1001)) == 403
+    assert status_of(lambda: leases.extend(taken, Extend(5), NOBODY)) == 403
+    assert leases.release(taken, 0)["id"] == taken
+
+
+def test_nothing_is_given_twice(leases: Leases) -> None:
+    """What is not free is refused, with the sentence of the engine."""
+    taken = leases.take(Take(cpus=127, seconds=60), 1000)
+    with pytest.raises(ProblemError) as found:
+        leases.take(Take(cpus=2, seconds=60), 1000)
+    assert found.value.problem.status == 409
+    assert "2 CPUs" in found.value.problem.detail
+    assert [one["id"] for one in leases.all().leases] == [taken["id"]]
+
+
+def test_a_lease_of_a_process_ends_with_it(leases: Leases) -> None:
+    """It is not taken from a job that runs; another user's process is no owner."""
+    taken = leases.take(Take(cpus=1, pid=os.getpid()), os.getuid())["id"]
+    assert status_of(lambda: leases.release(taken, os.getuid())) == 409
+    if os.getuid() == 0:
+        assert status_of(lambda: leases.take(Take(cpus=1, pid=os.getpid()), NOBODY)) == 403
+
+
+@pytest.mark.parametrize(
+    ("asked", "status"),
+    [
+        (Take(seconds=5), 422),
+        (Take(cpus=1), 422),
+        (Take(cpus=1, seconds=5, pid=1), 422),
+        (Take(cpus=1, pid=1 << 22), 403),
+    ],
+)
+def test_what_makes_no_lease_is_refused(leases: Leases, asked: Take, status: int) -> None:
+    """It must hold something, and have an end."""
+    assert status_of(lambda: leases.take(asked, 1000)) == status
+
+
+def test_a_lease_that_is_not_there_is_missing(leases: Leases) -> None:
+    """Also one that was released before."""
+    assert status_of(lambda: leases.release("00000000", 0)) == 404
+
+
+def test_a_lease_reads_as_the_command_prints_it(leases: Leases) -> None:
+    """The record of `numafit ps -o json`, from which the lease can be made again but for what is not shown."""
+    taken = leases.take(Take(cpus=4, memory=1 << 30, seconds=60, name="job"), 1000)
+    with leases.here.book() as book:
+        (lease,) = book.leases()
+    assert leases.all().leases == (lease_record(lease),)
+    assert lease_record(lease) == taken
+    told = lease_of_record(msgspec.json.decode(msgspec.json.encode(taken)))
+    assert told == replace(lease, since=told.since, boot="", allowed=0)
+    assert abs(told.since - lease.since) < 1
+
+
+def test_what_happens_to_leases_is_told(leases: Leases) -> None:
+    """Each entry of the ledger's history becomes one of the story."""
+    taken = leases.take(Take(cpus=127, seconds=60, name="job"), 1000)["id"]
+    status_of(lambda: leases.take(Take(cpus=2, seconds=60), 1000))
+    leases.release(taken, 1000)
+    with leases.here.book() as book:
+        told = [_happened(entry) for entry in reversed(book.history(10))]
+    assert [(one.kind, one.refused) for one in told] == [("lease", False), ("lease", True), ("release", False)]
+    assert told[2].sentence == "job was released."
