@@ -3,8 +3,10 @@
 import os
 import pickle
 import sys
+import tempfile
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -57,3 +59,12 @@ def needs_cpus(count: int) -> list[int]:
 
 
 PYTHON = sys.executable
+
+
+def opened_up(folder: Path) -> Path:
+    """Other users may look into it: pytest makes the folders above it private, more of them for its workers."""
+    for path in (folder, *folder.parents):
+        if path == Path(tempfile.gettempdir()) or path == path.parent:
+            break
+        path.chmod(0o755)
+    return folder

@@ -22,7 +22,7 @@ from numafit.host.request import Request
 from numafit.host.store import FILE
 from numafit.machine.catalogue import machine_named
 from numafit.machine.model import Machine
-from tests.host.children import NOBODY
+from tests.host.children import NOBODY, opened_up
 
 PATIENCE = 30.0
 """Seconds after which something that ought to happen counts as not happening."""
@@ -197,9 +197,7 @@ def as_user() -> tuple[str, ...]:
 
 def user_folder(tmp_path: Path) -> Path:
     """A folder of his."""
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(0o755)
-    folder = tmp_path / "his"
+    folder = opened_up(tmp_path) / "his"
     folder.mkdir()
     os.chown(folder, NOBODY, NOBODY)
     return folder

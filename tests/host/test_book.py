@@ -21,7 +21,7 @@ from numafit.host.process import boot_id
 from numafit.host.request import Request
 from numafit.host.store import FILE
 from numafit.machine.model import Device
-from tests.host.children import NOBODY, in_child, needs_root
+from tests.host.children import NOBODY, in_child, needs_root, opened_up
 from tests.host.ledgers import check_claims, elsewhere, gone, host_named, me, small_host, taken
 
 HOST = small_host(4)
@@ -289,8 +289,7 @@ def test_a_ledger_of_several_users_is_made_anew_by_root_only(tmp_path: Path, how
     folder = tmp_path / "ledger"
     with Book.open(folder) as book:
         taken(book, HOST, Request(cpus=1))
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(0o755)
+    opened_up(tmp_path)
     for path in (folder, *folder.iterdir()):
         path.chmod(0o777)
     if how == "deleted":
@@ -418,8 +417,7 @@ def test_leases_of_two_users_know_of_each_other(tmp_path: Path) -> None:
     needs_root()
     folder = tmp_path / "ledger"
     folder.mkdir()
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(0o755)
+    opened_up(tmp_path)
     folder.chmod(0o777)
     with Book.open(folder) as book:
         mine = taken(book, HOST, Request(cpus=2))

@@ -199,7 +199,7 @@ def test_a_lease_without_container_is_used_by_its_job(tmp_path: Path) -> None:
             book.add(replace(LEASE, owners=(watcher, child)), "taken")
         promises = lease_promises(folder)
         os.kill(grandchild, signal.SIGKILL)
-    assert promises == [Promise("web (1234abcd)", tuple(sorted((job.pid, grandchild))), 0b11, 1, {}, True)]
+    assert promises == [Promise("web (1234abcd)", tuple(sorted((job.pid, grandchild))), 0b11, 1, {}, True, os.getpid())]
 
 
 def test_processes_of_a_container_are_known_by_their_cgroup(tmp_path: Path) -> None:

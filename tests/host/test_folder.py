@@ -11,7 +11,7 @@ import pytest
 from numafit.errors import InputError
 from numafit.host.folder import VARIABLE, ledger_folder, make_folder
 from numafit.host.store import FILE
-from tests.host.children import NOBODY, in_child, needs_root
+from tests.host.children import NOBODY, in_child, needs_root, opened_up
 
 T = TypeVar("T")
 
@@ -25,12 +25,6 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 def as_user(work: Callable[[], T]) -> T:
     needs_root()
     return in_child(work, user=NOBODY)
-
-
-def opened_up(folder: Path) -> Path:
-    for path in (folder, *folder.parents[:2]):
-        path.chmod(0o755)
-    return folder
 
 
 def test_an_option_comes_before_the_variable_and_that_before_the_host(

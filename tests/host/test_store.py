@@ -15,7 +15,7 @@ from numafit.errors import NumafitError
 from numafit.host.lease import Lease, encode_lease
 from numafit.host.schema import STEPS, VERSION
 from numafit.host.store import FILE, LOCK, MOST_HISTORY, DamagedError, HeldError, LedgerError, Store, Transaction
-from tests.host.children import NOBODY, in_child, needs_root
+from tests.host.children import NOBODY, in_child, needs_root, opened_up
 from tests.host.ledgers import check_claims
 
 GPU = "nvidia.com/gpu"
@@ -450,8 +450,7 @@ def test_a_ledger_of_another_user_is_one_sentence(tmp_path: Path) -> None:
     needs_root()
     with opened(tmp_path) as store:
         put(store, lease("a", 0b1))
-    for path in (tmp_path, *tmp_path.parents[:2]):
-        path.chmod(0o755)
+    opened_up(tmp_path)
 
     def work() -> str:
         try:
@@ -470,8 +469,7 @@ def test_a_shared_ledger_is_written_by_its_group(tmp_path: Path) -> None:
     folder.mkdir()
     os.chown(folder, 0, NOBODY)
     folder.chmod(0o2775)
-    for path in tmp_path, *tmp_path.parents[:2]:
-        path.chmod(0o755)
+    opened_up(tmp_path)
     root = Store(folder, group=NOBODY)
     put(root, lease("roots", 0b1))
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.host.children import opened_up
 from tests.real.numafit import LOOK, NOBODY, Done, lacking, numafit, python
 
 pytestmark = pytest.mark.real
@@ -21,9 +22,7 @@ def interpreter() -> str:
 @pytest.fixture
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """His own. pytest's folders are for root alone."""
-    folder = tmp_path_factory.mktemp("ledger")
-    for above in (folder, *folder.parents[:2]):
-        above.chmod(0o755)
+    folder = opened_up(tmp_path_factory.mktemp("ledger"))
     os.chown(folder, NOBODY, NOBODY)
     return folder
 
