@@ -71,7 +71,7 @@ export interface SettingsAnswer extends Resolved {
 export interface Holder {
   id: string;
   name: string;
-  kind: "pod" | "lease" | "shared" | "container";
+  kind: "pod" | "lease" | "shared" | "outside";
   since: string | null;
   owner: string;
   cpus: string;

@@ -23,6 +23,7 @@ export function App() {
   const [ledger, setLedger] = useState<LedgerView | null>(null);
   const [latest, setLatest] = useState<Summary | null>(null);
   const [trouble, setTrouble] = useState("");
+  const [problem, setProblem] = useState("");
   const [connection, setConnection] = useState<Connection>("waiting");
   const [place, setPlace] = useState<Place>(() => placeOf(location.hash));
   const [dropped, setDropped] = useState<Dropped | null>(null);
@@ -48,6 +49,7 @@ export function App() {
     const end = follow({
       onLedger: setLedger,
       onDecision: setLatest,
+      onProblem: setProblem,
       onConnection: setConnection,
       onReturn: () => void load(),
     });
@@ -100,6 +102,11 @@ export function App() {
       {connection === "lost" && known && (
         <p class="notice lost" role="alert">
           The connection to the agent is lost; this is the last that it said. Trying again …
+        </p>
+      )}
+      {problem && known && (
+        <p class="notice doubtful" role="alert">
+          {problem}
         </p>
       )}
       {trouble && !known && (

@@ -4,7 +4,7 @@ import { verdictOf } from "./words";
 
 interface Properties {
   pod: string;
-  admitted: boolean;
+  admitted: boolean | null;
   kind?: string;
   /** What there is to say beyond the verdict. */
   note: string;

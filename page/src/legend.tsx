@@ -8,6 +8,7 @@ const WORDS: [CpuState, string, string][] = [
   ["held", "held", ""],
   ["reserved", "reserved", "hatched"],
   ["shared", "shared pool", "dotted"],
+  ["pool", "free, in use by the shared pool", "dotted"],
   ["free", "free", ""],
   ["offline", "offline", "crossed"],
 ];
@@ -15,8 +16,6 @@ const WORDS: [CpuState, string, string][] = [
 export function Legend({ machine, ledger }: { machine: Machine; ledger: LedgerView }) {
   const occupancy = occupancyOf(ledger);
   const found = new Set([...machine.nodeOfCpu.keys()].map((cpu) => cpuState(cpu, occupancy, machine.offline)));
-  // The kubelet's shared pool runs on every CPU that nobody holds.
-  const pooled = [...occupancy.free].every((cpu) => occupancy.shared.has(cpu));
   return (
     <ul class="legend" aria-label="Key">
       {WORDS.filter(([state]) => found.has(state)).map(([state, words, pattern]) => (
@@ -28,7 +27,7 @@ export function Legend({ machine, ledger }: { machine: Machine; ledger: LedgerVi
               <rect class="edge" x="0.5" y="0.5" width="21" height="13" rx="2" />
             </g>
           </svg>
-          {state === "free" && pooled ? "free (shared pool)" : words}
+          {words}
         </li>
       ))}
       {ledger.holders.some((holder) => holder.new) && (

@@ -8,6 +8,8 @@ export type Connection = "waiting" | "open" | "lost";
 interface Listener {
   onLedger: (ledger: LedgerView) => void;
   onDecision: (decision: Summary) => void;
+  /** Why the agent cannot read its node, or what is doubtful about it; empty: nothing. */
+  onProblem: (problem: string) => void;
   onConnection: (connection: Connection) => void;
   /** After a gap, what was missed is asked for. */
   onReturn: () => void;
@@ -36,6 +38,10 @@ export function follow(listener: Listener): () => void {
     source.addEventListener("decision", (event) =>
       listener.onDecision(JSON.parse((event as MessageEvent<string>).data) as Summary),
     );
+    for (const name of ["hello", "problem"])
+      source.addEventListener(name, (event) =>
+        listener.onProblem((JSON.parse((event as MessageEvent<string>).data) as { problem: string }).problem),
+      );
     source.addEventListener("error", () => {
       source?.close();
       gap = true;

@@ -7,13 +7,15 @@ export interface LogAnswer {
   admitted: number;
   rejected: number;
   unknown: number;
-  kubelets: { process: number; release: string | null; releases: string[]; policy: string; scope: string }[];
+  kubelets: { process: number; release: string | null; releases: string[]; policy: string | null; scope: string | null }[];
   stories: LogStory[];
   notShown: number;
   loops: LogLoop[];
 }
 
-export interface LogStory extends ToldPod {
+export interface LogStory extends Omit<ToldPod, "admitted"> {
+  /** Null: the log does not tell how it ended. */
+  admitted: boolean | null;
   line: number;
   time: string;
   times: number;

@@ -3,10 +3,11 @@
 import { useEffect, useState } from "preact/hooks";
 import { plural } from "./amounts";
 import { api, Refusal } from "./api";
-import type { LogAnswer, LogLoop } from "./log_types";
+import type { LogAnswer, LogLoop, LogStory } from "./log_types";
 import type { Dropped } from "./dropped";
 import { Entry } from "./entry";
 import { Chapters, Verdict } from "./telling";
+import { verdictOf } from "./words";
 
 interface Properties {
   dropped: Dropped;
@@ -40,7 +41,7 @@ export function LogView({ dropped, onClose, onFile }: Properties) {
   }, [dropped]);
   const loops = new Map(answer?.loops.map((loop) => [loop.pod, loop]));
   const stories = (answer?.stories ?? []).filter(
-    (one) => one.pod.includes(filter.pod) && (!filter.verdict || (filter.verdict === "admitted") === one.admitted),
+    (one) => one.pod.includes(filter.pod) && (!filter.verdict || filter.verdict === filterOf(one.admitted)),
   );
   const told = stories[chosen];
   return (
@@ -81,6 +82,7 @@ export function LogView({ dropped, onClose, onFile }: Properties) {
                 <option value="">all</option>
                 <option value="admitted">admitted</option>
                 <option value="rejected">rejected</option>
+                {answer.unknown > 0 && <option value="unknown">not known</option>}
               </select>
               <label class="button">
                 Another log …
@@ -104,7 +106,7 @@ export function LogView({ dropped, onClose, onFile }: Properties) {
                   key={`${one.line} ${one.pod}`}
                   pod={one.pod}
                   admitted={one.admitted}
-                  note={`${one.admitted ? "admitted" : one.reason}${one.times > 1 ? `, ${one.times} times` : ""}`}
+                  note={noteOf(one)}
                   loops={loops.has(one.pod)}
                   chosen={number === chosen}
                   // Microseconds tell a person nothing.
@@ -139,14 +141,25 @@ export function LogView({ dropped, onClose, onFile }: Properties) {
   );
 }
 
+function filterOf(admitted: boolean | null): string {
+  if (admitted === null) return "unknown";
+  return admitted ? "admitted" : "rejected";
+}
+
+function noteOf({ admitted, reason, times }: LogStory): string {
+  const word = verdictOf(admitted, "pod").word;
+  return `${admitted === false ? reason || word : word}${times > 1 ? `, ${times} times` : ""}`;
+}
+
 function summary(answer: LogAnswer): string {
   const kubelets = answer.kubelets
-    .map((one) => `${one.release ?? one.releases.join(" to ")} ${one.policy}`.trim())
+    .map((one) => `${one.release ?? [...new Set(one.releases)].join(" to ")} ${one.policy ?? ""}`.trim())
     .filter(Boolean);
   return [
     plural(answer.lines, "line"),
     `${answer.admitted} admitted`,
     `${answer.rejected} rejected`,
+    answer.unknown > 0 ? `${answer.unknown} not known` : "",
     answer.notShown > 0 ? `${answer.notShown} not shown` : "",
     kubelets.length > 0 ? `kubelet ${kubelets.join(", ")}` : "",
   ]

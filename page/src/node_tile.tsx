@@ -6,7 +6,7 @@ import type { LedgerView } from "./api_types";
 import { DeviceChip } from "./device_chip";
 import type { Machine } from "./machine";
 import { MemoryBar } from "./memory_bar";
-import { cpuState, type Occupancy } from "./occupancy";
+import { cpuState, isSharer, type Occupancy } from "./occupancy";
 import { slotClass } from "./palette";
 import { type Target, nodeLines } from "./target";
 import { type Box, type CoreBox, THREAD, type Tile } from "./tile";
@@ -118,7 +118,7 @@ function CoreCell({
         const state = cpuState(cpu, occupancy, offline);
         const holder = occupancy.cpus.get(cpu);
         const litHolder = lit ? occupancy.holders.get(lit) : undefined;
-        const glows = lit !== null && (holder === lit || (litHolder?.kind === "shared" && occupancy.shared.has(cpu)));
+        const glows = lit !== null && (holder === lit || (litHolder !== undefined && isSharer(litHolder) && occupancy.shared.has(cpu)));
         const fresh = holder !== undefined && occupancy.holders.get(holder)?.new;
         const place = { x: box.x, y: box.y + thread * THREAD.height, width: THREAD.width, height: THREAD.height };
         const outline = cell(place, thread === 0, thread === box.core.cpus.length - 1);
@@ -158,7 +158,7 @@ function cell({ x, y, width, height }: Box, first: boolean, last: boolean): stri
 
 function patternOf(state: string, slot: number | undefined): string {
   if (state === "reserved") return "hatched";
-  if (state === "shared") return "dotted";
+  if (state === "shared" || state === "pool") return "dotted";
   if (state === "offline") return "crossed";
   return slot !== undefined && slot >= 10 ? "striped" : "";
 }

@@ -3,7 +3,8 @@
 import type { Holder, LedgerView } from "./api_types";
 import { numbersOf } from "./numbers";
 
-export type CpuState = "held" | "reserved" | "shared" | "free" | "offline" | "unknown";
+/** `pool`: free, and shared work runs on it for now. `shared`: it can only be shared. */
+export type CpuState = "held" | "reserved" | "shared" | "pool" | "free" | "offline" | "unknown";
 
 export interface Segment {
   holder: string;
@@ -20,6 +21,8 @@ export interface Occupancy {
   reserved: Set<number>;
   shared: Set<number>;
   free: Set<number>;
+  /** Those who run in the shared pool. */
+  sharers: Holder[];
 }
 
 export function occupancyOf(ledger: LedgerView): Occupancy {
@@ -44,6 +47,7 @@ export function occupancyOf(ledger: LedgerView): Occupancy {
     reserved: new Set(numbersOf(ledger.reservedCpus)),
     shared: new Set(numbersOf(ledger.sharedCpus)),
     free: new Set(numbersOf(ledger.freeCpus)),
+    sharers: ledger.holders.filter(isSharer),
   };
 }
 
@@ -51,8 +55,13 @@ export function cpuState(cpu: number, occupancy: Occupancy, offline: Set<number>
   if (offline.has(cpu)) return "offline";
   if (occupancy.cpus.has(cpu)) return "held";
   if (occupancy.reserved.has(cpu)) return "reserved";
-  if (occupancy.free.has(cpu)) return "free";
-  return occupancy.shared.has(cpu) ? "shared" : "unknown";
+  if (!occupancy.free.has(cpu)) return occupancy.shared.has(cpu) ? "shared" : "unknown";
+  return occupancy.shared.has(cpu) && occupancy.sharers.length > 0 ? "pool" : "free";
+}
+
+/** Without CPUs of its own it runs in the shared pool, whatever else it holds. */
+export function isSharer(holder: Holder): boolean {
+  return !holder.gone && holder.kind !== "outside" && (holder.kind === "shared" || holder.cpus === "");
 }
 
 /** Everything a holder has, counted: CPUs, bytes, devices. */

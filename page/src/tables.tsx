@@ -7,7 +7,13 @@ import type { Machine } from "./machine";
 import { textOf } from "./numbers";
 import { cpuState, type CpuState, occupancyOf } from "./occupancy";
 
-const STATES: CpuState[] = ["reserved", "free", "shared", "offline"];
+const STATES: [CpuState, string][] = [
+  ["reserved", "reserved CPUs"],
+  ["free", "free CPUs"],
+  ["pool", "free CPUs, in use by the shared pool"],
+  ["shared", "shared CPUs"],
+  ["offline", "offline CPUs"],
+];
 
 export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerView }) {
   const occupancy = occupancyOf(ledger);
@@ -15,7 +21,7 @@ export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerVi
   const cpusOf = (id: number) => [...machine.nodeOfCpu].filter(([, node]) => node === id).map(([cpu]) => cpu);
   const inState = (id: number, state: CpuState) =>
     textOf(cpusOf(id).filter((cpu) => cpuState(cpu, occupancy, machine.offline) === state));
-  const states = STATES.filter((state) => nodes.some(({ node }) => inState(node.id, state)));
+  const states = STATES.filter(([state]) => nodes.some(({ node }) => inState(node.id, state)));
   const name = (id: string | undefined) => (id === undefined ? "" : (occupancy.holders.get(id)?.name ?? id));
   return (
     <div class="tables">
@@ -23,7 +29,7 @@ export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerVi
         <caption>NUMA nodes</caption>
         <thead>
           <tr>
-            {["NUMA", "place", "held CPUs", ...states.map((state) => `${state} CPUs`), "memory free", "memory"].map(
+            {["NUMA", "place", "held CPUs", ...states.map(([, words]) => words), "memory free", "memory"].map(
               (head) => (
                 <th scope="col" key={head}>
                   {head}
@@ -40,7 +46,7 @@ export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerVi
                 <th scope="row">{node.id}</th>
                 <td>{socket}</td>
                 <td class="ids">{inState(node.id, "held") || "–"}</td>
-                {states.map((state) => (
+                {states.map(([state]) => (
                   <td class="ids" key={state}>
                     {inState(node.id, state) || "–"}
                   </td>

@@ -44,10 +44,13 @@ export function tellingOf(target: Target, machine: Machine, ledger: LedgerView, 
   }
 }
 
+const MOST_SHARERS = 4;
+
 const STATES = {
   held: "",
   reserved: "Reserved for the system: never given away.",
   shared: "Shared pool: for everybody without CPUs of their own.",
+  pool: "Free; until it is given away the shared pool runs on it",
   free: "Free.",
   offline: "Offline.",
   unknown: "Not in the ledger.",
@@ -57,10 +60,7 @@ function cpuTelling(cpu: number, machine: Machine, occupancy: Occupancy): Tellin
   const node = machine.nodeOfCpu.get(cpu);
   const holder = occupancy.holders.get(occupancy.cpus.get(cpu) ?? "") ?? null;
   const state = cpuState(cpu, occupancy, machine.offline);
-  const shared =
-    state === "free" && occupancy.shared.has(cpu)
-      ? "Free; until it is given away the shared pool runs on it."
-      : STATES[state];
+  const shared = state === "pool" ? `${STATES.pool}: ${sharersText(occupancy)}.` : STATES[state];
   const siblings =
     machine.sockets
       .flatMap((socket) => socket.nodes)
@@ -70,6 +70,13 @@ function cpuTelling(cpu: number, machine: Machine, occupancy: Occupancy): Tellin
       ?.cpus.filter((other) => other !== cpu) ?? [];
   const lines = [`NUMA node ${node}${siblings.length > 0 ? `, same core as CPU ${siblings.join(", ")}` : ""}`];
   return { title: `CPU ${cpu}`, holder, lines: shared ? [shared, ...lines] : lines };
+}
+
+/** The first of those in the shared pool by name, and how many more there are. */
+function sharersText({ sharers }: Occupancy): string {
+  const more = sharers.length - MOST_SHARERS;
+  const names = sharers.slice(0, MOST_SHARERS).map((holder) => holder.name);
+  return [...names, ...(more > 0 ? [`${more} more`] : [])].join(", ");
 }
 
 function deviceTelling(id: string, machine: Machine, occupancy: Occupancy): Telling {

@@ -8,7 +8,7 @@ import { verdictOf } from "./words";
 
 interface VerdictProperties {
   pod: string;
-  admitted: boolean;
+  admitted: boolean | null;
   reason: string;
   sentence: string;
   message?: string;
@@ -42,7 +42,7 @@ function plain(sentence: string) {
   return sentence.split("`").map((part, number) => (number % 2 === 1 ? <code key={number}>{part}</code> : part));
 }
 
-export function Chapters({ story, admitted }: { story: Story; admitted: boolean }) {
+export function Chapters({ story, admitted }: { story: Story; admitted: boolean | null }) {
   return (
     <>
       {story.chapters.map((chapter, number) => (

@@ -25,9 +25,10 @@ export function machineText(machine: Machine): string {
     .join(" · ");
 }
 
-/** The look of a decision, and the word for it: a lease is no pod, and nobody admits it. */
-export function verdictOf(admitted: boolean, kind: string): { look: string; word: string; sign: string } {
+/** The look of a decision, and the word for it: a lease is no pod, and nobody admits it. Null: a log that does not tell. */
+export function verdictOf(admitted: boolean | null, kind: string): { look: string; word: string; sign: string } {
   if (kind === "release") return { look: "released", word: "released", sign: "↩" };
+  if (admitted === null) return { look: "unknown", word: "outcome not known", sign: "?" };
   if (admitted) return { look: "admitted", word: kind === "lease" ? "taken" : "admitted", sign: "✓" };
   return { look: "rejected", word: kind === "lease" ? "refused" : "rejected", sign: "✕" };
 }

@@ -153,6 +153,20 @@ def test_whole_cores_may_be_reached_by_a_cpu_more() -> None:
     ]
 
 
+def test_whole_cores_are_reached_in_all_containers_at_once() -> None:
+    """full-pcpus-only on SMT: a single CPU is half a core, and one odd container is enough for a refusal."""
+    on = stage(cpu_manager_policy_options={"full-pcpus-only": "true"})
+    (advice,) = advise(on, [pod("a", cpus("app", "1"), cpus("web", "2"), cpus("log", "1"))])
+    assert kinds(advice.proposals)[0] == ("more", "app: cpu 1 -> 2, log: cpu 1 -> 2")
+
+
+def test_several_numbers_that_go_down_together_keep_whole_cores() -> None:
+    """7 CPUs and 20Gi with full-pcpus-only: no node has the memory, and the least number of CPUs is a core's."""
+    on = stage(cpu_manager_policy_options={"full-pcpus-only": "true"})
+    (advice,) = advise(on, [pod("a", container("app", {"cpu": "7", "memory": "20Gi"}))])
+    assert ("fewer", "app: cpu 7 -> 6, app: memory 20Gi -> 16Gi") in kinds(advice.proposals)
+
+
 def test_a_burstable_pod_learns_what_would_pin_its_cpus() -> None:
     """Requests equal to limits and whole CPUs, or the static policy leaves it in the shared pool (all releases)."""
     app = container("app", {"cpu": "4", "memory": "1Gi"}, requests={"cpu": "2", "memory": "1Gi"})

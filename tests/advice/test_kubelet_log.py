@@ -7,7 +7,7 @@ import pytest
 from numafit.advice.log_admission import Arrival
 from numafit.decision.decision import NO_LOCALITY
 from numafit.machine.bits import mask_of
-from tests.advice.log_text import admissions_of, denied, events_of, json_hint, json_map, klog, merge_lines
+from tests.advice.log_text import admissions_of, denied, events_of, json_hint, json_map, klog, merge_lines, report_of
 
 POD = "default/a"
 ONE, TWO = json_map("cpu", [(1, True), (3, False)]), json_map("memory", [(2, True)])
@@ -201,6 +201,19 @@ def test_an_empty_go_list_is_no_preference_only_when_the_merge_says_so() -> None
     ]
     (admission,) = admissions_of(lines)
     assert admission.merges[0].providers == ({"cpu": (), "memory": None},)
+
+
+def test_admitted_pods_do_not_crowd_out_a_rejected_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only so many different admissions are kept; what is rejected after them is still told."""
+    monkeypatch.setattr("numafit.advice.log_report.MOST_KEPT", 1)
+    lines = []
+    for i, name in enumerate(("one", "two", "three")):
+        hints = [json_map("cpu", [(1, True)])]
+        lines += merge_lines(f"default/{name}", "c", hints, json_hint(1, True), stored=True, at=float(i))
+    lines.append(denied("default/four", "u4", "TopologyAffinityError", at=5.0))
+    report = report_of(lines)
+    assert [kept.admission.pod for kept in report.kept] == ["default/one", "default/four"]
+    assert report.not_kept == 2
 
 
 def test_a_line_that_is_cut_costs_only_itself() -> None:

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
+from msgspec import convert, to_builtins
 
 from numafit.__main__ import main
 from numafit.host.book import Book, Owner
@@ -16,6 +18,14 @@ from numafit.host.lease import Lease
 from numafit.host.live import live_machine
 from numafit.host.process import boot_id
 from numafit.host.request import Request
+from numafit.ledger.ledger import Ledger
+from numafit.service import client
+from numafit.service.answer import ANSWERS
+from numafit.service.demo import Demo
+from numafit.service.question import BODIES
+from numafit.service.scene import Scenes
+from numafit.service.shown import Shown
+from numafit.service.state import state_of
 from tests.service.agents import POD, Running, running
 from tests.service.test_kubelet import KUBELET, node, with_pods, write_state
 
@@ -97,3 +107,27 @@ def test_leases_read_the_same_from_the_agent(
 
 def without_age(text: str) -> str:
     return re.sub(r" \d+s ", " ", text)
+
+
+@pytest.mark.parametrize("command", ["simulate", "explain", "fit"])
+def test_a_pod_that_has_ended_and_one_that_holds_nothing_count_as_for_the_agent(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """State files still tell of the first, and never of the second; holders are called by their names."""
+    demo = Demo()
+    while not _has_both(demo.stage.ledger):
+        list(demo.events())
+    shown = Shown(demo.place, demo.stage, demo.known)
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD.replace('nvidia.com/gpu: "1"', 'nvidia.com/gpu: "3"'))
+    monkeypatch.setattr(client, "fetched", lambda _address, _path, kind: convert(to_builtins(state_of(shown)), kind))
+    body = convert({"pods": path.read_text()}, BODIES[command])
+    expected = json.loads(msgspec.json.encode(ANSWERS[command](Scenes(shown), body)))
+    main([command, "--agent", "/the/agent.sock", "-o", "json", str(path)])
+    assert json.loads(capsys.readouterr().out) == expected
+    assert "demo/" in json.dumps(expected) or command != "explain"
+
+
+def _has_both(ledger: Ledger) -> bool:
+    holders = {*ledger.cpu.entries, *ledger.memory.entries, *ledger.device.held}
+    return bool(holders - ledger.active.keys()) and bool(ledger.active.keys() - holders)

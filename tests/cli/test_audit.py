@@ -2,8 +2,7 @@
 
 import json
 import os
-import sys
-from types import ModuleType
+from pathlib import Path
 
 import pytest
 
@@ -16,14 +15,13 @@ from tests.host.test_process import child
 def promises(monkeypatch: pytest.MonkeyPatch, *leases: Promise, error: InputError | None = None) -> None:
     """Puts these in place of the leases of this host."""
 
-    def answer() -> list[Promise]:
+    def answer(_folder: Path | None = None) -> list[Promise]:
         if error is not None:
             raise error
         return list(leases)
 
-    module = ModuleType("numafit.host.promises")
-    vars(module).update(lease_promises=answer, docker_promises=answer)
-    monkeypatch.setitem(sys.modules, "numafit.host.promises", module)
+    monkeypatch.setattr("numafit.host.promises.lease_promises", answer)
+    monkeypatch.setattr("numafit.host.promises.docker_promises", answer)
 
 
 def typed(*words: str) -> int:
@@ -75,3 +73,10 @@ def test_leases_that_cannot_be_read_stop_only_an_audit_of_leases(
         assert typed("--leases") == 2
         assert typed(str(process.pid)) == 0
     assert "ledger: may not be read" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_ledger_may_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One that is not there has no leases, and is not made."""
+    assert typed("--leases", "--state-dir", str(tmp_path / "none")) == 0
+    assert capsys.readouterr().out == "0 processes looked at: nothing found\n"
+    assert list(tmp_path.iterdir()) == []

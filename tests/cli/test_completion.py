@@ -15,10 +15,21 @@ def test_there_is_a_script_for_each_shell(shell: str, capsys: pytest.CaptureFixt
     assert f"_NUMAFIT_COMPLETE={shell}_complete" in capsys.readouterr().out
 
 
-def test_commands_are_completed() -> None:
-    """What bash asks for when `numafit si` is typed and the tab key pressed."""
-    environment = {**os.environ, "_NUMAFIT_COMPLETE": "bash_complete", "COMP_WORDS": "numafit si", "COMP_CWORD": "1"}
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("numafit si", ["plain,simulate"]),
+        ("numafit simulate --kubelet-e", ["plain,--kubelet-env"]),
+        ("numafit simulate --machine gpu8", ["plain,gpu8-128cpu"]),
+        ("numafit machine show --machine dgx-", ["plain,dgx-a100", "plain,dgx-h100"]),
+        ("numafit machine show --machine box.y", ["file,box.y"]),
+    ],
+)
+def test_bash_is_offered_what_may_follow(typed: str, offered: list[str]) -> None:
+    """What it asks for when the tab key is pressed. For `file` it completes the names of files by itself."""
+    last = str(len(typed.split()) - 1)
+    environment = {**os.environ, "_NUMAFIT_COMPLETE": "bash_complete", "COMP_WORDS": typed, "COMP_CWORD": last}
     asked = subprocess.run(
         [sys.executable, "-m", "numafit"], env=environment, capture_output=True, text=True, check=False
     )
-    assert asked.stdout.split() == ["plain,simulate"]
+    assert asked.stdout.split() == offered

@@ -150,7 +150,7 @@ def test_the_log_of_a_run_tells_the_same_decisions(result: Path, capsys: pytest.
     """Verdict, reason, message, UID, exclusive CPUs and devices; policy and scope; all merges as computed (1.36.4)."""
     steps = json.loads(result.read_text())["steps"]
     config = json.loads((result.parent / "case.json").read_text())["config"]
-    report = told(["--log", str(result.parent / "kubelet.log.gz"), "--all"], capsys)
+    report = told(["--log", str(result.parent / "kubelet.log.gz")], capsys)
     stories = [story for story in report["stories"] if story["line"]]
     assert [story["pod"].removesuffix(NODE_NAME) for story in stories] == [f"default/{step['pod']}" for step in steps]
     for step, story in zip(steps, stories, strict=True):

@@ -133,7 +133,7 @@ def test_openmp_is_told_about_the_share_and_cuda_keeps_what_it_had() -> None:
     show = "printenv OMP_NUM_THREADS OMP_PLACES GOMP_CPU_AFFINITY CUDA_VISIBLE_DEVICES NUMAFIT_LEASE NUMAFIT_RANK_GPU"
     done = started(0, 1, "--", *show.split(), **variables)
     assert done.stdout.splitlines() == ["7", f"{{{cpu}}}", cpu, "GPU-a,GPU-b", "a1", "GPU-a"]
-    assert done.stderr == ("numafit: OMP_NUM_THREADS=7 of your environment is kept, but there are 1 CPUs for it\n")
+    assert done.stderr == ("numafit: OMP_NUM_THREADS=7 of your environment is kept, but there is 1 CPU for it\n")
 
 
 def test_explain_says_what_this_process_got() -> None:

@@ -76,7 +76,7 @@ def test_what_is_not_free_is_75(tmp_path: Path) -> None:
         (["run", "--memory", "much", "--", "true"], "--memory: "),
         (["run", "--wait=soon", "--", "true"], '--wait: "soon" is not a time (write it like 90s, 5m or 2h)'),
         (["run", "--device", "fpga=1", "--", "true"], "--device: fpga=1: is not RESOURCE=N"),
-        (["run", "--device", "x/y=1", "--", "true"], "--device: no x/y here"),
+        (["run", "--device", "x/y=1", "--", "true"], "this machine has no x/y"),
         (["run", "--gpus", "1", "--device", "nvidia.com/gpu=1", "--", "true"], "nvidia.com/gpu is asked for twice"),
         (["run", "--name", "a\x07b", "--", "true"], "--name: "),
         (["run", "--machine", "laptop", "--", "true"], "--machine: goes with --dry-run or --print only"),
@@ -118,6 +118,16 @@ def test_the_command_runs_on_its_cpus_alone_and_is_told(tmp_path: Path) -> None:
     assert done.stderr.startswith(f"numafit: lease {lease}: CPUs {cpu}, memory of node 0; bound by ")
 
 
+def test_a_command_line_need_not_be_text(tmp_path: Path) -> None:
+    """Names of files are bytes: those that are no UTF-8 reach the command as they are."""
+    name = os.fsdecode(b"caf\xe9")
+    script = f"import os, sys; sys.exit(os.fsencode(sys.argv[1]) != {os.fsencode(name)!r})"
+    assert numafit(tmp_path, "run", "-q", "--", sys.executable, "-c", script, name).returncode == 0
+    with job(tmp_path, command=("sh", "-c", "echo ready; exec sleep 60", name)):
+        [lease] = leases(tmp_path)
+    assert lease["command"].endswith("'caf\ufffd'")
+
+
 def test_no_env_sets_no_variables(tmp_path: Path) -> None:
     code = "import os; print([n for n in os.environ if n.startswith(('NUMAFIT_L', 'OMP_', 'GOMP_'))])"
     done = numafit(tmp_path, "run", "-q", "--cpus", "1", "--no-env", "--", sys.executable, "-c", code)
@@ -127,7 +137,7 @@ def test_no_env_sets_no_variables(tmp_path: Path) -> None:
 def test_a_variable_of_the_user_is_kept_and_a_contradiction_told(tmp_path: Path) -> None:
     done = numafit(tmp_path, "run", "-q", "--cpus", "1", "--", "sh", "-c", "echo $OMP_NUM_THREADS", OMP_NUM_THREADS="7")
     assert done.stdout == "7\n"
-    assert done.stderr == ("numafit: OMP_NUM_THREADS=7 of your environment is kept, but there are 1 CPUs for it\n")
+    assert done.stderr == ("numafit: OMP_NUM_THREADS=7 of your environment is kept, but there is 1 CPU for it\n")
 
 
 def test_quiet_says_nothing(tmp_path: Path) -> None:
@@ -409,6 +419,15 @@ def test_who_waits_starts_when_there_is_room(tmp_path: Path) -> None:
             end(children_of(process.pid)[0])
             out, _ = waiter.communicate(timeout=30)
         assert (waiter.returncode, out) == (0, "mine\n")
+
+
+def test_nobody_waits_for_the_job_that_he_is_a_part_of(tmp_path: Path) -> None:
+    """All that it may use is its own job's: it would wait for ever."""
+    inner = [sys.executable, "-m", "numafit", "run", "--cpus", "1", "--wait", "--", "true"]
+    done = numafit(tmp_path, "run", "-q", "--cpus", "1", "--", *inner)
+    assert done.returncode == 2
+    assert "it would wait for its own end" in done.stderr
+    assert leases(tmp_path) == []
 
 
 def test_a_time_ends_the_waiting(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
 """`numafit run --dry-run` and `--print` on machines of the catalogue."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from numafit.__main__ import main
+from tests.host.children import needs_cpus
+from tests.host.ledgers import job, numafit
 
 PLANS = {
     "gpu8-128cpu --cpus 8 --memory 32Gi --gpus 2 --explain": """\
@@ -50,7 +53,7 @@ aligned     yes
 LINES = {
     "numactl -- ./solver 'a b'": "numactl --physcpubind=0-3,64-67 --membind=0 ./solver 'a b'\n",
     "docker -- image": (
-        "docker run --cpuset-cpus=0-3,64-67 --cpuset-mems=0 --gpus '\"device=GPU0,GPU1\"' --memory=8589934592 image\n"
+        "docker run --cpuset-cpus=0-3,64-67 --cpuset-mems=0 --gpus '\"device=0,1\"' --memory=8g --shm-size=4g image\n"
     ),
     "systemd -- ./solver": ("systemd-run --scope -p AllowedCPUs=0-3,64-67 -p AllowedMemoryNodes=0 -- ./solver\n"),
     "env": """\
@@ -85,7 +88,8 @@ def test_a_line_for_another_tool_is_printed_with_a_warning(words: str, capsys: p
     assert main(["run", *options, "--print", *shlex.split(words)]) == 0
     out, err = capsys.readouterr()
     assert out == LINES[words]
-    assert err == "numafit: nothing is held: another job may get the same CPUs and devices\n"
+    assert err.endswith("numafit: nothing is held: another job may get the same CPUs and devices\n")
+    assert ("--shm-size=4g is added" in err) == words.startswith("docker")
 
 
 def test_json_has_the_plan_and_the_variables(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,3 +129,32 @@ def test_a_plan_takes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--dry-run", "--cpus", "1"]) == 0
     assert main(["ps"]) == 0
     assert capsys.readouterr().out.endswith("No leases: nobody holds anything.\n")
+
+
+def test_a_plan_for_another_machine_needs_no_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That of this host may belong to others."""
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("NUMAFIT_STATE", str(tmp_path / "file"))
+    assert main(["run", "--machine", "laptop", "--cpus", "2", "--dry-run"]) == 0
+    assert capsys.readouterr().out.startswith("CPUs        0,4 (2, exclusive)\n")
+
+
+def test_a_plan_on_this_host_keeps_to_the_cpus_that_the_caller_may_use(tmp_path: Path) -> None:
+    """As the job itself would."""
+    needs_cpus(2)
+    first = min(os.sched_getaffinity(0))
+    done = numafit(tmp_path, "run", "--dry-run", before=("taskset", "-c", str(first)))
+    assert done.stdout.startswith(f"CPUs        {first} (1, shared)\n")
+    done = numafit(tmp_path, "docker", "plan", before=("taskset", "-c", str(first)))
+    assert done.stdout.startswith(f"--cpuset-cpus={first} ")
+
+
+def test_a_plan_is_refused_where_the_job_would_be(tmp_path: Path) -> None:
+    """With every CPU held there is no shared pool, and a line without CPUs would be of no use to anybody."""
+    everything = str(len(os.sched_getaffinity(0)))
+    with job(tmp_path, "--cpus", everything):
+        done = numafit(tmp_path, "run", "--print", "numactl", "--", "true")
+    assert (done.returncode, done.stdout) == (75, "")
+    assert "there is no shared pool to run in" in done.stderr

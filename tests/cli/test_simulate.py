@@ -99,6 +99,30 @@ def test_pods_of_the_state_files_keep_what_they_hold(tmp_path: Path, capsys: pyt
     assert (status, out.splitlines()[1].split()[4]) == (0, "4-5,12-13")
 
 
+def test_a_field_that_only_later_releases_know_is_said_to_be_ignored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The kubelet starts all the same."""
+    config = tmp_path / "kubelet.yaml"
+    config.write_text((EXAMPLES / "kubelet.yaml").read_text() + "containerRuntimeEndpoint: unix:///run/cri.sock\n")
+    line = len(config.read_text().splitlines())
+    words = [*NODE[:2], "--kubelet", str(config), "--kube-version", "1.26", str(EXAMPLES / "pod.yaml")]
+    status, _, error = run(words, capsys)
+    ignored = "containerRuntimeEndpoint is ignored: later kubelets than v1.26 know it"
+    assert (status, error) == (0, f"numafit: {config}:{line}: {ignored}\n")
+
+
+def test_a_configuration_that_only_the_flags_name_is_not_passed_over_in_silence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It lies on the kubelet's machine; what stands in it may change every decision."""
+    env = tmp_path / "kubelet.env"
+    env.write_text('KUBELET_ARGS="--config=/var/lib/kubelet/config.yaml --kube-reserved=cpu=1"\n')
+    status, _, error = run([*NODE[:2], "--kubelet-env", str(env), str(EXAMPLES / "pod.yaml")], capsys)
+    named = "--config=/var/lib/kubelet/config.yaml is not looked at (give what it names, or a copy, by --kubelet)"
+    assert (status, error) == (0, f"numafit: {env}: {named}\n")
+
+
 def test_a_kubelet_that_does_not_start_says_so_in_its_own_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

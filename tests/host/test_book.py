@@ -133,6 +133,23 @@ def test_the_rows_on_disk_are_exactly_what_is_held(tmp_path: Path, steps: list[R
             assert check_claims(folder) == held
 
 
+# Devices with two names
+
+
+def test_a_gpu_is_given_once_though_its_name_changes(book: Book) -> None:
+    """Before its driver is awake it is known by its PCI address, and afterwards by its UUID."""
+    addresses = {"GPU-1": "0000:01:00.0", "GPU-2": "0000:02:00.0"}
+    asleep = tuple(Device(GPU, address, (0,), bus=address) for address in addresses.values())
+    awake = tuple(Device(GPU, uuid, (0,), bus=address) for uuid, address in addresses.items())
+    early, late = (replace(HOST, machine=replace(HOST.machine, devices=gpus)) for gpus in (asleep, awake))
+    wanted = Request(devices={GPU: 1})
+    assert taken(book, early, wanted).devices == {GPU: ("0000:01:00.0",)}
+    assert taken(book, late, wanted).devices == {GPU: ("GPU-2",)}
+    assert isinstance(book.take(late, wanted, me()), Refused)
+    with pytest.raises(InputError, match=r"holds GPU-2, and here no driver tells which nvidia.com/gpu that is"):
+        book.take(early, wanted, me())
+
+
 # Shared work
 
 
@@ -153,6 +170,7 @@ def test_shared_work_that_may_use_one_cpu_only_is_left_that_one(book: Book) -> N
     refused = book.take(replace(HOST, allowed_cpus=0b11), Request(cpus=2), me())
     assert isinstance(refused, Refused)
     assert sentence_of(refused) == "shared work runs on this host, and the last CPUs are left to it"
+    assert taken(book, HOST, Request(cpus=3)).exclusive == 0b1110
 
 
 @pytest.mark.parametrize(

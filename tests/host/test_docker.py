@@ -143,6 +143,21 @@ def test_a_container_that_was_started_again_gets_its_lease_back(engine: FakeEngi
         assert strays(book.leases()) == []
 
 
+def test_of_two_that_were_started_again_on_the_same_cpus_one_gets_its_lease_back(
+    engine: FakeEngine, tmp_path: Path
+) -> None:
+    """Their leases were held one after the other; the second is named, and no command fails because of it."""
+    later = replace(LEASE, id="5678abcd", name="db", exclusive=0b110)
+    engine.containers = [
+        described("c1", cpus="0-1", mems="0", labels=labels(LEASE)),
+        described("c2", cpus="1-2", mems="0", labels=labels(later)),
+    ]
+    with Book.open(tmp_path / "ledger", live_containers) as book:
+        [stray] = reenter(book)
+        assert (stray.container.id, stray.why) == ("c2", "CPUs 1 are held by the lease web (1234abcd) now")
+        assert [lease.container for lease in book.leases()] == ["c1"]
+
+
 def test_a_second_container_with_the_same_label_is_no_holder(engine: FakeEngine) -> None:
     engine.containers = [described("c2", cpus="0-1", labels=labels(LEASE))]
     [stray] = strays([replace(LEASE, container="c1")])

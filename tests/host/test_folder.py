@@ -51,6 +51,23 @@ def test_a_user_has_his_own_where_the_host_has_none(tmp_path: Path, monkeypatch:
     assert as_user(lambda: ledger_folder(None, tmp_path / "host")) == Path("/state/numafit") / os.uname().nodename
 
 
+def test_a_user_without_a_home_is_told_what_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A container may be started as a number that no list of users has."""
+    opened_up(tmp_path)
+    monkeypatch.delenv("HOME", raising=False)
+    nobody_knows = 54321
+
+    def work() -> str:
+        try:
+            return str(ledger_folder(None, tmp_path / "host"))
+        except InputError as error:
+            return str(error)
+
+    needs_root()
+    sentence = in_child(work, user=nobody_knows)
+    assert sentence == f"user {nobody_knows} has no home for a ledger (set HOME or {VARIABLE})"
+
+
 def test_a_user_shares_the_ledger_of_the_host_when_he_may_write_it(tmp_path: Path) -> None:
     opened_up(tmp_path)
     (tmp_path / FILE).write_bytes(b"")

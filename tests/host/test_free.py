@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from numafit.errors import InputError
 from numafit.host.free import free_on
 from numafit.host.lease import Lease
-from numafit.host.place import place
+from numafit.host.place import Placed, place
+from numafit.host.refusal import Refused, granted
 from numafit.host.request import Request
 from numafit.machine.bits import mask_of, parse_cpuset
 from numafit.machine.model import Device
-from tests.host.ledgers import host_named
+from tests.host.ledgers import host_named, small_host
 from tests.host.test_place import GIB, GPU, MACHINES, lease_of, requests
 
 
@@ -73,3 +74,15 @@ def test_with_everything_held_nothing_is_largest() -> None:
     free = free_on(host, [lease])
     assert free.largest is None
     assert free.pool == 0
+
+
+@pytest.mark.parametrize(("allowed", "cpus"), [(0b0, 3), (0b1, 3), (0b1000, 3)])
+def test_the_largest_job_leaves_a_cpu_to_shared_work(allowed: int, cpus: int) -> None:
+    """One that it may use; what `free` names is given, and one CPU more is not."""
+    host = small_host()
+    leases = [Lease("shared", "", 0, "", 0.0, allowed=allowed)]
+    found = free_on(host, leases)
+    assert found.largest is not None
+    assert (found.nodes[0].cpus.bit_count(), found.largest.cpus.bit_count()) == (4, cpus)
+    assert isinstance(granted(host, leases, Request(cpus=cpus)), Placed)
+    assert isinstance(granted(host, leases, Request(cpus=cpus + 1)), Refused)

@@ -21,7 +21,8 @@ CPUS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 
 def test_shared_work_that_was_bound_too_late_is_moved_before_it_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who takes CPUs while a shared job starts cannot move it yet: it stands nowhere how it is bound."""
+    """Who takes CPUs while a shared job starts cannot move it yet: it stands nowhere how it is bound. What is
+    told is where it is then."""
     place = here(tmp_path, print, devices=False)
     with place.book() as book:
         shared = taken(book, place.host, Request())
@@ -41,5 +42,16 @@ def test_shared_work_that_was_bound_too_late_is_moved_before_it_runs(
 
     monkeypatch.setattr(job, "supervise", supervise)
     (watcher,) = me().processes
-    status = job.run_leased(place, shared, target, ["sleep"], {}, watcher=watcher, strict=False, report=lambda *_: None)
-    assert (status, [mask_of(cpus) for cpus in seen]) == (0, [target.cpus & ~taker.exclusive])
+    told: list[int] = []
+    status = job.run_leased(
+        place,
+        shared,
+        target,
+        ["sleep"],
+        {},
+        watcher=watcher,
+        strict=False,
+        report=lambda _, bound: told.append(bound.cpus),
+    )
+    rest = target.cpus & ~taker.exclusive
+    assert (status, [mask_of(cpus) for cpus in seen], told) == (0, [rest], [rest])

@@ -51,6 +51,12 @@ def test_a_cgroup_that_was_not_written_down_keeps_it(tmp_path: Path, monkeypatch
     assert not is_in_use(lease(), nobody)
 
 
+def test_a_cgroup_that_is_not_mounted_here_frees_nothing(tmp_path: Path) -> None:
+    """In another mount namespace its folder may be missing while the job runs: its variable still tells of it."""
+    with child("", **{LEASE_VARIABLE: "0badcafe"}):
+        assert is_in_use(lease(cgroup=str(tmp_path / "not-mounted")), nobody)
+
+
 def test_docker_is_asked_only_for_a_container() -> None:
     assert is_in_use(lease(owners=me().processes, container="c"), nobody)
     assert not is_in_use(lease(container="c"), dict)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -33,7 +34,9 @@ def only(folder: Path, **more: Any) -> dict[str, Any]:
 
 
 def ruin(folder: Path, how: str) -> None:
-    if how == "deleted":
+    if how == "folder":
+        rmtree(folder)
+    elif how == "deleted":
         (folder / FILE).unlink()
     else:
         (folder / FILE).write_bytes(b"garbage" * 1000)
@@ -50,7 +53,7 @@ def forget_others(folder: Path, mine: str) -> None:
 WHAT = ("id", "name", "user", "uid", "exclusive", "nodes", "mems", "memory", "devices", "cgroup", "shared", "bound")
 
 
-@pytest.mark.parametrize("how", ["damaged", "deleted"])
+@pytest.mark.parametrize("how", ["damaged", "deleted", "folder"])
 def test_a_job_that_runs_is_entered_again(tmp_path: Path, how: str) -> None:
     """With everything that it holds; nobody gets its CPU, and it is freed when the job ends."""
     cpus = needs_cpus(2)

@@ -206,48 +206,49 @@ def test_a_newer_ledger_is_refused_and_left_alone(tmp_path: Path) -> None:
 
 
 def begun(folder: Path) -> list[str]:
-    """Opens it, and says whether it was begun from what runs."""
+    """Opens it, and says as what it was begun."""
     calls: list[str] = []
 
-    def begin(tx: Transaction) -> None:
-        calls.append("begun")
+    def begin(tx: Transaction, lost: bool) -> None:
+        calls.append("lost" if lost else "first")
         tx.insert(lease("r", 0b1))
 
     store = Store(folder, begin=begin)
     try:
-        assert ids(store) == (["r"] if calls else [])
+        assert ids(store) == ["r"]
     finally:
         store.close()
     return calls
 
 
-def test_the_first_ledger_of_a_host_is_empty(tmp_path: Path) -> None:
-    assert begun(tmp_path) == []
+def test_a_ledger_is_begun_once(tmp_path: Path) -> None:
+    assert begun(tmp_path) == ["first"]
     assert begun(tmp_path) == []
 
 
 def test_a_ledger_that_was_deleted_is_begun_with_what_runs(tmp_path: Path) -> None:
     """Its lock is still there. An empty file, which a crash at the wrong moment leaves, counts as none."""
-    assert begun(tmp_path) == []
+    assert begun(tmp_path) == ["first"]
     (tmp_path / FILE).unlink()
-    assert begun(tmp_path) == ["begun"]
+    assert begun(tmp_path) == ["lost"]
     (tmp_path / FILE).write_bytes(b"")
-    assert begun(tmp_path) == ["begun"]
+    assert begun(tmp_path) == ["lost"]
 
 
 def test_what_fails_while_a_ledger_is_begun_leaves_none(tmp_path: Path) -> None:
     """Nobody ever sees a ledger that lacks what runs."""
-    assert begun(tmp_path) == []
+    assert begun(tmp_path) == ["first"]
     (tmp_path / FILE).unlink()
 
-    def begin(_: Transaction) -> None:
+    def begin(_: Transaction, lost: bool) -> None:
+        assert lost
         raise NumafitError("not now")
 
     store = Store(tmp_path, begin=begin)
     with pytest.raises(NumafitError, match="not now"):
         ids(store)
     store.close()
-    assert begun(tmp_path) == ["begun"]
+    assert begun(tmp_path) == ["lost"]
 
 
 def damage(path: Path, kind: str) -> None:
@@ -377,6 +378,18 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(small_disk: Path) -> None:
         put(store, lease("after", 0b0))
         assert ids(store) == [*kept, "after"]
     check_claims(small_disk)
+
+
+def test_a_ledger_that_is_opened_on_a_full_disk_is_left_alone(small_disk: Path) -> None:
+    """SQLite calls it an I/O error when there is no room to open its log."""
+    with opened(small_disk) as store:
+        put(store, lease("first", 0b1))
+    ballast = fill(small_disk)
+    with opened(small_disk) as store, pytest.raises(LedgerError, match=r"the disk is full .*nothing was changed"):
+        ids(store)
+    ballast.unlink()
+    with opened(small_disk) as store:
+        assert ids(store) == ["first"]
 
 
 def test_a_ledger_cannot_be_begun_on_a_full_disk(small_disk: Path) -> None:

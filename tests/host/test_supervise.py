@@ -43,7 +43,12 @@ class Supervised:
     def running(self, script: str, how: str = "") -> Iterator[subprocess.Popen[str]]:
         """A shell script under supervision, that has started; it writes its signs to `$SIGNS`."""
         with subprocess.Popen(
-            self.words("sh", "-c", script), env=self.environment(how), stderr=subprocess.PIPE, text=True
+            self.words("sh", "-c", script),
+            env=self.environment(how),
+            stderr=subprocess.PIPE,
+            text=True,
+            # Where these tests run in an orphaned group, as in the background, the kernel would throw SIGTSTP away.
+            process_group=0,
         ) as process:
             try:
                 self.wait_for_sign("up")
@@ -283,6 +288,16 @@ def test_ctrl_c_reaches_the_command_once(supervised: Supervised, terminal: Calla
     os.kill(opened.pid, signal.SIGTERM)
     assert opened.wait() == 5
     assert supervised.counted("got") == 1
+
+
+def test_a_closed_terminal_ends_the_command(supervised: Supervised, terminal: Callable[[str], Terminal]) -> None:
+    """The kernel tells only the leader of the session, which the command would be without a supervisor."""
+    opened = terminal(f'trap "echo hung >> $SIGNS; exit 5" HUP; echo up >> $SIGNS; {LOOP}')
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, opened.handle)
+    os.close(null)
+    supervised.wait_for_sign("hung")
+    assert opened.wait() == 5
 
 
 def test_the_command_stays_in_the_group_and_session_of_its_caller(

@@ -136,3 +136,8 @@ def picture(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[["Page"]
         return taken
 
     return take
+
+
+def answer_with(page: "Page", operation: str, body: str, media_type: str) -> None:
+    """The page gets this instead of what the agent says."""
+    page.route(f"**/api/v1/{operation}", lambda route: route.fulfill(body=body, content_type=media_type))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.page.conftest import Open
+from tests.page.conftest import Open, answer_with
 
 pytestmark = pytest.mark.real
 
@@ -82,6 +82,34 @@ def test_every_holder_has_one_colour_everywhere(open_page: Open) -> None:
     )
     assert fills
     assert set(fills) == {1}
+
+
+def test_the_shared_pool_in_use_is_told_apart_from_cpus_that_are_free(open_page: Open) -> None:
+    """By dots, in the key and in words: with somebody in the pool, and without."""
+    page = open_page()
+    ledger = page.request.get(f"{page.url.split('#')[0]}api/v1/ledger").json()
+    alone = [holder for holder in ledger["holders"] if holder["cpus"]]
+    sharer = {
+        **alone[0],
+        "id": "pool",
+        "name": "demo/pooled",
+        "kind": "shared",
+        "cpus": "",
+        "memory": [],
+        "devices": {},
+    }
+    for holders, look, other in ((alone, "free", "pool"), ([*alone, sharer], "pool", "free")):
+        answer = json.dumps({**ledger, "holders": holders})
+        events = f'event: hello\ndata: {{"problem": ""}}\n\nevent: ledger\ndata: {answer}\n\n'
+        answer_with(page, "ledger", answer, "application/json")
+        answer_with(page, "events", events, "text/event-stream")
+        page.reload()
+        page.locator(f".drawing .cpu.{look}").first.wait_for()
+        assert page.locator(f".drawing .cpu.{other}").count() == 0
+        assert page.locator(".drawing .cpu.pool .mark").count() == page.locator(".drawing .cpu.pool").count()
+        assert ("shared pool" in page.locator(".legend").inner_text()) == (look == "pool")
+    page.locator(".drawing .cpu.pool").first.hover()
+    assert "shared pool runs on it: demo/pooled." in page.locator(".card").inner_text()
 
 
 def test_the_tables_say_what_the_picture_shows(open_page: Open, picture: Callable[..., bytes]) -> None:

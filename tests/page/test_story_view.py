@@ -1,11 +1,12 @@
 """The story view in a real browser: history, logs, and what comes live."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.page.conftest import Agent, Open
+from tests.page.conftest import Agent, Open, answer_with
 from tests.page.test_what_if_view import drop
 
 pytestmark = pytest.mark.real
@@ -54,6 +55,24 @@ def test_a_dropped_log_becomes_a_story(open_page: Open, picture: Callable[..., b
     page.locator(".stepper").wait_for()
 
 
+def test_an_outcome_that_a_log_does_not_tell_is_not_called_rejected(open_page: Open) -> None:
+    """The kubelet 1.20 of this log says nothing about how its first pod ended."""
+    page = open_page()
+    page.locator("g.node").first.wait_for()
+    drop(page, "kubelet.log", (LOG.parents[2] / "examples/p100-box/kubelet.log").read_text())
+    page.locator(".entry.unknown").wait_for()
+    assert page.locator(".entry.rejected").count() == 0
+    assert "outcome not known" in page.locator(".verdict.unknown").inner_text()
+    assert (
+        "2 admitted · 0 rejected · 1 not known · kubelet 1.20 best-effort"
+        in page.locator(".log .note").first.inner_text()
+    )
+    page.get_by_label("Filter by verdict").select_option("rejected")
+    page.get_by_text("No decision matches").wait_for()
+    page.get_by_label("Filter by verdict").select_option("unknown")
+    assert page.locator(".entry").count() == 1
+
+
 def test_a_file_that_is_no_log_gets_one_sentence(open_page: Open) -> None:
     """And no half-drawn story."""
     page = open_page()
@@ -87,3 +106,15 @@ def test_changes_arrive_by_themselves(open_page: Open) -> None:
     first.wait_for()
     before = page.locator(".entry").count()
     page.wait_for_function("count => document.querySelectorAll('.entry').length > count", arg=before, timeout=30_000)
+
+
+def test_a_node_that_cannot_be_read_is_said_on_the_page(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """The last picture stays, and does not look up to date."""
+    page = open_page()
+    said = "/var/lib/kubelet: the state cannot be read: unexpected end of JSON input"
+    body = f"event: hello\ndata: {json.dumps({'revision': 1, 'problem': said})}\n\n"
+    answer_with(page, "events", body, "text/event-stream")
+    page.reload()
+    page.locator(".notice.doubtful", has_text=said).wait_for()
+    picture(page)
+    assert page.locator("[data-cpu]").count() == 128

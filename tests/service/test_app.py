@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import pytest
 
 from numafit.machine.catalogue import catalogue, machine_named
 from numafit.machine.machine_file import machine_value
-from numafit.service import static
+from numafit.service import app, static
 from numafit.service.api import LARGEST_BODY
+from numafit.service.demo import Demo
 from numafit.service.problem import Problem
 from numafit.service.settings_view import SettingsView
 from numafit.service.shapes import MachineAnswer
+from numafit.service.source import Change
 from numafit.service.view import LedgerView
 from tests.service.agents import POD, ROOT, asked, client_of, demo_agent
 
@@ -240,7 +243,7 @@ def test_without_the_page_the_root_says_so(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_files_of_the_page_are_served_from_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The index at the root; files under assets may be kept for ever; what has no known ending is left out."""
+    """The index at the root; a browser asks whether what it kept is still the same; no other kinds of files."""
     (tmp_path / "page" / "assets").mkdir(parents=True)
     (tmp_path / "page" / "index.html").write_text("<p>here</p>")
     (tmp_path / "page" / "assets" / "page.js").write_text("1")
@@ -248,13 +251,16 @@ def test_the_files_of_the_page_are_served_from_memory(monkeypatch: pytest.Monkey
     monkeypatch.setattr(static, "files", lambda _: tmp_path)
 
     async def talk(client: httpx.AsyncClient) -> list[httpx.Response]:
-        return [await client.get(path) for path in ("/", "/index.html", "/assets/page.js", "/notes.txt")]
+        found = [await client.get(path) for path in ("/", "/index.html", "/assets/page.js", "/notes.txt")]
+        tags = (found[2].headers["etag"], found[0].headers["etag"])
+        return found + [await client.get("/assets/page.js", headers={"If-None-Match": tag}) for tag in tags]
 
-    root, index, script, notes = asked(talk)
+    root, index, script, notes, same, other = asked(talk)
     assert root.text == index.text == "<p>here</p>"
     assert script.headers["content-type"] == "text/javascript; charset=utf-8"
-    assert "immutable" in script.headers["cache-control"]
-    assert root.headers["cache-control"] == "no-cache"
+    assert root.headers["cache-control"] == script.headers["cache-control"] == "no-cache"
+    assert (same.status_code, same.content) == (304, b"")
+    assert (other.status_code, other.text) == (200, "1")
     assert notes.status_code == 404
 
 
@@ -262,3 +268,32 @@ def test_the_head_of_an_endless_answer_ends() -> None:
     """HEAD of the event stream."""
     response = asked(lambda client: client.head("/api/v1/events"))
     assert response.headers["content-type"] == "text/event-stream"
+
+
+def test_a_body_that_is_no_text_is_a_problem_of_the_request() -> None:
+    """JSON is UTF-8."""
+    response = post("/api/v1/simulate", content=b'{"pods": "\xff"}', headers={"Content-Type": "application/json"})
+    assert response.status_code == 400
+    assert msgspec.json.decode(response.content, type=Problem).detail.startswith("the body is not JSON")
+
+
+def test_a_source_that_breaks_is_told_and_followed_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An error that nobody thought of does not end the agent in silence: /readyz says that the picture stands still."""
+    monkeypatch.setattr(app, "RETRY_SECONDS", 0.01)
+    tries: list[int] = []
+
+    class Broken(Demo):
+        async def changes(self) -> AsyncIterator[Change]:
+            tries.append(1)
+            raise KeyError("numa")
+            yield
+
+    async def talk(client: httpx.AsyncClient) -> httpx.Response:
+        while len(tries) < 2:
+            await asyncio.sleep(0.01)
+        return await client.get("/readyz")
+
+    assert asked(talk, Broken()).json()["problem"] == "this is a bug in numafit: KeyError: 'numa'"
+    assert capsys.readouterr().err.count("KeyError") == 1

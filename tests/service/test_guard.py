@@ -6,6 +6,7 @@ import base64
 import httpx
 import pytest
 
+from numafit.service import guard
 from numafit.service.guard import HEADERS, Rules, token_of
 from tests.service.agents import client_of, demo_agent
 
@@ -102,3 +103,18 @@ def test_leases_are_not_taken_by_tcp() -> None:
         return found
 
     assert asyncio.run(run()) == [403, 403, 401, 409]
+
+
+def test_the_names_of_this_machine_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name server that does not answer must not hold up requests; who asks by a wrong name learns it at once."""
+    asked: list[str] = []
+    monkeypatch.setattr(guard.socket, "getfqdn", lambda: asked.append("") or "Box.example")
+    rules = Rules("0.0.0.0", TOKEN)
+
+    async def run() -> list[int]:
+        async with client_of(demo_agent(rules)) as client:
+            names = ("box.example:8470", "evil.example", "evil.example", "10.0.0.1")
+            return [(await client.get("/healthz", headers={"Host": name})).status_code for name in names]
+
+    assert asyncio.run(run()) == [200, 421, 421, 200]
+    assert len(asked) == 1

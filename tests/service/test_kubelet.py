@@ -149,3 +149,14 @@ def test_state_that_cannot_be_read_is_one_sentence(tmp_path: Path, text: str) ->
     (tmp_path / CPU_FILE).write_text(text)
     with pytest.raises(InputError, match="the state cannot be read"):
         changes_of(source)
+
+
+def test_a_pod_gets_its_name_when_its_logs_come(tmp_path: Path) -> None:
+    """The kubelet writes its state before it makes the folder of the logs; questions use the name, too."""
+    source = node(tmp_path)
+    write_state(tmp_path, with_pods(source.idle, "one"))
+    uid = read_pods(POD.replace("asked", "one"))[0].pod.uid
+    first, second = changes_of(source, lambda: (tmp_path / "pod-logs" / f"team_one_{uid}").mkdir(parents=True))
+    assert [first.known[uid].name, second.known[uid].name] == [uid, "team/one"]
+    pod = second.stage.ledger.active[uid]
+    assert (pod.namespace, pod.name, second.happened) == ("team", "one", None)

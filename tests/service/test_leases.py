@@ -108,3 +108,10 @@ def test_what_happens_to_leases_is_told(leases: Leases) -> None:
         told = [_happened(entry) for entry in reversed(book.history(10))]
     assert [(one.kind, one.refused) for one in told] == [("lease", False), ("lease", True), ("release", False)]
     assert told[2].sentence == "job was released."
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31m", "a\nb", "\u202ename"])
+def test_a_name_can_be_printed(leases: Leases, name: str) -> None:
+    """Others read it in their terminals."""
+    assert status_of(lambda: leases.take(Take(cpus=1, seconds=60, name=name), 1000)) == 422
+    assert leases.all().leases == ()

@@ -1,13 +1,16 @@
 """Workers: questions that take too long are stopped, and do not hold up others."""
 
 import asyncio
+import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
 from numafit.service import pool
 from numafit.service.demo import Demo
-from numafit.service.job import Done, Job
+from numafit.service.job import READY, Done, Job, framed, packed
 from numafit.service.pool import Lane, Pool
 from numafit.service.problem import ProblemError
 from numafit.service.scene import Scenes
@@ -82,6 +85,36 @@ def test_a_worker_that_dies_is_replaced() -> None:
             await lane.stop()
 
     assert asyncio.run(run()) == (500, 200)
+
+
+def test_a_worker_that_died_while_nobody_asked_it_costs_no_answer() -> None:
+    """As when the machine ran out of memory: it is started again before it is asked."""
+
+    async def run() -> int:
+        now = shown()
+        lane = Lane(lambda: now, 30, workers=1)
+        try:
+            await lane.ask("simulate", QUICK)
+            process = lane.workers[0].process
+            assert process is not None
+            process.kill()
+            await process.wait()
+            return (await lane.ask("simulate", QUICK)).status
+        finally:
+            await lane.stop()
+
+    assert asyncio.run(run()) == 200
+
+
+def test_a_worker_whose_agent_was_killed_ends_without_a_word() -> None:
+    """Nobody reads its answer any more."""
+    job = packed(Job(READY, b"", Demo().place))
+    command = [sys.executable, "-P", "-m", "numafit.service.worker", "0"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(command, input=framed(job), stdout=writing, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def test_those_who_wait_too_long_or_are_too_many_are_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,11 +53,11 @@ def test_a_stream_says_how_things_stand_and_then_what_happens() -> None:
         _, hello, greeting = next(stream)
         number, first, ledger = next(stream)
         assert (hello, first) == ("hello", "ledger")
-        assert greeting["revision"] == ledger["revision"] == int(number)
+        assert greeting["revision"] == ledger["revision"] == int(number.partition("-")[2])
         no_number, then, decision = next(stream)
         following, last, after = next(stream)
         assert (then, last, no_number) == ("decision", "ledger", "")
-        assert int(following) == after["revision"] == ledger["revision"] + 1
+        assert int(following.partition("-")[2]) == after["revision"] == ledger["revision"] + 1
         assert httpx.get(f"{agent.url}/api/v1/decisions/{decision['id']}").json()["ledger"] == after
         # Who comes back hears what was missed, and only that.
         again = events(agent.url, last_event_id=number)
@@ -227,3 +227,38 @@ def test_a_request_whose_head_never_ends_is_cut_off(monkeypatch: pytest.MonkeyPa
         return found
 
     assert set(asyncio.run(asyncio.wait_for(run(), ENOUGH))) <= {b"", b"reset"}
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"garbage\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"POST /api/v1/simulate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Transfer-Encoding: chunked\r\n\r\nno length\r\n",
+    ],
+)
+def test_what_is_no_http_is_a_problem_like_any_other(request_bytes: bytes) -> None:
+    """In the same shape, and without a line in the log of the agent."""
+    with running("--demo", "laptop") as agent:
+        with socket.create_connection(("127.0.0.1", agent.port), ENOUGH) as connection:
+            connection.sendall(request_bytes)
+            answer = b"".join(iter(lambda: connection.recv(1 << 16), b""))
+        head, _, body = answer.partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 ")
+        assert b"application/problem+json" in head
+        assert json.loads(body)["status"] == 400
+        assert agent.stop() == 0
+        assert agent.process.stderr is not None
+        assert agent.process.stderr.read() == ""
+
+
+def test_two_agents_do_not_share_a_socket(tmp_path: Path) -> None:
+    """The second says so, and leaves the first alone."""
+    path = tmp_path / "agent.sock"
+    with unix_socket(path) as first:
+        first.listen()
+        code, said = failed("--demo", "laptop", "--port", "0", "--socket", str(path))
+        assert path.exists()
+    cure = "does another agent listen there? choose another path"
+    assert (code, said) == (2, f"numafit: {path}: cannot listen: Address already in use ({cure})\n")

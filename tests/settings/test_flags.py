@@ -193,6 +193,12 @@ def test_a_flag_that_the_release_does_not_know_is_refused_with_its_place(release
     )
 
 
+def test_a_flag_of_other_releases_names_the_option_that_chooses_one() -> None:
+    """--container-runtime is gone since 1.27."""
+    with pytest.raises(InputError, match=r"\(other releases have it: remove it, or check --kube-version\)"):
+        parse_flags([Argument("--container-runtime=remote")], parse_version("1.27.0"))
+
+
 def test_a_word_that_is_no_flag_is_refused() -> None:
     """The kubelet takes no arguments."""
     with pytest.raises(InputError, match='"run" is no flag'):

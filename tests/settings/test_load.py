@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numafit.errors import InputError, StartError
 from numafit.settings.arguments import arguments_of_words
 from numafit.settings.config import KubeletConfig, default_eviction_hard
-from numafit.settings.load import ConfigFile, Loaded, UnknownField, load_config, merge_patch
+from numafit.settings.load import ConfigFile, Loaded, UnknownField, load_config, merge_patch, refuse_unknown
 from numafit.settings.versions import parse_version
 
 NEWEST = parse_version("1.36.4")
@@ -60,7 +60,7 @@ def test_unknown_fields_come_with_their_lines() -> None:
     loaded = load("cpuManagerPolcy: static\nreservedMemory: []\n", release="1.20.1")
     assert loaded.unknown == (
         UnknownField("kubelet.yaml", "cpuManagerPolcy", 3),
-        UnknownField("kubelet.yaml", "reservedMemory", 4),
+        UnknownField("kubelet.yaml", "reservedMemory", 4, later=True),
     )
 
 
@@ -133,6 +133,31 @@ def test_drop_in_files_patch_the_configuration_in_the_order_of_their_names() -> 
         ),
         (UnknownField("10.conf", "noSuchField", 6),),
     )
+
+
+def test_a_folder_of_drop_in_files_comes_before_a_file_that_is_named_like_it() -> None:
+    """Go walks through each folder by itself, by name: `a` is before `a.conf`, so `a/z.conf` is read first."""
+    drop_ins = {"d/a.conf": "maxPods: 2\n", "d/a/z.conf": "maxPods: 1\n"}
+    assert load("", drop_ins=drop_ins).config.max_pods == 2
+
+
+def test_a_field_of_later_releases_is_no_misspelling() -> None:
+    """A kubelet ignores what it does not know; `containerRuntimeEndpoint` came with 1.27."""
+    old = parse_version("1.24.0")
+    loaded = load("containerRuntimeEndpoint: unix:///run/cri.sock\n", release="1.24.0")
+    assert loaded.unknown == (UnknownField("kubelet.yaml", "containerRuntimeEndpoint", 3, later=True),)
+    refuse_unknown(loaded, old)
+    with pytest.raises(InputError, match=r"kubelet\.yaml:3: noSuchField: the kubelet v1\.24\.0 does not know"):
+        refuse_unknown(load("noSuchField: 1\n", release="1.24.0"), old)
+
+
+def test_files_that_the_flags_name_and_nobody_gives_are_told() -> None:
+    """The kubelet would read them, so its decisions may be others."""
+    words = arguments_of_words(["--config=/etc/kubelet.yaml", "--config-dir=/etc/kubelet.d", "--max-pods=5"])
+    loaded = load_config(NEWEST, arguments=words)
+    assert loaded.missing == ("--config=/etc/kubelet.yaml", "--config-dir=/etc/kubelet.d")
+    given = load_config(NEWEST, file=ConfigFile("k.yaml", HEAD), drop_ins=[], arguments=words)
+    assert given.missing == ()
 
 
 def test_a_drop_in_file_brings_the_default_back_for_an_empty_list() -> None:

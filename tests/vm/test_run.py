@@ -381,9 +381,11 @@ def test_a_storm_on_many_cpus(booted: Booted, capsys: pytest.CaptureFixture[str]
             f"{seen['looks']} looks, {len(seen['lastSeen'])} leases seen, at most {seen['most']} in one look"
         )
     assert (seen["twice"], seen["strayed"], seen["intruded"], storm["outlived"]) == ([], [], [], 0)
-    assert (storm["jobs"], len(seen["lastSeen"]) > 1) == (STORM_JOBS, True)
+    assert (storm["jobs"], seen["looks"] > 0) == (STORM_JOBS, True)
     assert leases(result, "left") == []
     history = json.loads((result.folder / "history").read_text())["history"]
     taken = sorted(entry["lease"] for entry in history if entry["event"] == "taken")
     assert taken == sorted(entry["lease"] for entry in history if entry["event"] in ("released", "freed"))
+    # How many of them the observer meets alive depends on how fast the emulated machine is.
+    assert len(taken) > 1
     assert set(seen["lastSeen"]) <= set(taken)

@@ -3,6 +3,8 @@
 A changed pod is a new pod: what the old one's status said is gone.
 """
 
+from collections.abc import Iterator
+
 import msgspec
 from msgspec.structs import replace
 
@@ -30,20 +32,20 @@ class Knob(msgspec.Struct, frozen=True):
     def name(self) -> str:
         return f"{self.container}: {self.resource}" if self.container else f"the pod's {self.resource}"
 
+    @property
+    def counts_cpus(self) -> bool:
+        """CPUs as whole ones, which may become exclusive."""
+        return self.resource == "cpu" and self.step == WHOLE_CPU
+
 
 def knobs_of(pod: Pod) -> tuple[Knob, ...]:
     """All that can be lowered by at least one step, container by container."""
-    owners: list[tuple[str, Container | PodResources]] = [(each.name, each) for each in pod.all_containers]
-    if pod.resources is not None:
-        owners.insert(0, ("", pod.resources))
-    found = []
-    for name, owner in owners:
-        for resource in sorted({*owner.requests, *owner.limits}):
-            amount = _amount(resource, _asked(owner, resource))
-            step = _step(resource, amount)
-            if resource not in NOT_PLACED and step and amount > step:
-                found.append(Knob(name, resource, step))
-    return tuple(found)
+    return tuple(knob for knob in _every_knob(pod) if amount_of(pod, knob) > knob.step)
+
+
+def whole_cpu_knobs(pod: Pod) -> tuple[Knob, ...]:
+    """Whole numbers of CPUs, a single one too."""
+    return tuple(knob for knob in _every_knob(pod) if knob.counts_cpus and amount_of(pod, knob))
 
 
 def amount_of(pod: Pod, knob: Knob) -> int:
@@ -108,6 +110,17 @@ def quantity_of_amount(resource: str, amount: int) -> Quantity:
 
 def amount_text(resource: str, amount: int) -> str:
     return str(quantity_of_amount(resource, amount))
+
+
+def _every_knob(pod: Pod) -> Iterator[Knob]:
+    owners: list[tuple[str, Container | PodResources]] = [(each.name, each) for each in pod.all_containers]
+    if pod.resources is not None:
+        owners.insert(0, ("", pod.resources))
+    for name, owner in owners:
+        for resource in sorted({*owner.requests, *owner.limits}):
+            step = _step(resource, _amount(resource, _asked(owner, resource)))
+            if resource not in NOT_PLACED and step:
+                yield Knob(name, resource, step)
 
 
 def _owner(pod: Pod, container: str) -> Container | PodResources:

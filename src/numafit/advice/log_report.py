@@ -12,7 +12,7 @@ from numafit.advice.log_lines import LineCount, log_lines, parse_header
 from numafit.advice.recreate_loops import LoopFinder, RecreateLoop, family_of
 
 MOST_KEPT = 500
-"""Different admissions that are kept to be told; further ones are counted."""
+"""Different rejections that are kept to be told, and as many others; further ones are counted."""
 AFTERWARDS = 100_000
 """Microseconds: a merge that nothing followed for so long was not accepted."""
 
@@ -72,6 +72,8 @@ class _Tally:
         self.keep = keep
         self.verdicts: dict[bool | None, int] = {True: 0, False: 0, None: 0}
         self.kept: dict[bytes, Kept] = {}
+        self.room = {False: MOST_KEPT, True: MOST_KEPT}
+        """Whether it is a rejection -> how many more are kept: what went well must not crowd out what did not."""
         self.not_kept = 0
 
     def take(self, event: object) -> None:
@@ -83,9 +85,11 @@ class _Tally:
         same = (family_of(event.pod), event.admitted, event.reason, event.message, event.merges, event.cpus)
         key = msgspec.msgpack.encode(same)
         known = self.kept.get(key)
+        rejection = event.admitted is False
         if known is not None:
             self.kept[key] = Kept(known.admission, known.times + 1, event.stamp)
-        elif len(self.kept) < MOST_KEPT:
+        elif self.room[rejection]:
+            self.room[rejection] -= 1
             self.kept[key] = Kept(event, 1, event.stamp)
         else:
             self.not_kept += 1

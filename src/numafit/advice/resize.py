@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from numafit.advice.knobs import WHOLE_CPU, Knob, amount_of, amount_text, knobs_of, turned
+from numafit.advice.knobs import WHOLE_CPU, Knob, amount_of, amount_text, knobs_of, turned, whole_cpu_knobs
 from numafit.advice.proposal import Proposal
 from numafit.advice.trial import Trial
 from numafit.decision.decision import Decision
@@ -12,8 +12,6 @@ from numafit.workload.pod import Pod
 MOST_IN_A_ROW = 512
 """Up to so many steps are tried one by one, from the top, which finds the largest that fits. Beyond, by halving, which
 finds one that fits where the next does not."""
-MOST_MORE = 16
-"""How many CPUs may be added to come to whole cores."""
 
 
 def fewer(trial: Trial) -> Iterator[Proposal]:
@@ -35,18 +33,18 @@ def fewer(trial: Trial) -> Iterator[Proposal]:
 
 
 def more(trial: Trial) -> Iterator[Proposal]:
-    """With full-pcpus-only, a few CPUs more make whole cores."""
+    """With full-pcpus-only, a few CPUs more make whole cores; in several containers at once where several need it."""
     if trial.decision.reason != SMT_ALIGNMENT:
         return
-    for knob in knobs_of(trial.pod):
-        if knob.resource != "cpu" or knob.step != WHOLE_CPU:
-            continue
-        for extra in range(1, MOST_MORE + 1):
-            decision = trial.tried(turned(trial.pod, knob, amount_of(trial.pod, knob) + extra * WHOLE_CPU))
-            if decision is not None:
-                text = _change(trial.pod, decision.pod, knob)
-                yield Proposal("more", text, (decision,), loses=trial.loses(decision.pod), pods=(decision.pod,))
-                break
+    per_core = trial.stage.node.cpu.topology.cpus_per_core * WHOLE_CPU
+    pod = trial.pod
+    odd = [knob for knob in whole_cpu_knobs(pod) if amount_of(pod, knob) % per_core]
+    for knob in odd:
+        pod = turned(pod, knob, -(-amount_of(pod, knob) // per_core) * per_core)
+    decision = trial.tried(pod) if odd else None
+    if decision is not None:
+        text = ", ".join(_change(trial.pod, decision.pod, knob) for knob in odd)
+        yield Proposal("more", text, (decision,), loses=trial.loses(decision.pod), pods=(decision.pod,))
 
 
 def largest(most: int, fits: Callable[[int], bool]) -> int | None:
@@ -73,10 +71,8 @@ def _turned(trial: Trial, pod: Pod, knob: Knob) -> Callable[[int], bool]:
 
 def _together(trial: Trial, knobs: tuple[Knob, ...]) -> Decision | None:
     """Everything at its least, then each number back up as far as it goes: devices first, then CPUs, then memory."""
-    pod = trial.pod
-    for knob in knobs:
-        pod = turned(pod, knob, knob.step)
-    if len(knobs) < 2 or trial.tried(pod) is None:
+    pod = _bottom(trial, knobs) if len(knobs) > 1 else None
+    if pod is None:
         return None
     for knob in sorted(knobs, key=lambda knob: ("/" not in knob.resource, knob.resource)):
         wanted = amount_of(trial.pod, knob)
@@ -87,6 +83,18 @@ def _together(trial: Trial, knobs: tuple[Knob, ...]) -> Decision | None:
         if steps is not None:
             pod = turned(pod, knob, steps * knob.step)
     return trial.tried(pod)
+
+
+def _bottom(trial: Trial, knobs: tuple[Knob, ...]) -> Pod | None:
+    """Everything at its least, if that fits: one CPU each, or one core each where only whole cores are given."""
+    for cpus in dict.fromkeys((1, trial.stage.node.cpu.topology.cpus_per_core)):
+        pod = trial.pod
+        for knob in knobs:
+            least = knob.step * cpus if knob.counts_cpus else knob.step
+            pod = turned(pod, knob, min(least, amount_of(pod, knob)))
+        if trial.tried(pod) is not None:
+            return pod
+    return None
 
 
 def _proposal(trial: Trial, decision: Decision, knobs: tuple[Knob, ...]) -> Proposal:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from numafit.errors import InputError
+from numafit.errors import InputError, KubeletError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,7 +53,11 @@ def _node_of(agent: str, folder: Path) -> dict[str, Any]:
         # Not every name that an answer may hold: only these are looked for.
         if Path(name).name == name:
             (files / name).write_text(text)
-    options: dict[str, Any] = {"machines": (str(machine),), "kubelet": kubelet, "state": files}
+    try:
+        active = state.active()
+    except (msgspec.ValidationError, KubeletError):
+        raise InputError("the agent tells of pods that are none", source=agent) from None
+    options: dict[str, Any] = {"machines": (str(machine),), "kubelet": kubelet, "state": files, "active": active}
     context = click.get_current_context()
     if context.get_parameter_source("kube_version") is click.core.ParameterSource.DEFAULT:
         options["kube_version"] = state.version

@@ -1,11 +1,12 @@
 """`numafit audit`: what the kernel really does with processes, against what was promised or would be aligned."""
 
 from collections.abc import Sequence
-from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from numafit.cli.lease_options import state_option
 from numafit.cli.machine_option import machine_option
 from numafit.errors import InputError, NumafitError
 
@@ -25,8 +26,17 @@ Examples:
 @click.option("--docker", is_flag=True, help="All containers that Docker runs with CPUs, memory nodes or a lease.")
 @click.option("--all", "everything", is_flag=True, help="The leases, and each other program that is worth a word.")
 @machine_option
+@state_option
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def audit(pids: Sequence[int], leases: bool, docker: bool, everything: bool, specs: Sequence[str], output: str) -> int:
+def audit(
+    pids: Sequence[int],
+    leases: bool,
+    docker: bool,
+    everything: bool,
+    specs: Sequence[str],
+    folder: Path | None,
+    output: str,
+) -> int:
     """Compare what the kernel does with processes with what was promised to them.
 
     A process with a lease is compared with the lease, any other with what would be aligned: CPUs, memory and GPUs on
@@ -36,6 +46,7 @@ def audit(pids: Sequence[int], leases: bool, docker: bool, everything: bool, spe
     """
     from numafit.cli.audit_output import audit_json, audit_text
     from numafit.cli.machine_option import resolve_machine
+    from numafit.host.promises import docker_promises, lease_promises
     from numafit.host.survey import Survey
 
     ways = sum([bool(pids), leases, docker, everything])
@@ -48,7 +59,7 @@ def audit(pids: Sequence[int], leases: bool, docker: bool, everything: bool, spe
     unread = ""
     promises: list[Promise] = []
     try:
-        promises = _promises("docker_promises" if docker else "lease_promises", needed=leases or docker)
+        promises = docker_promises(folder) if docker else lease_promises(folder)
     except NumafitError as error:
         if leases or docker:
             raise
@@ -58,15 +69,3 @@ def audit(pids: Sequence[int], leases: bool, docker: bool, everything: bool, spe
     report = survey.of_processes(pids) if pids else survey.of_everything() if everything else survey.of_promises()
     click.echo(audit_json(report) if output == "json" else audit_text(report))
     return 1 if report.failed else 0
-
-
-def _promises(source: str, *, needed: bool) -> "list[Promise]":
-    """By name, so that an audit of processes works also where no leases can be kept."""
-    try:
-        module = import_module("numafit.host.promises")
-    except ModuleNotFoundError:
-        if not needed:
-            return []
-        raise InputError("this numafit keeps no leases", cure="name the processes, or use --all") from None
-    promises: list[Promise] = getattr(module, source)()
-    return promises

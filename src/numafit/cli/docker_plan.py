@@ -10,18 +10,17 @@ import msgspec
 from numafit.cli.inputs import read_text
 from numafit.cli.lease_options import LeaseOptions
 from numafit.cli.output import warn
+from numafit.cli.run_plan import stage
 from numafit.errors import InputError
 from numafit.host.book import Refused
 from numafit.host.docker_flags import DockerRun, docker_lines
 from numafit.host.docker_options import check_gpu_names
 from numafit.host.docker_plan import Plan, Review, Written, equivalent, plan_for, review
-from numafit.host.host import Host
-from numafit.host.lease import Lease
 from numafit.machine.bits import cpuset_text, mask_of
 
 
 def show_plan(options: LeaseOptions, run: DockerRun, words: Sequence[str], specs: Sequence[str], output: str) -> int:
-    host, leases = _stage(options, specs)
+    host, leases = stage(options, specs)
     check_gpu_names(options.request, host.machine)
     planned = plan_for(host, leases, options.request, run)
     if isinstance(planned, Refused):
@@ -38,7 +37,7 @@ def show_plan(options: LeaseOptions, run: DockerRun, words: Sequence[str], specs
 
 
 def show_review(options: LeaseOptions, file: Path, specs: Sequence[str], output: str) -> int:
-    host, leases = _stage(options, specs)
+    host, leases = stage(options, specs)
     lines = docker_lines(read_text(file), str(file))
     if not lines:
         raise InputError("has no `docker run` line", source=str(file))
@@ -48,19 +47,6 @@ def show_review(options: LeaseOptions, file: Path, specs: Sequence[str], output:
     else:
         click.echo("\n\n".join(_review_text(one, str(file)) for one in reviews))
     return 1 if any(one.faulty for one in reviews) else 0
-
-
-def _stage(options: LeaseOptions, specs: Sequence[str]) -> tuple[Host, list[Lease]]:
-    """On another machine nobody holds anything."""
-    if specs:
-        from numafit.cli.machine_option import resolve_machine
-
-        return Host(resolve_machine(specs).machine), []
-    from numafit.host.session import here
-
-    place = here(options.folder, warn)
-    with place.book() as book:
-        return place.host, book.leases()
 
 
 def _json(value: object) -> str:

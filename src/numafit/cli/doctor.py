@@ -13,16 +13,15 @@ from numafit.advice.repair import Repair, repair
 from numafit.cli.doctor_output import checkup_json, checkup_text
 from numafit.cli.inputs import manifest_paths, read_bytes, read_text
 from numafit.cli.machine_option import resolve_machine
-from numafit.cli.node_options import NodeOptions, node_options
+from numafit.cli.node_options import NodeOptions, node_options, read_config
 from numafit.cli.output import write_whole
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.document import read_documents
 from numafit.errors import InputError, StartError
 from numafit.machine.device_words import parse_devices
-from numafit.settings.arguments import arguments_of_env
 from numafit.settings.config import ROOT_DIR
 from numafit.settings.gates import default_gates
-from numafit.settings.load import ConfigFile, Loaded, load_config
+from numafit.settings.load import ConfigFile, Loaded
 from numafit.settings.versions import KubeVersion, parse_version
 from numafit.workload.manifest import made_up_uid, read_pods
 from numafit.workload.pod import Pod
@@ -79,7 +78,8 @@ def doctor(
     loaded: Loaded | None = None
     place = str(options.kubelet or options.kubelet_env)
     try:
-        loaded = _config(options, version)
+        file = ConfigFile(str(options.kubelet), read_text(options.kubelet)) if options.kubelet else None
+        loaded = read_config(options, version, file)
     except StartError as error:
         checkup = refused(error, place, _ward(options, default_gates(version), ROOT_DIR).texts)
         click.echo(checkup_json(checkup, version) if output == "json" else checkup_text(checkup, version))
@@ -134,19 +134,6 @@ def _folder(options: NodeOptions, root: str) -> Path | None:
     if options.state is None and not options.machines and Path(root).is_dir():
         return Path(root)
     return options.state
-
-
-def _config(options: NodeOptions, version: KubeVersion) -> Loaded:
-    file, folder, env = options.kubelet, options.config_dir, options.kubelet_env
-    if folder is not None and not folder.is_dir():
-        raise InputError("is not a folder", source=str(folder), cure="name the kubelet's --config-dir")
-    return load_config(
-        version,
-        file=ConfigFile(str(file), read_text(file)) if file else None,
-        drop_ins=[ConfigFile(str(path), read_text(path)) for path in sorted(folder.rglob("*.conf"))] if folder else [],
-        arguments=arguments_of_env(read_text(env), str(env)) if env else (),
-        arguments_source=str(env or ""),
-    )
 
 
 def _ward(options: NodeOptions, gates: dict[str, bool], root: str) -> Ward:

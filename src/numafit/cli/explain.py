@@ -25,7 +25,7 @@ Examples:
     type=click.Path(path_type=Path, allow_dash=True),
     help="Tell a kubelet's log instead (gzip too, - for standard input); --machine names its machine.",
 )
-@click.option("--all", "everything", is_flag=True, help="With --log: tell admitted pods too.")
+@click.option("--all", "everything", is_flag=True, help="With --log: tell admitted pods too, as JSON always does.")
 @click.option(
     "--pod", "pod_name", metavar="NAME", help="Only this pod (name or namespace/name); the others are played."
 )
@@ -72,8 +72,9 @@ def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name:
             "a log is told, no pods are played", source=str(options.pods[0]), cure="leave one of both away"
         )
     machine = resolve_machine(options.machines).machine if options.machines else None
+    told = everything or output == "json"
     report = load_report(
-        log, lambda admission: (everything or admission.admitted is False) and _is_named(admission.pod, pod_name)
+        log, lambda admission: (told or admission.admitted is False) and _is_named(admission.pod, pod_name)
     )
     click.echo(
         report_json(report, machine) if output == "json" else report_text(report, machine, everything=everything)

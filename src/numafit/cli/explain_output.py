@@ -45,7 +45,7 @@ def _chapter(chapter: Chapter) -> str:
 def _grid(rows: Sequence[Row]) -> list[str]:
     """Free of allocatable per NUMA node; `*` where the request fits now. Holders stand below, node by node."""
     nodes = sorted({cell.numa for row in rows for cell in row.cells})
-    table = [["needed", *(f"node {node}" for node in nodes)]]
+    table = [["needed (* fits)", *(f"node {node}" for node in nodes)]]
     holders: list[str] = []
     for row in rows:
         cells = {cell.numa: cell for cell in row.cells}

@@ -5,7 +5,13 @@ import click
 from numafit.machine.catalogue import catalogue
 
 
-@click.command("list")
+@click.command(
+    "list",
+    epilog="""\b
+Examples:
+  numafit machine list
+  numafit machine show --machine gpu8-128cpu""",
+)
 def list_machines() -> None:
     """List the machines that numafit knows by name; `--machine NAME` takes each of them."""
     entries = dict(catalogue())

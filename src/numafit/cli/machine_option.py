@@ -13,12 +13,24 @@ from numafit.machine.combine import Combined, Disagreement, Source, combine
 from numafit.machine.model import Machine
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from numafit.machine.tree import Tree
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 LIVE = "live"
 SKETCH = "sketch:"
+
+
+def complete_machine(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list["CompletionItem"]:
+    """What a shell offers for the start of a SPEC: names of the catalogue, and files where none begins like it."""
+    from click.shell_completion import CompletionItem
+
+    from numafit.machine.catalogue import catalogue
+
+    named = [CompletionItem(name, help=line) for name, line in catalogue().items() if name.startswith(incomplete)]
+    return named or [CompletionItem(incomplete, type="file")]
 
 
 def machine_option(command: F) -> F:
@@ -28,6 +40,7 @@ def machine_option(command: F) -> F:
         "specs",
         multiple=True,
         metavar="SPEC",
+        shell_complete=complete_machine,
         help="A file, folder, .tgz, catalogue name, or sketch:…; default this machine. Repeat to combine sources.",
     )(command)
 

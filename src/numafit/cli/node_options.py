@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cli.inputs import MANIFESTS, manifest_paths, read_bytes, read_text
-from numafit.cli.machine_option import resolve_machine
+from numafit.cli.machine_option import complete_machine, resolve_machine
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, Started, new_node, register, start
 from numafit.decision.simulation import restored_pods
 from numafit.errors import InputError, StartError
@@ -22,7 +22,7 @@ from numafit.settings.allocatable import allocatable_of, check_capacity, setting
 from numafit.settings.arguments import arguments_of_env
 from numafit.settings.config import KubeletConfig
 from numafit.settings.example import EXAMPLE_NAME, example_kubelet
-from numafit.settings.load import ConfigFile, load_config, refuse_unknown
+from numafit.settings.load import ConfigFile, Loaded, load_config, refuse_unknown
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
 from numafit.workload.manifest import read_pods
 from numafit.workload.pod import Pod
@@ -44,6 +44,8 @@ class NodeOptions(msgspec.Struct, frozen=True):
     kube_version: str = str(DEFAULT_VERSION)
     state: Path | None = None
     devices: tuple[str, ...] = ()
+    active: tuple[Pod, ...] | None = None
+    """Who is there, where that is known better than from the state files."""
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -71,10 +73,11 @@ def node_options(command: F) -> F:
         kube_version: str,
         state: Path | None,
         devices: Sequence[str],
+        active: tuple[Pod, ...] | None = None,
         **rest: Any,
     ) -> Any:
         options = NodeOptions(
-            tuple(pods), tuple(machines), kubelet, config_dir, kubelet_env, kube_version, state, tuple(devices)
+            tuple(pods), tuple(machines), kubelet, config_dir, kubelet_env, kube_version, state, tuple(devices), active
         )
         return command(options=options, **rest)
 
@@ -88,6 +91,7 @@ def node_options(command: F) -> F:
                 "machines",
                 multiple=True,
                 metavar="SPEC",
+                shell_complete=complete_machine,
                 help="A file, folder, catalogue name or sketch; default this machine. Repeat to combine sources.",
             ),
             click.option("--kubelet", type=path, help="Its KubeletConfiguration (YAML or JSON)."),
@@ -123,7 +127,8 @@ def load_setting(options: NodeOptions) -> Setting:
         check_capacity(settings.reservation, machine, version)
     except StartError as error:
         raise _would_not_start(error, options, version) from None
-    ledger = replace(register(node, started.ledger, machine.devices), active=restored_pods(started.ledger))
+    active = restored_pods(started.ledger) if options.active is None else {pod.uid: pod for pod in options.active}
+    ledger = replace(register(node, started.ledger, machine.devices), active=active)
     pods = _pods(options.pods, pod_level=settings.gate("PodLevelResources"))
     return Setting(node, ledger, allocatable_of(config, machine, version), tuple(pods), config, example)
 
@@ -180,19 +185,31 @@ def _config(options: NodeOptions, version: KubeVersion, machine: Machine) -> tup
     elif options.kubelet_env is None:
         example = example_kubelet(machine)
         file = ConfigFile(EXAMPLE_NAME, example)
-    folder = options.config_dir
+    loaded = read_config(options, version, file)
+    refuse_unknown(loaded, version)
+    for unknown in loaded.unknown:
+        place = f"{unknown.source}:{unknown.line}" if unknown.line else unknown.source
+        click.echo(f"numafit: {place}: {unknown.field} is ignored: later kubelets than {version} know it", err=True)
+    return loaded.config, example
+
+
+def read_config(options: NodeOptions, version: KubeVersion, file: ConfigFile | None) -> Loaded:
+    """`file` with the drop-in files and flags of the options. Tells on standard error what the flags name in vain."""
+    folder, env = options.config_dir, options.kubelet_env
     if folder is not None and not folder.is_dir():
         raise InputError("is not a folder", source=str(folder), cure="name the kubelet's --config-dir")
-    env = options.kubelet_env
+    drop_ins = [path for path in folder.rglob("*.conf") if path.is_file()] if folder is not None else None
     loaded = load_config(
         version,
         file=file,
-        drop_ins=[ConfigFile(str(path), read_text(path)) for path in sorted(folder.rglob("*.conf"))] if folder else [],
+        drop_ins=None if drop_ins is None else [ConfigFile(str(path), read_text(path)) for path in drop_ins],
         arguments=arguments_of_env(read_text(env), str(env)) if env is not None else (),
         arguments_source=str(env or ""),
     )
-    refuse_unknown(loaded, version)
-    return loaded.config, example
+    for flag in loaded.missing:
+        option = "--kubelet" if flag.startswith("--config=") else "--config-dir"
+        click.echo(f"numafit: {env}: {flag} is not looked at (give what it names, or a copy, by {option})", err=True)
+    return loaded
 
 
 def _started(node: Node, folder: Path | None) -> Started:

@@ -75,11 +75,11 @@ def run(
         raise InputError("goes with --dry-run or --print only", source="--machine")
     if not command and (not planning or line in ("numactl", "systemd")):
         raise InputError("no command to run", cure="write it after --, like numafit run --cpus 2 -- make")
-    place_here = here(lease_options.folder, warn, devices=bool(request.devices))
     if planning:
         from numafit.cli.run_plan import show_plan
 
-        return show_plan(place_here, request, specs, line, output, command, explain=explain)
+        return show_plan(lease_options, specs, line, output, command, explain=explain)
+    place_here = here(lease_options.folder, warn, devices=bool(request.devices))
     quiet = quiet and not explain
     return _run(place_here, lease_options, command, strict=strict, no_env=no_env, explain=explain, quiet=quiet)
 

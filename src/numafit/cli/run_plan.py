@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import click
 import msgspec
 
+from numafit.cli.lease_options import LeaseOptions
 from numafit.cli.output import warn
 from numafit.host.book import Refused, sentence_about, sentence_of
 from numafit.host.environment import LEASE
@@ -12,17 +13,14 @@ from numafit.host.equivalent import LINES, env_lines
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.lease_variables import lease_variables
-from numafit.host.place import Placed, place
-from numafit.host.pool import shared_cpus
-from numafit.host.request import Request
-from numafit.host.session import Here
+from numafit.host.place import Placed
+from numafit.host.planned import Planned, planned
 from numafit.machine.bits import cpuset_text, mask_of
 from numafit.quantity import Quantity
 
 
 def show_plan(
-    here: Here,
-    request: Request,
+    options: LeaseOptions,
     specs: Sequence[str],
     line: str | None,
     output: str,
@@ -30,54 +28,57 @@ def show_plan(
     *,
     explain: bool,
 ) -> int:
-    """For another machine nobody holds anything."""
-    host, leases = _stage(here, specs)
-    placed = place(host, leases, request)
-    if not placed.admitted:
+    host, leases = stage(options, specs, devices=bool(options.request.devices))
+    plan = planned(host, leases, options.request)
+    if isinstance(plan, Refused):
         from numafit.cli.run import REFUSED
 
-        warn(f"no lease for {request.words()}: {sentence_of(Refused(placed))}")
+        warn(f"no lease for {options.request.words()}: {sentence_of(plan)}")
         return REFUSED
-    lease = _planned(placed)
-    cpus = placed.exclusive or shared_cpus(host, leases, lease)
-    variables = lease_variables(lease, cpus, host.cores)
+    variables = lease_variables(plan.lease, plan.cpus, host.cores)
     # Who exports them holds nothing: a process with this one would be taken for a part of a job.
     del variables[LEASE]
     if line == "env":
         click.echo(env_lines(variables))
+    elif line == "docker":
+        click.echo(_docker_line(plan, host, command))
     elif line is not None:
-        click.echo(LINES[line]((cpus, placed.mems, placed.devices, request.memory), command))
+        click.echo(LINES[line](plan.cpus, plan.lease.mems, command))
     elif output == "json":
-        click.echo(_json(placed, cpus, variables))
+        click.echo(_json(plan.placed, plan.cpus, variables))
     else:
-        click.echo(_text(placed, cpus, explain=explain))
+        click.echo(_text(plan.placed, plan.cpus, explain=explain))
     if line is not None:
         warn("nothing is held: another job may get the same CPUs and devices")
     return 0
 
 
-def _stage(here: Here, specs: Sequence[str]) -> tuple[Host, list[Lease]]:
+def stage(options: LeaseOptions, specs: Sequence[str], *, devices: bool = True) -> tuple[Host, list[Lease]]:
+    """What is planned on: this host with what is held now, or another machine, of which nobody holds anything and for
+    which no ledger is needed."""
     if specs:
         from numafit.cli.machine_option import resolve_machine
 
         return Host(resolve_machine(specs).machine), []
-    with here.book() as book:
-        return here.host, book.leases()
+    from numafit.host.session import here
+
+    place = here(options.folder, warn, devices=devices)
+    with place.book() as book:
+        return place.host, book.leases()
 
 
-def _planned(placed: Placed) -> Lease:
-    return Lease(
-        "planned",
-        placed.request.name,
-        0,
-        "",
-        0.0,
-        exclusive=placed.exclusive,
-        nodes=placed.nodes,
-        mems=placed.mems,
-        memory=placed.memory,
-        devices=placed.devices,
-    )
+def _docker_line(plan: Planned, host: Host, words: Sequence[str]) -> str:
+    """As `numafit docker plan` has it; `words` are options for Docker, the image and its command."""
+    import shlex
+
+    from numafit.host.docker_flags import DockerRun, parse_docker_run
+    from numafit.host.docker_options import placement_flags
+
+    run = parse_docker_run(words) if words else DockerRun((), "")
+    added = placement_flags(plan.lease, plan.cpus, host.machine, run)
+    for note in added.notes:
+        warn(note)
+    return shlex.join(["docker", "run", *added.flags, *words])
 
 
 def _text(placed: Placed, cpus: int, *, explain: bool) -> str:

@@ -14,14 +14,14 @@ from numafit.errors import InputError, NumafitError
 from numafit.host.folder import make_folder
 from numafit.host.host import Host
 from numafit.host.lease import Lease, record_of
-from numafit.host.living import Containers, is_in_use
+from numafit.host.living import LEASE_VARIABLE, Containers, is_in_use
 from numafit.host.place import Placed, place
 from numafit.host.pool import moved
 from numafit.host.process import ProcessId, Sight, is_alive, user_name
 from numafit.host.refusal import Owner as Owner
 from numafit.host.refusal import Place as Place
 from numafit.host.refusal import Refused as Refused
-from numafit.host.refusal import refusal, refused_data
+from numafit.host.refusal import granted, refused_data
 from numafit.host.refusal import sentence_about as sentence_about
 from numafit.host.refusal import sentence_of as sentence_of
 from numafit.host.request import Request
@@ -37,7 +37,9 @@ Watch = Callable[[Sequence[Lease]], Containers | None]
 
 def caller(processes: Sequence[ProcessId], command: str = "") -> Owner:
     uid = os.getuid()
-    return Owner(tuple(processes), uid, user_name(uid), command)
+    # It is only shown, and bytes that are no UTF-8 have no place in JSON.
+    shown = command.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return Owner(tuple(processes), uid, user_name(uid), shown)
 
 
 class Book:
@@ -55,7 +57,7 @@ class Book:
         """Makes the ledger if there is none. One that turns out damaged is set aside and made anew from what runs."""
         group = make_folder(folder)
         # The store is asked to begin a ledger only after the book is there.
-        book = cls(Store(folder, group=group, begin=lambda tx: book._enter_running(tx)), watch, warn)
+        book = cls(Store(folder, group=group, begin=lambda tx, lost: book._enter_running(tx, lost)), watch, warn)
         return book
 
     def close(self) -> None:
@@ -96,12 +98,11 @@ class Book:
             if ahead:
                 return Refused(ahead=ahead)
             leases = self._swept(tx, None)
-            placed = place(host, leases, request)
-            refused = refusal(host, leases, placed)
-            if refused is not None:
+            placed = granted(host, leases, request)
+            if isinstance(placed, Refused):
                 if not quiet:
-                    tx.note("refused", "", owner.user, refused_data(owner, refused))
-                return refused
+                    tx.note("refused", "", owner.user, refused_data(owner, placed))
+                return placed
             lease = _lease_of(placed, owner, host, {lease.id for lease in leases})
             tx.insert(lease)
             tx.note("taken", lease.id, owner.user, record_of(lease))
@@ -122,7 +123,19 @@ class Book:
                 source="--wait",
                 cure="ask for less, or with another --policy",
             )
-        return self._run(lambda tx: tx.enqueue(Place(owner, request, time.time())))
+
+        def run(tx: Transaction) -> int:
+            around = tx.lease(os.environ.get(LEASE_VARIABLE, ""))
+            if around is not None and not host.usable_cpus & ~around.exclusive:
+                raise InputError(
+                    f"this process is a part of the lease {around.label}, which holds every CPU that it may use: it "
+                    "would wait for its own end",
+                    source="--wait",
+                    cure="start it outside of that job",
+                )
+            return tx.enqueue(Place(owner, request, time.time()))
+
+        return self._run(run)
 
     def leave_queue(self, ticket: int) -> None:
         self._run(lambda tx: tx.dequeue(ticket))
@@ -236,11 +249,12 @@ class Book:
         if os.geteuid() not in (0, self._store.folder.stat().st_uid):
             raise NumafitError(f"{what} (let root run `numafit ps`: only he sees the jobs of all users, to enter them)")
 
-    def _enter_running(self, tx: Transaction) -> None:
+    def _enter_running(self, tx: Transaction, lost: bool) -> None:
         from numafit.host.rebuild import running_leases
 
-        self._check_sight(f"{self._store.path}: the ledger is gone")
-        found = running_leases(ledger=self._store.folder)
+        if lost:
+            self._check_sight(f"{self._store.path}: the ledger is gone")
+        found = running_leases(ledger=self._store.folder, named=not lost)
         for lease in found:
             tx.insert(lease)
             tx.note("rebuilt", lease.id, lease.user, record_of(lease))

@@ -23,7 +23,7 @@ from numafit.host.docker_engine import (
 )
 from numafit.host.lease import Lease, claims, decode_lease
 from numafit.host.living import PENDING, Containers
-from numafit.host.store import LedgerError
+from numafit.host.store import HeldError
 from numafit.machine.bits import cpuset_text
 
 RUNG = "docker"
@@ -145,8 +145,8 @@ def reenter(book: Book) -> list[Stray]:
             try:
                 book.add(stray.lease, "rebuilt")
                 continue
-            except LedgerError as error:
-                # Somebody took them in this very moment, or entered the container itself.
+            except HeldError as error:
+                # Another stray was entered before it, or somebody took them or entered the container itself meanwhile.
                 leases = book.leases()
                 if any(lease.id == stray.lease.id for lease in leases):
                     continue

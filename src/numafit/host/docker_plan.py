@@ -12,8 +12,7 @@ from numafit.host.docker_options import Added, placement_flags
 from numafit.host.docker_values import cpu_limit, gpus_of, numbers_of, size_of
 from numafit.host.host import Host
 from numafit.host.lease import Lease
-from numafit.host.place import Placed, place
-from numafit.host.pool import shared_cpus
+from numafit.host.planned import planned
 from numafit.host.request import Request
 from numafit.machine.bits import cpuset_text, mask_of
 from numafit.machine.model import Device, Machine
@@ -32,29 +31,10 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan_for(host: Host, leases: Sequence[Lease], request: Request, run: DockerRun) -> Plan | Refused:
-    placed = place(host, leases, request)
-    if not placed.admitted:
-        return Refused(placed)
-    lease = _planned(placed, f"planned-{len(leases)}")
-    cpus = lease.exclusive or shared_cpus(host, leases, lease)
-    if not cpus:
-        return Refused(placed, why="every CPU is held exclusively: there is no shared pool to run in")
-    return Plan(lease, cpus, placement_flags(lease, cpus, host.machine, run))
-
-
-def _planned(placed: Placed, lease_id: str) -> Lease:
-    return Lease(
-        lease_id,
-        placed.request.name,
-        0,
-        "",
-        0.0,
-        exclusive=placed.exclusive,
-        nodes=placed.nodes,
-        mems=placed.mems,
-        memory=placed.memory,
-        devices=placed.devices,
-    )
+    found = planned(host, leases, request)
+    if isinstance(found, Refused):
+        return found
+    return Plan(found.lease, found.cpus, placement_flags(found.lease, found.cpus, host.machine, run))
 
 
 # Lines as they are written

@@ -148,7 +148,7 @@ def _against(name: str, value: str, ours: str, all_ours: Mapping[str, str]) -> s
     if name in (CUDA, NVIDIA):
         return _other_gpus(value, ours.split(","))
     if name == THREADS:
-        return f"there are {ours} CPUs for it"
+        return "there is 1 CPU for it" if ours == "1" else f"there are {ours} CPUs for it"
     if name in (PLACES, GOMP):
         wanted = _cpus_of(name, value)
         have = parse_cpuset(all_ours.get(RANK_CPUS) or all_ours.get(CPUS, ""))

@@ -30,9 +30,19 @@ def ledger_folder(chosen: Path | None = None, system: Path = SYSTEM) -> Path:
                 cure=f"join its group, usually {GROUP}; a ledger of your own, {VARIABLE}=…, knows of no others",
             )
         return system
-    base = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
     # A home may be shared by several hosts, and process ids mean nothing on another one.
-    return Path(base) / "numafit" / os.uname().nodename
+    return _state_home() / "numafit" / os.uname().nodename
+
+
+def _state_home() -> Path:
+    chosen = os.environ.get("XDG_STATE_HOME")
+    if chosen:
+        return Path(chosen)
+    try:
+        return Path.home() / ".local/state"
+    except RuntimeError:
+        # A number without an entry in the list of users, as containers are often started with.
+        raise InputError(f"user {os.getuid()} has no home for a ledger", cure=f"set HOME or {VARIABLE}") from None
 
 
 def _is_hidden(folder: Path) -> bool:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.place import ledger_of, node_of
-from numafit.host.pool import pool_of
+from numafit.host.pool import left_to_shared, pool_of
 from numafit.host.request import Request
 from numafit.managers.ask import MEMORY
 from numafit.managers.device import free_devices
@@ -25,6 +25,8 @@ class NodeFree(msgspec.Struct, frozen=True):
     all_memory: int
     """Bytes that jobs may hold."""
     devices: Devices = {}
+    left: int = 0
+    """CPUs among the free ones that no job gets: shared work could run nowhere else."""
     grouped: bool = False
     """Its memory is held together with that of other nodes: as the kubelet's memory manager has it, only jobs on the
     same nodes get more of it until then."""
@@ -39,7 +41,9 @@ class Free(msgspec.Struct, frozen=True):
     @property
     def largest(self) -> NodeFree | None:
         """The NUMA node with the most to give to one job: devices first, then CPUs, then memory."""
-        alone = [replace(node, memory=0) if node.grouped else node for node in self.nodes]
+        alone = [
+            replace(node, cpus=node.cpus & ~node.left, memory=0 if node.grouped else node.memory) for node in self.nodes
+        ]
         giving = [node for node in alone if node.cpus or node.memory or any(node.devices.values())]
         return max(giving, key=_size, default=None)
 
@@ -62,6 +66,7 @@ def free_on(host: Host, leases: Sequence[Lease]) -> Free:
             numa = places.get((resource, device), ())
             table = by_node[numa[0]] if len(numa) == 1 and numa[0] in by_node else unplaced
             table[resource] = (*table.get(resource, ()), device)
+    pool = pool_of(host, leases)
     nodes = []
     for numa_node in host.machine.numa_nodes:
         cpus = node.cpu.topology.numa_nodes.get(numa_node.id, 0)
@@ -75,7 +80,8 @@ def free_on(host: Host, leases: Sequence[Lease]) -> Free:
                 table_of.free if table_of else 0,
                 table_of.allocatable if table_of else 0,
                 by_node[numa_node.id],
+                left_to_shared(pool, leases, free & cpus),
                 len(held.cells) > 1,
             )
         )
-    return Free(tuple(nodes), pool_of(host, leases), unplaced)
+    return Free(tuple(nodes), pool, unplaced)

@@ -41,7 +41,8 @@ def run_leased(
             changed = book.change(lease.id, lambda old: _bound(old, child, bound))
             if lease.pooled:
                 # Who took CPUs since this job looked at the pool could not move it: nobody knew where it was.
-                book.follow(lease.id, here.host)
+                followed = book.follow(lease.id, here.host)
+                bound = replace(bound, cpus=followed.bound) if followed is not None else bound
             elif LEASE_VARIABLE in os.environ:
                 # Inside shared work, which could not be moved before the new job had left it.
                 book.leases(here.host)

@@ -1,5 +1,6 @@
 """Whether somebody still uses a lease. It is freed only when that is certain: doubt keeps it."""
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,7 +26,8 @@ def is_in_use(
     if any(sight.is_alive(owner) is not False for owner in lease.owners):
         return True
     cgroup = cgroup_of(lease)
-    if cgroup:
+    # One that is not to be seen was removed, or is not mounted where this process runs.
+    if cgroup and os.path.isdir(cgroup):
         from numafit.host.binding import members
 
         return bool(members(cgroup))

@@ -29,6 +29,7 @@ from numafit.managers.memory_nodes import fill
 from numafit.managers.memory_start import idle_nodes
 from numafit.managers.plugin import plugins_of
 from numafit.managers.topology import topology_policy
+from numafit.quantity import Quantity
 from numafit.settings.options import CpuOptions, cpu_options
 from numafit.settings.settings import Settings
 from numafit.settings.versions import DEFAULT_VERSION, behaviour_of
@@ -88,15 +89,17 @@ def _check(host: Host, request: Request) -> None:
     for resource, count in request.devices.items():
         there = sum(1 for device in host.machine.devices if device.resource == resource)
         if count > there:
+            if there:
+                raise InputError(f"{count} {resource} are asked for, this machine has {there}")
             known = sorted({device.resource for device in host.machine.devices if device.resource})
             cure = f"there are {', '.join(known)}" if known else "`numafit machine show --table devices` lists them"
-            what = f"{count} of {resource} are asked for, this machine has {there}" if there else f"no {resource} here"
-            raise InputError(what, source="--device", cure=cure)
+            raise InputError(f"this machine has no {resource}", cure=cure)
     if request.cpus > host.online.bit_count():
         raise InputError(f"{request.cpus} CPUs are asked for, this machine has {host.online.bit_count()}")
     total = sum(node.memory for node in host.machine.numa_nodes if not node.device)
     if request.memory > total:
-        raise InputError(f"{request.memory} bytes of memory are asked for, this machine has {total}")
+        words = f"{Quantity(request.memory, 0, 'BinarySI')} of memory are asked for, this machine has {total >> 20}Mi"
+        raise InputError(words)
 
 
 # The node
@@ -191,9 +194,12 @@ def _holder(uid: str) -> Pod:
 
 def _devices(node: Node, leases: Iterable[Lease]) -> DeviceLedger:
     places = {(device.resource, device.id): device.numa for device in node.machine.devices}
+    # Before its driver is awake, a GPU is known by its PCI address, and afterwards by its UUID.
+    by_address = {(device.resource, device.bus): device.id for device in node.machine.devices if device.bus}
     held: dict[str, dict[str, dict[str, Held]]] = {}
     for lease in leases:
-        for resource, ids in lease.devices.items():
+        for resource, stored in lease.devices.items():
+            ids = [by_address.get((resource, device), device) for device in stored]
             by_numa: dict[int, list[str]] = {}
             for device in ids:
                 for numa in places.get((resource, device)) or (-1,):

@@ -31,6 +31,17 @@ def shared_cpus(host: Host, leases: Sequence[Lease], lease: Lease) -> int:
     return pool & near or pool
 
 
+def left_to_shared(pool: int, leases: Sequence[Lease], wanted: int) -> int:
+    """Of the CPUs `wanted` out of the pool, those that must stay in it: shared work that may run on no others keeps
+    one, the highest."""
+    kept = 0
+    for lease in leases:
+        own = pool & (lease.allowed or pool)
+        if lease.pooled and own and not own & ~wanted and not own & kept:
+            kept |= 1 << own.bit_length() - 1
+    return kept
+
+
 def moved(host: Host, leases: Sequence[Lease], lease: Lease) -> Lease | None:
     """The lease after its processes were moved to the pool; None when they are there, or could not be moved.
 

@@ -21,8 +21,8 @@ from numafit.host.process import PROC, ProcessId, identify, processes, user_name
 from numafit.host.target import AFFINITY, CGROUP_V1, CGROUP_V2, SCOPE
 
 
-def running_leases(root: Path = PROC, ledger: Path | None = None) -> list[Lease]:
-    """`ledger`: without jobs that tell of another one."""
+def running_leases(root: Path = PROC, ledger: Path | None = None, *, named: bool = False) -> list[Lease]:
+    """`ledger`: without jobs that tell of another one. `named`: only jobs that tell of this very one."""
     found: dict[str, Lease] = {}
     own: set[str] = set()
     others: set[str] = set()
@@ -46,13 +46,15 @@ def running_leases(root: Path = PROC, ledger: Path | None = None) -> list[Lease]
             # that was is not known here, so the job's own first process stands in its place, and again as itself.
             known = replace(known, owners=(process,))
         found[told.id] = replace(known, owners=(*known.owners, process), since=min(known.since, _started(process)))
-    for group in existing():
+    if named:
+        found = {lease_id: lease for lease_id, lease in found.items() if lease_id in own}
+    for group in existing() if found or not named else ():
         members = [process for pid in group.pids if (process := identify(pid, root)) is not None]
-        if not members or group.lease_id in others:
+        if not members or group.lease_id in others or (named and group.lease_id not in own):
             continue
         known = found.get(group.lease_id) or _of_group(group.lease_id, group.cpus, group.mems, members, root)
         found[group.lease_id] = replace(known, cgroup=group.cgroup, rung=_rung(Path(group.cgroup)), bound=group.cpus)
-    for lease in _of_containers():
+    for lease in () if named else _of_containers():
         # The processes of a container come and go with a restart; the container stays.
         found[lease.id] = lease
     order = sorted(found.values(), key=lambda lease: (lease.id not in own, lease.since, lease.id))

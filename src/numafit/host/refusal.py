@@ -3,17 +3,21 @@
 from collections.abc import Sequence
 
 import msgspec
+from msgspec.structs import replace
 
+from numafit.errors import InputError
 from numafit.host.host import Host
 from numafit.host.lease import Lease
-from numafit.host.place import Placed
-from numafit.host.pool import pool_of
+from numafit.host.place import Placed, place
+from numafit.host.pool import left_to_shared, pool_of
 from numafit.host.process import ProcessId
 from numafit.host.request import CONTAINER, Request
 from numafit.machine.bits import cpuset_text, mask_of
 from numafit.managers.ask import MEMORY
 from numafit.managers.device import free_devices
 from numafit.quantity import Quantity
+
+_UUIDS = ("GPU-", "MIG-")
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -45,8 +49,36 @@ class Refused(msgspec.Struct, frozen=True):
     """A reason of this host and not of the engine."""
 
 
-def refusal(host: Host, leases: Sequence[Lease], placed: Placed) -> Refused | None:
-    """What the engine refuses, and what it does not know of: shared work keeps a CPU to run on."""
+def granted(host: Host, leases: Sequence[Lease], request: Request) -> Placed | Refused:
+    """Where a job goes on top of the leases, if it may. The engine does not know that shared work keeps a CPU to run
+    on: where it chose the last one of such work, it is asked again without the CPUs that are left to it."""
+    _check_names(host, leases, request)
+    placed = place(host, leases, request)
+    refused = _refusal(host, leases, placed)
+    if refused is None or not placed.exclusive:
+        return refused or placed
+    pool = pool_of(host, leases)
+    rest = replace(host, allowed_cpus=host.usable_cpus & ~left_to_shared(pool, leases, pool))
+    other = place(rest, leases, request)
+    return other if other.admitted else refused
+
+
+def _check_names(host: Host, leases: Sequence[Lease], request: Request) -> None:
+    """Where GPUs are known by their PCI addresses only, one that is held by its UUID could be given again."""
+    for resource in request.devices:
+        own = {device.id: device.bus for device in host.machine.devices if device.resource == resource}
+        if all(name != address for name, address in own.items()):
+            continue
+        for lease in leases:
+            for device in lease.devices.get(resource, ()):
+                if device.startswith(_UUIDS) and device not in own:
+                    raise InputError(
+                        f"the lease {lease.label} holds {device}, and here no driver tells which {resource} that is",
+                        cure="`nvidia-smi -L` must list it",
+                    )
+
+
+def _refusal(host: Host, leases: Sequence[Lease], placed: Placed) -> Refused | None:
     if not placed.admitted:
         return Refused(placed)
     before = pool_of(host, leases)
@@ -55,11 +87,8 @@ def refusal(host: Host, leases: Sequence[Lease], placed: Placed) -> Refused | No
             return None
         mine = "every CPU" if host.allowed_cpus is None or not before else "every CPU that this process may use"
         return Refused(placed, why=f"{mine} is held exclusively: there is no shared pool to run in")
-    after = before & ~placed.exclusive
-    for lease in leases:
-        may = lease.allowed or -1
-        if lease.pooled and before & may and not after & may:
-            return Refused(placed, why="shared work runs on this host, and the last CPUs are left to it")
+    if left_to_shared(before, leases, placed.exclusive):
+        return Refused(placed, why="shared work runs on this host, and the last CPUs are left to it")
     return None
 
 

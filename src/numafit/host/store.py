@@ -5,7 +5,8 @@ set aside without anybody writing into it afterwards: whoever gets the lock look
 one that it has open. The database itself refuses to hold a CPU or a device twice, whatever the code above it does.
 
 Where a lock lies without a file, a ledger was lost: one that was set aside, or that somebody deleted. Whoever begins
-the new one enters what runs in the transaction that makes it, so that nobody ever sees it without.
+the new one enters what runs in the transaction that makes it, so that nobody ever sees it without. Without a lock it
+seems to be the first one; but somebody may have deleted the whole folder.
 """
 
 import fcntl
@@ -68,9 +69,9 @@ class Store:
     """An open ledger. Not to be shared between threads or across a fork."""
 
     def __init__(
-        self, folder: Path, *, group: int | None = None, begin: Callable[["Transaction"], None] | None = None
+        self, folder: Path, *, group: int | None = None, begin: Callable[["Transaction", bool], None] | None = None
     ) -> None:
-        """`begin` enters what runs into a ledger that takes the place of a lost one."""
+        """`begin` enters what runs into a new ledger, and is told whether that takes the place of a lost one."""
         self.folder = folder
         self.path = folder / FILE
         self._begin = begin
@@ -180,8 +181,7 @@ class Store:
             # A lease that was given must be there after a power cut, or it would be given again.
             connection.execute("PRAGMA synchronous=FULL")
             if found < VERSION:
-                lost = not found and not self._first
-                migrate(connection, found, self._entering if lost else None)
+                migrate(connection, found, None if found else self._entering)
         except BaseException as error:
             if connection is not None:
                 connection.close()
@@ -193,7 +193,7 @@ class Store:
 
     def _entering(self, connection: sqlite3.Connection) -> None:
         if self._begin is not None:
-            self._begin(Transaction(connection))
+            self._begin(Transaction(connection), not self._first)
 
 
 class Transaction:
@@ -324,11 +324,22 @@ def of_sqlite(path: Path, error: sqlite3.Error) -> LedgerError:
     text = str(error)
     if any(word in text for word in _DAMAGE):
         return DamagedError(path, f"the ledger is damaged: {text}")
-    if "full" in text:
+    # Without room for the log's index SQLite speaks of an I/O error only.
+    if "full" in text or ("disk I/O" in text and _is_full(path)):
         return LedgerError(path, "the disk is full", "make room and try again; nothing was changed")
     if "readonly" in text or "unable to open" in text:
         return LedgerError(path, f"the ledger cannot be written: {text}", "check its permissions and its file system")
+    if "disk I/O" in text:
+        return LedgerError(path, f"the ledger cannot be used: {text}", "check its disk; nothing was changed")
     return LedgerError(path, f"the ledger cannot be used: {text}")
+
+
+def _is_full(path: Path) -> bool:
+    try:
+        space = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return bool(space.f_blocks) and not space.f_bavail
 
 
 def _of_os(path: Path, error: OSError) -> LedgerError:

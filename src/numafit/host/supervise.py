@@ -175,6 +175,12 @@ def _say(pipe: int, message: _Message) -> None:
             data = data[os.write(pipe, data) :]
 
 
+def _is_hangup_for_leader(signal_info: signal.struct_siginfo) -> bool:
+    """That a terminal was closed is told to the leader of its session alone: the others hear of it when he ends.
+    `ssh -t` and tmux make this process the leader."""
+    return signal_info.si_signo == signal.SIGHUP and os.getsid(0) == os.getpid()
+
+
 class _Watch:
     """Waits for signals, passes them on, and sees the command stop, go on and end."""
 
@@ -226,7 +232,8 @@ class _Watch:
             return
         # The kernel's own (a positive code) come from the terminal and go to the whole process group. Those of the
         # command itself went to its group, in which it is, too.
-        if signal_info.si_code <= 0 and signal_info.si_pid != self.child.pid:
+        theirs = signal_info.si_code <= 0 and signal_info.si_pid != self.child.pid
+        if theirs or _is_hangup_for_leader(signal_info):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(self.child.pid, signal_info.si_signo)
 

@@ -13,7 +13,7 @@ def parse_devices(specs: Sequence[str]) -> tuple[Device, ...]:
         resource, equals, ids = spec.partition("=")
         if not equals or "/" not in resource or not ids:
             raise _bad_device(spec, "is not RESOURCE=ID@NUMA,…")
-        for item in ids.split(","):
+        for item in map(str.strip, ids.split(",")):
             device_id, at, nodes = item.partition("@")
             if not device_id or (at and not all(node.isascii() and node.isdecimal() for node in nodes.split("+"))):
                 raise _bad_device(spec, f'"{item}" is not ID or ID@NUMA')

@@ -207,7 +207,7 @@ async def _decoded(request: Request, kind: type[T]) -> T:
         return msgspec.json.decode(await json_body(request), type=kind)
     except msgspec.ValidationError as error:
         raise refused(422, f"the body does not fit: {error}") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise refused(400, f"the body is not JSON: {error}") from None
 
 

@@ -45,9 +45,9 @@ class Agent:
         ]
         content = document()
         made = {
-            PATH: Asset(msgspec.json.encode(content), "application/json", False),
-            "/api/docs": Asset(docs_html(content).encode(), MEDIA_TYPES[".html"], False),
-            STYLE_PATH: Asset(STYLE.encode(), MEDIA_TYPES[".css"], False),
+            PATH: Asset(msgspec.json.encode(content), "application/json"),
+            "/api/docs": Asset(docs_html(content).encode(), MEDIA_TYPES[".html"]),
+            STYLE_PATH: Asset(STYLE.encode(), MEDIA_TYPES[".css"]),
         }
         found += [_asset_route(path, asset) for path, asset in {**made, **assets()}.items()]
         return found
@@ -79,9 +79,15 @@ class Agent:
                     self._warn(change.warning)
                     self.board.apply(change)
             except (NumafitError, OSError) as error:
-                self._warn(str(error))
-                self.board.problem = str(error)
+                self._stalled(str(error))
+            except Exception as error:
+                # Without this the task would end in silence, and a picture that no longer changes would look alive.
+                self._stalled(f"this is a bug in numafit: {type(error).__name__}: {error}")
             await asyncio.sleep(RETRY_SECONDS)
+
+    def _stalled(self, message: str) -> None:
+        self._warn(message)
+        self.board.doubt(message)
 
     def _warn(self, message: str) -> None:
         """Once, however often it is met."""
@@ -90,9 +96,12 @@ class Agent:
 
 
 def _asset_route(path: str, asset: Asset) -> Route:
-    keep = "public, max-age=31536000, immutable" if asset.lasting else "no-cache"
+    """A browser may keep it, and asks each time whether it is still the same."""
+    headers = {"Cache-Control": "no-cache", "ETag": asset.tag}
 
-    async def handler(_request: Request) -> Response:
-        return Response(asset.content, 200, {"Cache-Control": keep, "Content-Type": asset.media_type})
+    async def handler(request: Request) -> Response:
+        if request.headers.get("if-none-match") == asset.tag:
+            return Response(b"", 304, headers)
+        return Response(asset.content, 200, {**headers, "Content-Type": asset.media_type})
 
     return Route(path, handler)

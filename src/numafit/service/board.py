@@ -46,11 +46,18 @@ class Board:
         if change.findings is not None:
             self.findings = dict(change.findings)
         self.ready = True
-        self.problem = change.warning
+        self.doubt(change.warning)
         if change.happened is not None:
             self._tell(change.happened)
         # Last, and alone with an id: whoever has seen it has seen all of this revision.
         self.broadcast.send("ledger", bytes(self.ledger), shown.revision + 1)
+
+    def doubt(self, problem: str) -> None:
+        """Listeners are told, so that a picture which stands still does not look alive; empty: all is well again."""
+        if problem != self.problem:
+            self.problem = problem
+            content = msgspec.json.encode({"problem": problem})
+            self.broadcast.send("problem", content, self.shown.revision, with_id=False)
 
     def _tell(self, happened: Happened) -> None:
         summary = self._summary(happened)

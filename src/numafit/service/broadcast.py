@@ -1,6 +1,7 @@
 """Events for all who listen: each is encoded once, and whoever cannot keep up is let go."""
 
 import asyncio
+import secrets
 from collections import deque
 from collections.abc import Callable
 
@@ -20,9 +21,9 @@ class Remembered(msgspec.Struct, frozen=True):
     data: bytes
 
 
-def event_bytes(name: str, data: bytes, number: int | None = None) -> bytes:
+def event_bytes(name: str, data: bytes, event_id: str = "") -> bytes:
     """One event of a stream; `data` is JSON of one line."""
-    head = b"" if number is None else b"id: %d\n" % number
+    head = b"id: %s\n" % event_id.encode() if event_id else b""
     return b"%sevent: %s\ndata: %s\n\n" % (head, name.encode(), data)
 
 
@@ -35,7 +36,10 @@ class Listener:
 
 
 class Broadcast:
-    def __init__(self) -> None:
+    """`life` is the same while this agent runs: numbers start again with the next one, and must not be mixed up."""
+
+    def __init__(self, life: str = "") -> None:
+        self.life = life or secrets.token_hex(4)
         self.listeners: set[Listener] = set()
         self.remembered: deque[Remembered] = deque(maxlen=REMEMBERED)
         self.closed = False
@@ -53,13 +57,20 @@ class Broadcast:
         self.listeners.discard(listener)
 
     def send(self, name: str, data: bytes, number: int, *, with_id: bool = True) -> None:
-        event = event_bytes(name, data, number if with_id else None)
+        event = event_bytes(name, data, self.event_id(number) if with_id else "")
         self.remembered.append(Remembered(number, event))
         for listener in tuple(self.listeners):
             self._put(listener, event)
 
-    def since(self, number: int) -> list[bytes] | None:
-        """What a listener that has seen `number` missed; None when that is no longer known."""
+    def event_id(self, number: int) -> str:
+        return f"{self.life}-{number}"
+
+    def since(self, event_id: str) -> list[bytes] | None:
+        """What a listener that has seen this event missed; None when that is not known, or no longer."""
+        life, _, text = event_id.partition("-")
+        if life != self.life or not (text.isascii() and text.isdecimal() and len(text) < 19):
+            return None
+        number = int(text)
         if not self.remembered or number < self.remembered[0].number or number > self.remembered[-1].number:
             return None
         return [event.data for event in self.remembered if event.number > number]

@@ -5,6 +5,7 @@ import binascii
 import hmac
 import ipaddress
 import os
+import socket
 import sys
 from typing import Any
 
@@ -65,6 +66,7 @@ class Guard:
         self.app = app
         self.rules = rules
         self.counts = {} if counts is None else counts
+        self.names = own_names(rules)
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -116,17 +118,15 @@ class Guard:
             raise refused(401, "this agent answers only with its token", cure="send it as bearer token", headers=ASKS)
 
     def _is_own_name(self, name: str) -> bool:
-        if name in LOOPBACK or name == self.rules.host.lower():
+        if name in self.names:
             return True
         if not self.rules.beyond_loopback:
             return False
         # Names can be made to point anywhere, addresses cannot: DNS rebinding needs a name.
-        import socket
-
         try:
             ipaddress.ip_address(name)
         except ValueError:
-            return name in (socket.gethostname().lower(), socket.getfqdn().lower())
+            return False
         return True
 
     def writer(self, scope: Scope) -> int:
@@ -143,6 +143,14 @@ class Guard:
     def has_token(self, headers: dict[bytes, bytes]) -> bool:
         given = token_of(headers.get(b"authorization", b"").decode("latin-1"))
         return bool(self.rules.token) and hmac.compare_digest(given.encode(), self.rules.token.encode())
+
+
+def own_names(rules: Rules) -> frozenset[str]:
+    """Asked for once: a name server may take long to answer, and no request must wait for it."""
+    names = {*LOOPBACK, rules.host.lower()}
+    if rules.beyond_loopback:
+        names |= {socket.gethostname().lower(), socket.getfqdn().lower()}
+    return frozenset(names)
 
 
 def _unrouted(scope: Scope, error: HTTPException) -> ProblemError:

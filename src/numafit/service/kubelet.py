@@ -52,6 +52,7 @@ class KubeletNode:
             stamp = self._stamp()
             if stamp != seen:
                 stage, warning = await self._read()
+            if stamp != seen or self._can_name():
                 seen = stamp
                 for change in self._told(stage):
                     yield replace(change, warning=warning)
@@ -95,6 +96,7 @@ class KubeletNode:
             uid: replace(self.known.get(uid) or Known(uid, now), name=names.get(uid, uid))
             for uid in stage.ledger.active
         }
+        stage = _with_names(stage, names)
         view = ledger_view(stage.node, stage.ledger, self.known, revision=0, time="", simulation=False)
         before, self.holders = self.holders, {holder.id: holder for holder in view.holders}
         if self.first:
@@ -107,7 +109,13 @@ class KubeletNode:
         if not happened:
             yield Change(stage, self.known)
 
+    def _can_name(self) -> bool:
+        """The folder of a pod's logs is made after its state was written."""
+        nameless = {uid for uid, one in self.known.items() if one.name == uid}
+        return bool(nameless) and not nameless.isdisjoint(self._names())
+
     def _names(self) -> dict[str, str]:
+        """UID -> namespace/name."""
         names: dict[str, str] = {}
         try:
             entries = [entry.name for entry in self.pod_logs.iterdir()]
@@ -118,6 +126,15 @@ class KubeletNode:
             if len(parts) == 3:
                 names[parts[2]] = f"{parts[0]}/{parts[1]}"
         return names
+
+
+def _with_names(stage: Stage, names: Mapping[str, str]) -> Stage:
+    """Stories call a holder by the name of its pod."""
+    active = dict(stage.ledger.active)
+    for uid in active.keys() & names.keys():
+        namespace, _, name = names[uid].partition("/")
+        active[uid] = replace(active[uid], namespace=namespace, name=name)
+    return replace(stage, ledger=replace(stage.ledger, active=active))
 
 
 def as_written(node: Node, files: Mapping[str, str], source: str) -> Ledger:

@@ -73,6 +73,8 @@ class Leases:
     def take(self, asked: Take, uid: int) -> dict[str, Any]:
         owner = _owner(asked, uid)
         request = Request(asked.cpus, asked.memory, asked.devices, asked.policy, asked.prefer, asked.name)
+        if not asked.name.isprintable():
+            raise refused(422, "name has characters that cannot be printed", cure="use letters, digits and signs")
         if not request.holds:
             raise refused(422, "the lease would hold nothing", cure="ask for cpus, memory or devices")
         with self.here.book() as book:

@@ -106,7 +106,7 @@ OPERATIONS = (
         "GET",
         f"{BASE}/events",
         "events",
-        "Server-sent events: `hello`, then `decision` and `ledger` as they happen.",
+        "Server-sent events: `hello`, then `decision`, `ledger` and `problem` as they happen.",
         "text/event-stream",
         parameters=_SEEN,
         problems=(503,),

@@ -9,6 +9,8 @@ import h11
 import msgspec
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from numafit.service.problem import MEDIA_TYPE, problem
+
 PEER = "numafit_peer"
 TRANSPORT = "numafit_transport"
 HEAD_SECONDS = 10.0
@@ -43,6 +45,19 @@ class PeerProtocol(H11Protocol):
         elif self.head_timer is not None:
             self.head_timer.cancel()
             self.head_timer = None
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is a problem like any other. Behind half an answer there is no room for one."""
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            content = msgspec.json.encode(problem(400, "the request is no HTTP that can be read"))
+            headers = [("Content-Type", MEDIA_TYPE), ("Content-Length", str(len(content))), ("Connection", "close")]
+            for event in (
+                h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+                h11.Data(data=content),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def _await_head(self) -> None:
         if self.head_timer is None:

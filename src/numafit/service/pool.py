@@ -39,7 +39,7 @@ class Worker:
 
     async def start(self, shown: Shown) -> None:
         """Returns when it is ready to answer."""
-        if self.process is not None and self.process.returncode is None:
+        if not self.is_gone:
             return
         self.process = await asyncio.create_subprocess_exec(
             # -P: no module is taken from the folder that the agent happens to stand in.
@@ -64,6 +64,10 @@ class Worker:
         # The name may hold blanks and parentheses; user and system time are the 12th and 13th field behind it.
         fields = text.rpartition(")")[2].split()
         return sum(int(field) for field in fields[11:13]) / os.sysconf("SC_CLK_TCK") if len(fields) > 12 else 0.0
+
+    @property
+    def is_gone(self) -> bool:
+        return self.process is None or self.process.returncode is not None
 
     async def _exchange(self, job: Job) -> Done:
         process = self.process
@@ -162,7 +166,10 @@ class Lane:
         self.waiting += 1
         try:
             async with asyncio.timeout(START_SECONDS):
-                return await self.idle.get()
+                while (worker := await self.idle.get()).is_gone:
+                    # It ended while nobody asked it, as when the machine ran out of memory.
+                    self._start(worker)
+                return worker
         except TimeoutError:
             raise refused(503, "all workers are busy", cure="ask again later", headers={"Retry-After": "5"}) from None
         finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import os
 import resource
 import signal
@@ -63,6 +64,8 @@ def serve(agent: Agent, sockets: list[socket.socket], started: Callable[[], None
         ws="none",
         lifespan="on",
         log_config=None,
+        # What a client does wrong is told to the client; whoever knocks must not fill the log of the agent.
+        log_level="error",
         access_log=False,
         server_header=False,
         proxy_headers=False,
@@ -100,7 +103,8 @@ def unix_socket(path: Path) -> socket.socket:
         os.chmod(path, 0o666)
     except OSError as error:
         listening.close()
-        raise InputError(f"cannot listen: {error.strerror or error}", source=str(path)) from None
+        cure = "does another agent listen there? choose another path" if error.errno == errno.EADDRINUSE else ""
+        raise InputError(f"cannot listen: {error.strerror or error}", source=str(path), cure=cure) from None
     return listening
 
 

@@ -6,7 +6,9 @@ import msgspec
 
 from numafit.decision.files import state_files
 from numafit.machine.machine_file import machine_value
+from numafit.quantity import parse_quantity
 from numafit.service.shown import Shown
+from numafit.workload.pod import Pod
 
 STATE_PATH = "/api/v1/state"
 
@@ -20,9 +22,16 @@ class State(msgspec.Struct, frozen=True):
     files: dict[str, str]
     """The state files of the managers; they name pods by UID."""
     revision: int
+    pods: tuple[dict[str, Any], ...]
+    """Who is there, with names and what they asked for: the files name none, and tell of pods that have ended, too."""
+
+    def active(self) -> tuple[Pod, ...]:
+        """Raises msgspec.ValidationError for pods that are none."""
+        return msgspec.convert(self.pods, tuple[Pod, ...], dec_hook=lambda _, text: parse_quantity(text))
 
 
 def state_of(shown: Shown) -> State:
     place = shown.place
     files = state_files(shown.stage.node, shown.ledger)
-    return State(machine_value(place.machine), place.kubelet, place.version, files, shown.revision)
+    pods = msgspec.to_builtins(tuple(shown.ledger.active.values()), enc_hook=str)
+    return State(machine_value(place.machine), place.kubelet, place.version, files, shown.revision, pods)

@@ -1,5 +1,6 @@
 """The files of the page, as they lie in the package."""
 
+import hashlib
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
@@ -26,8 +27,11 @@ MEDIA_TYPES = {
 class Asset(NamedTuple):
     content: bytes
     media_type: str
-    lasting: bool
-    """Its name changes with its content, so it may be kept for ever."""
+
+    @property
+    def tag(self) -> str:
+        """Changes with the content: names stay the same when numafit is replaced by a newer one."""
+        return f'"{hashlib.sha256(self.content).hexdigest()[:32]}"'
 
 
 def assets() -> dict[str, Asset]:
@@ -37,7 +41,7 @@ def assets() -> dict[str, Asset]:
     if folder.is_dir():
         _collect(folder, "", found)
     index = found.get(f"/{INDEX}")
-    found["/"] = index or Asset(ABSENT.encode(), MEDIA_TYPES[".html"], False)
+    found["/"] = index or Asset(ABSENT.encode(), MEDIA_TYPES[".html"])
     return found
 
 
@@ -49,4 +53,4 @@ def _collect(folder: Traversable, path: str, found: dict[str, Asset]) -> None:
             continue
         ending = "." + entry.name.rpartition(".")[2]
         if ending in MEDIA_TYPES:
-            found[name] = Asset(entry.read_bytes(), MEDIA_TYPES[ending], name.startswith("/assets/"))
+            found[name] = Asset(entry.read_bytes(), MEDIA_TYPES[ending])

@@ -44,11 +44,11 @@ class EventStream:
         """What was missed since `Last-Event-ID`; the whole ledger where that is not known."""
         board = self.board
         revision = board.shown.revision
-        hello = event_bytes("hello", msgspec.json.encode({"revision": revision}))
+        hello = event_bytes("hello", msgspec.json.encode({"revision": revision, "problem": board.problem}))
         last = dict(scope["headers"]).get(b"last-event-id", b"")
-        missed = board.broadcast.since(int(last)) if last.isdigit() and len(last) < 19 else None
+        missed = board.broadcast.since(last.decode("latin-1"))
         if missed is None:
-            missed = [event_bytes("ledger", bytes(board.ledger), revision)]
+            missed = [event_bytes("ledger", bytes(board.ledger), board.broadcast.event_id(revision))]
         return [hello, *missed]
 
 

@@ -37,8 +37,12 @@ def main(nice: int) -> None:
     scenes: Scenes | None = None
     while (job := _next(incoming)) is not None:
         scenes = _updated(scenes, job)
-        outgoing.write(framed(encoded(done(scenes, job))))
-        outgoing.flush()
+        try:
+            outgoing.write(framed(encoded(done(scenes, job))))
+            outgoing.flush()
+        except BrokenPipeError:
+            # The agent was killed meanwhile: nobody is left to be told. What is buffered must not be written at exit.
+            os._exit(0)
 
 
 def _next(incoming: BinaryIO) -> Job | None:
@@ -70,7 +74,7 @@ def done(scenes: Scenes, job: Job) -> Done:
         return _problem(problem_of(error))
     except msgspec.ValidationError as error:
         return _problem(problem(422, f"the body does not fit: {error}"))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return _problem(problem(400, f"the body is not JSON: {error}"))
     except MemoryError:
         return _problem(problem(422, "the question needs more memory than it may take", cure="ask for less"))

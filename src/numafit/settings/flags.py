@@ -131,7 +131,7 @@ def _unknown(name: str, version: KubeVersion, argument: Argument, source: str) -
         f"the kubelet of {release} has no flag --{name}",
         source=source,
         line=argument.line,
-        cure="other releases have it: check --kubelet-version" if elsewhere else "check the spelling",
+        cure="other releases have it: remove it, or check --kube-version" if elsewhere else "check the spelling",
     )
 
 

@@ -5,15 +5,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from numafit.document import Document, field_text, read_document
+from numafit.document import Document, Path, field_text, read_document
 from numafit.errors import InputError, StartError
 from numafit.settings.arguments import Argument
 from numafit.settings.config import KubeletConfig, config_of_file, config_of_merged, default_config, fields_of
-from numafit.settings.decode import API_VERSION, KIND, Decoded, DecodeError, decode_config, unknown_fields
+from numafit.settings.decode import API_VERSION, KIND, DecodeError, decode_config, unknown_fields
 from numafit.settings.flags import parse_flags, with_flags
 from numafit.settings.gates import GateError, joined, resolve_gates
 from numafit.settings.validation import GATE_PANIC, validate
-from numafit.settings.versions import KubeVersion, behaviour_of
+from numafit.settings.versions import LATEST_PATCH, NEWEST_MINOR, KubeVersion, behaviour_of
 
 GATES_STAGE = "featuregate.SetFromMap"
 FILE_STAGE = "configfiles.Load"
@@ -32,29 +32,39 @@ class UnknownField(msgspec.Struct, frozen=True):
     source: str
     field: str
     line: int | None
+    later: bool = False
+    """A later release knows it."""
 
 
 class Loaded(msgspec.Struct, frozen=True):
     config: KubeletConfig
     unknown: tuple[UnknownField, ...] = ()
+    missing: tuple[str, ...] = ()
+    """`--config=…` and `--config-dir=…` of the arguments, where what they name was not given."""
 
 
 def load_config(
     version: KubeVersion,
     *,
     file: ConfigFile | None = None,
-    drop_ins: Sequence[ConfigFile] = (),
+    drop_ins: Sequence[ConfigFile] | None = None,
     arguments: Sequence[Argument] = (),
     arguments_source: str = "",
 ) -> Loaded:
-    """What the kubelet runs with. Raises the StartError with which it would not start, or an InputError."""
+    """What the kubelet runs with. Raises the StartError with which it would not start, or an InputError.
+
+    Files that the arguments name are not opened: they lie on the kubelet's machine, not always on this one.
+    """
     flags = parse_flags(arguments, version, source=arguments_source)
     _check_gates(version, flags.feature_gates)
     unknown: tuple[UnknownField, ...] = ()
     config = default_config(version)
     if file is not None:
         config, unknown = _read_file(file, version, flags.feature_gates)
-    patches = sorted((patch for patch in drop_ins if patch.name.endswith(".conf")), key=lambda patch: patch.name)
+    # as Go walks through a folder: a folder `a` in it comes before a file `a.conf`, though "a/" is after "a."
+    patches = sorted(
+        (patch for patch in drop_ins or () if patch.name.endswith(".conf")), key=lambda patch: patch.name.split("/")
+    )
     if patches:
         config, more = _with_drop_ins(config, patches, version, flags.feature_gates)
         unknown += more
@@ -64,19 +74,24 @@ def load_config(
     if errors:
         message = f"failed to validate kubelet configuration, error: {joined(list(errors))}"
         raise StartError(VALIDATION_STAGE, message)
-    return Loaded(config, unknown)
+    missing = (
+        *((f"--config={flags.config}",) if flags.config and file is None else ()),
+        *((f"--config-dir={flags.config_dir}",) if flags.config_dir and drop_ins is None else ()),
+    )
+    return Loaded(config, unknown, missing)
 
 
 def refuse_unknown(loaded: Loaded, version: KubeVersion) -> None:
-    """The kubelet ignores a field that it does not know; whoever wrote it meant something by it."""
+    """The kubelet ignores a field that it does not know; whoever wrote one that no release knows meant another."""
     for unknown in loaded.unknown:
-        raise InputError(
-            f"the kubelet {version} does not know this field and would ignore it",
-            source=unknown.source,
-            line=unknown.line,
-            field=unknown.field,
-            cure="remove it or correct its name",
-        )
+        if not unknown.later:
+            raise InputError(
+                f"the kubelet {version} does not know this field and would ignore it",
+                source=unknown.source,
+                line=unknown.line,
+                field=unknown.field,
+                cure="remove it or correct its name",
+            )
 
 
 def merge_patch(target: object, patch: object) -> object:
@@ -104,7 +119,7 @@ def _read_file(
         raise StartError(FILE_STAGE, str(error)) from None
     config = config_of_file(decoded.fields, version)
     _check_file_gates(version, {**gates, **config.feature_gates})
-    return config, _places(document, decoded)
+    return config, _places(document, decoded.unknown)
 
 
 def _with_drop_ins(
@@ -123,7 +138,7 @@ def _with_drop_ins(
             raise StartError(DROP_IN_STAGE, f'kubelet config file "{patch.name}" was empty')
         document = read_document(patch.text, patch.name)
         _check_drop_in_kind(document, patch)
-        unknown += _places(document, Decoded({}, unknown_fields(document.value, version)))
+        unknown += _places(document, unknown_fields(document.value, version))
         merged = merge_patch(merged, document.value)
     try:
         decoded = decode_config(merged, version, text="", sort_keys=True)
@@ -166,9 +181,12 @@ def _check_file_gates(version: KubeVersion, gates: Mapping[str, bool]) -> None:
             raise StartError(GATES_STAGE, f"{GATE_PANIC}{error}") from None
 
 
-def _places(document: Document, decoded: Decoded) -> tuple[UnknownField, ...]:
+def _places(document: Document, unknown: Sequence[Path]) -> tuple[UnknownField, ...]:
+    # No field has ever been taken out of a configuration: what the newest release lacks, none has.
+    nowhere = unknown_fields(document.value, KubeVersion(1, NEWEST_MINOR, LATEST_PATCH)) if unknown else ()
     return tuple(
-        UnknownField(document.source, field_text(path), document.place(path, key=True)[0]) for path in decoded.unknown
+        UnknownField(document.source, field_text(path), document.place(path, key=True)[0], later=path not in nowhere)
+        for path in unknown
     )
 
 

@@ -91,8 +91,7 @@ class _Check:
         place = self.text.place() if flags is None or bad is None else argument_place(flags, bad)
         name = bad.text.partition("=")[0] if bad else ""
         quoted = f': "unknown flag: {name}"' if name.startswith("--") else ""
-        cure = error.cure.replace("check --kubelet-version", "remove it, or check --kube-version")
-        self.found.append(finding("NF104", place, f"{REFUSED}{quoted}; {error.message}", cure))
+        self.found.append(finding("NF104", place, f"{REFUSED}{quoted}; {error.message}", error.cure))
 
     def _bad_value(self, arguments: list[Argument], error: StartError) -> None:
         match = re.search(r'for "--([\w-]+)" flag|needs an argument: --([\w-]+)', error.message)
