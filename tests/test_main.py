@@ -4,7 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import click
 import pytest
@@ -124,3 +124,21 @@ def test_a_stream_that_the_caller_closed_is_no_bug(stream: int) -> None:
     done = subprocess.run(["sh", "-c", run], capture_output=True, text=True, check=False)
     assert done.returncode == (2 if stream == 0 else 0)
     assert "bug" not in done.stderr
+
+
+def all_commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        yield (*words, name)
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from all_commands(command, (*words, name))
+
+
+@pytest.mark.parametrize("words", list(all_commands(cli.numafit)), ids=" ".join)
+def test_every_command_has_help_with_examples(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """Groups and the commands in them, too."""
+    assert process.main([*words, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "Examples:" in out
+    assert max(map(len, out.splitlines())) <= 100

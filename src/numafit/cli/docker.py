@@ -14,7 +14,13 @@ REMOTE = ("tcp://", "http://", "https://", "ssh://")
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
-@click.group()
+@click.group(
+    epilog="""\b
+Examples:
+  numafit docker run --cpus 8 --gpus 2 -- --rm pytorch python train.py
+  numafit docker plan --machine dgx-a100 --cpus 8 --gpus 2 -- pytorch
+  numafit docker adopt web --cpus 4""",
+)
 def docker() -> None:
     """Run containers on CPUs, memory and GPUs that are free and near each other, and hold them while they live."""
 

@@ -13,6 +13,11 @@ class MetricsGroup(LazyGroup):
     table = COMMANDS
 
 
-@click.group(cls=MetricsGroup)
+@click.group(
+    cls=MetricsGroup,
+    epilog="""\b
+Examples:
+  numafit metrics list""",
+)
 def metrics() -> None:
     """About the metrics that `numafit serve` offers at /metrics."""

@@ -5,7 +5,13 @@ import click
 from numafit.service.metric_table import METRICS
 
 
-@click.command("list")
+@click.command(
+    "list",
+    epilog="""\b
+Examples:
+  numafit metrics list
+  numafit metrics list -o json""",
+)
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def list_metrics(output: str) -> None:
     """List each metric with its type, its labels and what it means."""

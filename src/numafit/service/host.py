@@ -25,6 +25,7 @@ from numafit.service.leases import Leases
 from numafit.service.shown import Place
 from numafit.service.source import Change, Happened, Seen
 from numafit.service.view import Known
+from numafit.service.wake import Wake
 from numafit.settings.example import example_kubelet
 from numafit.settings.versions import DEFAULT_VERSION
 
@@ -62,26 +63,32 @@ class Host:
         self.findings: Mapping[str, int] = {}
 
     async def changes(self) -> AsyncIterator[Change]:
+        """A sweep comes every ten seconds, and at once when an owner of a lease ends or Docker tells of a container."""
+        wake = Wake()
         stamp: object = None
-        swept = 0.0
-        while True:
-            found = self._stamp()
-            if found != stamp or time.monotonic() - swept > SWEEP_SECONDS:
-                sweep = time.monotonic() - swept > SWEEP_SECONDS
-                leases, entries = await asyncio.to_thread(self._look, sweep)
-                if sweep:
-                    swept = time.monotonic()
-                for change in self._told(leases, entries):
-                    yield change
-                # A sweep may have written; what it wrote has been read.
-                stamp = self._stamp()
-            if time.monotonic() - self.audited > AUDIT_SECONDS:
-                self.audited = time.monotonic()
-                findings = await asyncio.to_thread(self._audit)
-                if findings != self.findings:
-                    self.findings = findings
-                    yield replace(self._change(leases), findings=findings)
-            await asyncio.sleep(LOOK_SECONDS)
+        swept = -SWEEP_SECONDS
+        try:
+            while True:
+                sweep = time.monotonic() - swept >= SWEEP_SECONDS
+                if sweep or self._stamp() != stamp:
+                    leases, entries = await asyncio.to_thread(self._look, sweep)
+                    wake.watch(leases)
+                    if sweep:
+                        swept = time.monotonic()
+                    for change in self._told(leases, entries):
+                        yield change
+                    # A sweep may have written; what it wrote has been read.
+                    stamp = self._stamp()
+                if time.monotonic() - self.audited > AUDIT_SECONDS:
+                    self.audited = time.monotonic()
+                    findings = await asyncio.to_thread(self._audit)
+                    if findings != self.findings:
+                        self.findings = findings
+                        yield replace(self._change(leases), findings=findings)
+                if await wake.wait(LOOK_SECONDS):
+                    swept = -SWEEP_SECONDS
+        finally:
+            wake.close()
 
     def _stamp(self) -> object:
         return tuple(_stamp_of(self.here.folder / f"{FILE}{ending}") for ending in ("", "-wal"))
