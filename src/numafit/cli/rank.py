@@ -20,7 +20,7 @@ from numafit.machine.model import Machine
     context_settings={"allow_interspersed_args": False},
     epilog="""\b
 Examples:
-  numafit run --cpus 32 --gpus 4 -- torchrun --nproc-per-node 4 --no-python numafit rank -- python train.py
+  numafit run --gpus 4 -- torchrun --nproc-per-node 4 --no-python numafit rank -- train.sh
   numafit run --cpus 16 -- mpirun -n 4 --bind-to none numafit rank -- ./solver
   srun --ntasks-per-node 4 --cpu-bind none numafit rank --explain -- ./solver
   LOCAL_RANK=0 LOCAL_WORLD_SIZE=4 numafit rank --dry-run""",

@@ -14,7 +14,7 @@ from numafit.errors import InputError, NumafitError
 from numafit.host.folder import make_folder
 from numafit.host.host import Host
 from numafit.host.lease import Lease, record_of
-from numafit.host.living import LEASE_VARIABLE, Containers, is_in_use
+from numafit.host.living import LEASE_VARIABLE, Containers, cgroup_of, is_in_use
 from numafit.host.place import Placed, place
 from numafit.host.pool import moved
 from numafit.host.process import ProcessId, Sight, is_alive, user_name
@@ -319,13 +319,12 @@ def _lease_of(placed: Placed, owner: Owner, host: Host, taken: set[str]) -> Leas
 def _free(tx: Transaction, lease: Lease, event: str) -> None:
     tx.delete(lease.id)
     tx.note(event, lease.id, lease.user, record_of(lease))
-    if lease.cgroup or (event == "freed" and lease.owners and not lease.rung):
-        from numafit.host.binding import existing, remove
+    # A search through all cgroups is worth it only where a process may have been killed in the midst of binding.
+    cgroup = cgroup_of(lease) if event == "freed" else lease.cgroup
+    if cgroup:
+        from numafit.host.binding import remove
 
-        # One that was never bound, as far as is written down, may have been killed in the midst of it.
-        cgroups = [lease.cgroup] if lease.cgroup else [one.cgroup for one in existing() if one.lease_id == lease.id]
-        for cgroup in cgroups:
-            remove(cgroup)
+        remove(cgroup)
 
 
 def _is_inside(processes: Sequence[ProcessId], lease: Lease) -> bool:

@@ -1,11 +1,12 @@
 """The two ways to a Docker engine: HTTP on its unix socket, and the `docker` command."""
 
 import http.client
-import socket
 import subprocess
 from typing import TypeVar
 
 import msgspec
+
+from numafit.host.unix_http import UnixConnection
 
 UNIX = "unix://"
 PATIENCE = 5.0
@@ -19,20 +20,9 @@ class Silent(Exception):
     """The engine does not answer, or answers what cannot be understood; the text says why."""
 
 
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=PATIENCE)
-        self.path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(PATIENCE)
-        self.sock.connect(self.path)
-
-
 def ask(address: str, method: str, path: str, body: bytes = b"") -> bytes | None:
     """None: there is no such container."""
-    connection = _UnixConnection(address.removeprefix(UNIX))
+    connection = UnixConnection(address.removeprefix(UNIX), PATIENCE)
     try:
         connection.request(method, path, body or None, {"Content-Type": "application/json"} if body else {})
         answer = connection.getresponse()

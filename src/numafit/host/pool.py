@@ -8,7 +8,6 @@ from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.process import descendants, is_alive
 from numafit.host.target import Target
-from numafit.machine.bits import members
 
 
 def pool_of(host: Host, leases: Sequence[Lease]) -> int:
@@ -71,7 +70,3 @@ def _processes(lease: Lease) -> list[int]:
             pids[owner.pid] = None
             pids.update(dict.fromkeys(descendants(owner.pid)))
     return list(pids)
-
-
-def lease_cpus(lease: Lease) -> list[int]:
-    return list(members(lease.exclusive or lease.bound))

@@ -2,7 +2,6 @@
 
 import http.client
 import os
-import socket
 from collections.abc import Callable
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from numafit.errors import InputError
+from numafit.host.unix_http import UnixConnection
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ def fetched(address: str, path: str, kind: type[T]) -> T:
 
 def _connection(address: str) -> http.client.HTTPConnection:
     if address.startswith("/"):
-        return _UnixConnection(address)
+        return UnixConnection(address, SECONDS)
     parts = urlsplit(address)
     makers: dict[str, Callable[..., http.client.HTTPConnection]] = {
         "http": http.client.HTTPConnection,
@@ -58,14 +58,3 @@ def _connection(address: str) -> http.client.HTTPConnection:
         pass
     cure = "write it like http://127.0.0.1:8470, or as the path of a unix socket"
     raise InputError("is no address of an agent", source=address, cure=cure)
-
-
-class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=SECONDS)
-        self.path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(SECONDS)
-        self.sock.connect(self.path)

@@ -66,13 +66,6 @@ class KubeletText:
             return self.part.place(tuple(path), key=key)
         return Place(self.source)
 
-    def first_place(self, *fields: str) -> Place:
-        """Of the first of these fields that is set anywhere."""
-        for field in fields:
-            if self.sets(field):
-                return self.place(field, key=True)
-        return self.place()
-
     def sets(self, field: str) -> bool:
         return self.flag_place(FLAG_OF.get(field, "")) is not None or self.value(field) is not None
 
