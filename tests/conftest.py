@@ -9,6 +9,7 @@ Tests with the mark `real` need more than Python (a virtual machine, Docker, roo
 """
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,6 +26,10 @@ settings.load_profile("all" if os.environ.get("NUMAFIT_ALL") else "ordinary")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts what it puts into the background with these ignored, and all programs below inherit that.
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     config.addinivalue_line("markers", "real: needs a real system, runs with NUMAFIT_REAL=1 (`./dev test --real`)")
 
 
