@@ -299,3 +299,24 @@ def test_a_scope_is_moved_by_systemd(tmp_path: Path, monkeypatch: pytest.MonkeyP
     target = Target(mask_of([0, 1]))
     assert rebind("x", "systemd scope", str(tmp_path), [], target) == Bound("systemd scope", 3, 1, str(tmp_path))
     assert asked == [("x", target)]
+
+
+def test_only_old_and_empty_cgroups_that_nobody_knows_are_tidied_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that starts makes its cgroup first, enters it next, and is written down last."""
+    folder = tmp_path / "numafit"
+    found = [LeaseGroup(name, str(folder / name), 1, 1, pids) for name, pids in NAMED_GROUPS.items()]
+    for group in found:
+        Path(group.cgroup).mkdir(parents=True)
+    made = os.stat(folder).st_ctime
+    monkeypatch.setattr(binding, "existing", lambda: found)
+    left = []
+    for age in (5, 1000):
+        monkeypatch.setattr("time.time", lambda age=age: made + age)
+        binding.tidy({"known"})
+        left.append(sorted(path.name for path in folder.iterdir()))
+    assert left == [["known", "orphan", "used"], ["known", "used"]]
+
+
+NAMED_GROUPS: dict[str, tuple[int, ...]] = {"known": (), "used": (7,), "orphan": ()}

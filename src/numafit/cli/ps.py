@@ -35,6 +35,10 @@ def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path
     Leases of jobs that are gone are freed on the way, and shared work is moved to where the pool is now.
     """
     found = held(folder, agent)
+    if agent is None:
+        from numafit.host.binding import tidy
+
+        tidy([lease.id for lease in found.leases])
     if picture is not None:
         _draw(found, picture)
     if write_state is not None:

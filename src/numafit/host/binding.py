@@ -8,7 +8,7 @@ needs it, but the kernel refuses that while a group there hands the controller o
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from numafit.host.target import (
 from numafit.machine.bits import cpuset_text
 from numafit.machine.bits import members as ids_of
 
+_ORPHAN_SECONDS = 600.0
 _PASSES = 5
 """Threads may be born while the others are moved; new ones inherit from those that were moved already."""
 
@@ -217,6 +218,16 @@ def remove(cgroup: str) -> bool:
     if path.parent.name != groups.FOLDER:
         return False
     return groups.remove_folder(path)
+
+
+def tidy(known: Collection[str]) -> None:
+    """Removes empty cgroups of leases that nobody knows any more, left behind where numafit itself was killed. A young
+    one may belong to a job that is about to enter it, of this or another ledger."""
+    for group in existing():
+        with suppress(OSError):
+            age = time.time() - os.stat(group.cgroup).st_ctime
+            if group.lease_id not in known and not group.pids and age > _ORPHAN_SECONDS:
+                remove(group.cgroup)
 
 
 def existing() -> list[LeaseGroup]:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.errors import NumafitError
+from numafit.host.binding import tidy
 from numafit.host.lease import Lease
 from numafit.host.place import OUTSIDE, ledger_of, node_of
 from numafit.host.request import Request
@@ -99,6 +100,8 @@ class Host:
             if sweep:
                 reenter_containers(book, self._warn_once)
             leases = book.leases(self.here.host if sweep else None)
+            if sweep:
+                tidy([lease.id for lease in leases])
             entries = book.history(MOST_ENTRIES)
         last, self.last = self.last, entries[0].number if entries else 0
         return leases, [entry for entry in reversed(entries) if last is not None and entry.number > last]
