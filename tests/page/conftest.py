@@ -16,6 +16,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.packages import install_packages
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
@@ -87,8 +89,9 @@ def agents() -> Iterator[Callable[[str], Agent]]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator["Browser"]:
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    why = "" if shutil.which(CHROMIUM) else install_packages(["chromium"])
     if not shutil.which(CHROMIUM):
-        pytest.skip(f"{CHROMIUM} is not there: install Debian's chromium")
+        pytest.skip(f"{CHROMIUM} is not there: {why or 'apt-get install chromium'}")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
         yield browser

@@ -5,10 +5,11 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.packages import program
 from tests.vm.cargo import Job, cargo
 from tests.vm.guest import MARK
 from tests.vm.image import INIT, image
-from tests.vm.parts import kernel, missing, program
+from tests.vm.parts import kernel, missing
 from tests.vm.results import Result, results, unpacked
 from tests.vm.shape import Shape
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.vm.parts import PATH, program
+from tests.packages import PATH, program
 
 SUITE = "bookworm"
 INCLUDED = "numactl,procps,python3,systemd,dbus,dbus-user-session,libpam-systemd"

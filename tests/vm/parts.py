@@ -2,10 +2,10 @@
 
 import os
 import platform
-import shutil
-import subprocess
 import sys
 from pathlib import Path
+
+from tests.packages import install_packages, program
 
 PACKAGES = (
     "debian-archive-keyring",
@@ -23,14 +23,6 @@ BUILDERS = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs"}
 
 GUEST_PYTHON = (3, 11)
 """Debian bookworm's; compiled packages of the host are carried into the guest."""
-
-PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
-INSTALL_SECONDS = 600
-
-
-def program(name: str) -> str:
-    """Its path; empty when it is not installed."""
-    return shutil.which(name, path=PATH) or ""
 
 
 def kernel() -> Path | None:
@@ -66,14 +58,4 @@ def missing() -> str:
 
 def install() -> str:
     """Install what is missing where root and apt-get allow it; returns what is missing then."""
-    if not missing() or os.geteuid() != 0 or not program("apt-get"):
-        return missing()
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (["update", "-q"], ["install", "-q", "-y", "--no-install-recommends", *PACKAGES]):
-        command = [program("apt-get"), *words]
-        done = subprocess.run(
-            command, env=environment, timeout=INSTALL_SECONDS, capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            return f"`apt-get {words[0]}` failed: {done.stderr.strip()[-500:]}"
-    return missing()
+    return missing() and (install_packages(PACKAGES) or missing())

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.packages import PATH
 from tests.real.docker.engine import Engine
-from tests.real.docker.parts import PATH, install
+from tests.real.docker.parts import install
 
 
 @pytest.fixture(scope="session")

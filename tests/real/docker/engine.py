@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.real.docker.parts import PATH, program
+from tests.packages import PATH, program
 
 IMAGE = "numafit-test"
 TOOLS = ("sh", "cat", "sleep", "grep", "env", "kill", "true")
