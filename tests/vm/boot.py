@@ -1,8 +1,10 @@
 """Boot a virtual machine, let it run jobs, and bring back their results; every wait has an end."""
 
 import os
+import re
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.packages import program
@@ -14,9 +16,12 @@ from tests.vm.results import Result, results, unpacked
 from tests.vm.shape import Shape
 
 ATTEMPTS = 2
-"""Under software emulation about one boot in sixteen was seen to crash."""
+"""Under software emulation about one boot in sixteen was seen to crash, and one in fifty to hang."""
 BOOT_SECONDS = 240.0
 """For the boot alone; jobs have their own time. On two shared cores it takes some 7 s with 16 CPUs, 30 s with 128."""
+GRACE_SECONDS = 60.0
+"""What a guest may take longer than the time of a job, to end it; then it hangs."""
+LOOK_SECONDS = 0.5
 RESULT_BYTES = 64 << 20
 DISKS = "0000:00:10.0"
 """Where the guest finds its disks."""
@@ -30,14 +35,17 @@ KERNEL_WORDS = (
 )
 
 
+_STEPS = re.compile(r"^guest: [0-9.]+ s: (job \S+|done)\r?$", re.MULTILINE)
+
+
 class BootError(RuntimeError):
     """The machine did not come up, or did not end; the message holds the end of its console."""
 
 
 def run_jobs(shape: Shape, jobs: Sequence[Job], folder: Path, boot_seconds: float = BOOT_SECONDS) -> dict[str, Result]:
     """The result of each job by its name. They run one after the other in one machine; `folder` must be new or empty
-    and gets the console, QEMU's command line and the results. A crash is tried once more, a machine out of time is
-    not."""
+    and gets the console, QEMU's command line and the results. A machine that crashes or hangs is tried once more: that
+    says nothing about the jobs."""
     lacking = missing()
     if lacking:
         raise BootError(lacking)
@@ -45,16 +53,16 @@ def run_jobs(shape: Shape, jobs: Sequence[Job], folder: Path, boot_seconds: floa
     (folder / "job.tar").write_bytes(cargo(shape, jobs))
     command = command_line(shape, image(), folder)
     (folder / "qemu-cmdline.txt").write_text(" ".join(command) + "\n")
-    seconds = boot_seconds + sum(job.timeout for job in jobs)
+    limits = {job.name: job.timeout + GRACE_SECONDS for job in jobs}
     for attempt in range(1, ATTEMPTS + 1):
         console = folder / f"console-{attempt}.txt"
-        status = _boot(command, folder, console, seconds)
+        end = _boot(command, folder, console, limits, boot_seconds)
         whole = unpacked(folder / "results.img", folder / "results")
         (folder / "results.img").unlink()
         if whole:
             (folder / "job.tar").unlink()
             return results(folder / "results", jobs)
-    raise BootError(f"the machine ended without results, QEMU with status {status}; its console:\n{_end_of(console)}")
+    raise BootError(f"the machine ended without results, {end}; its console:\n{_end_of(console)}")
 
 
 def command_line(shape: Shape, root: Path, folder: Path) -> list[str]:
@@ -81,7 +89,8 @@ def _disk(number: int, drive: str) -> list[str]:
     ]
 
 
-def _boot(command: Sequence[str], folder: Path, console: Path, seconds: float) -> int:
+def _boot(command: Sequence[str], folder: Path, console: Path, limits: Mapping[str, float], boot_seconds: float) -> str:
+    """How it ended, in words."""
     with (folder / "results.img").open("wb") as disk:
         disk.truncate(RESULT_BYTES)
     # What the guest writes to its root goes to a file that QEMU has deleted already.
@@ -91,13 +100,31 @@ def _boot(command: Sequence[str], folder: Path, console: Path, seconds: float) -
             command, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
         )
         try:
-            return process.wait(seconds)
-        except subprocess.TimeoutExpired as expired:
-            message = f"the machine was still running after {seconds:.0f} s; its console:\n{_end_of(console)}"
-            raise BootError(message) from expired
+            return _watched(process, console, limits, boot_seconds)
         finally:
             process.kill()
             process.wait()
+
+
+def _watched(process: subprocess.Popen[bytes], console: Path, limits: Mapping[str, float], boot_seconds: float) -> str:
+    """Each job has its own time, by the lines that the guest writes when it begins one."""
+    step, since = "", time.monotonic()
+    while True:
+        try:
+            return f"QEMU with status {process.wait(LOOK_SECONDS)}"
+        except subprocess.TimeoutExpired:
+            now = _step(console)
+        if now != step:
+            step, since = now, time.monotonic()
+        limit = limits.get(step, GRACE_SECONDS) if step else boot_seconds
+        if time.monotonic() - since > limit:
+            return f"hanging for {limit:g} s " + (f"in the job {step}" if step in limits else step or "in its boot")
+
+
+def _step(console: Path) -> str:
+    """The job that the guest is at, `at its end` behind the last one, empty before the first."""
+    found = _STEPS.findall(console.read_text(errors="replace"))
+    return "" if not found else found[-1].removeprefix("job ") if found[-1] != "done" else "at its end"
 
 
 def _end_of(console: Path) -> str:
