@@ -5,19 +5,7 @@ from functools import partial
 from itertools import cycle
 
 from bench import Row
-from bench.shapes import (
-    EIGHT,
-    FIVE_RESOURCES,
-    FOUR,
-    FPGA,
-    GB200,
-    GPU,
-    NIC,
-    TWO,
-    Shape,
-    guaranteed,
-    started,
-)
+from bench.shapes import EIGHT, FIVE_RESOURCES, FOUR, FPGA, GB200, GPU, NIC, TWO, Shape, guaranteed, started
 from numafit.decision.admit import admit
 from numafit.decision.files import state_files
 from numafit.decision.life import release

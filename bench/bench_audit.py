@@ -11,8 +11,8 @@ from pathlib import Path
 from time import process_time
 
 from bench import Row
-from numafit.host.numa_maps import parse_numa_maps
-from numafit.host.observe import observe
+from numafit.host.process.numa_maps import parse_numa_maps
+from numafit.host.process.observation import observe
 
 AUDIT = 1.0
 """Seconds that a process with 100,000 mappings may cost."""

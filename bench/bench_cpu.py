@@ -8,7 +8,7 @@ from numafit.decision.admit import admit
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
 from numafit.managers.ask import ask_of
-from numafit.managers.manager import Call, Choices
+from numafit.managers.protocol import Call, Choices
 
 KUBELET = {
     ("2numa-128cpu", "empty"): (0.168550e-3, 1.206056e-3),

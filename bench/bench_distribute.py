@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 
 from bench import Row
 from bench.shapes import VERSION, Shape, machine_of
-from numafit.machine.bits import members
+from numafit.bits import members
 from numafit.machine.topology import CpuTopology, cpu_topology
-from numafit.managers.pick import take
+from numafit.managers.cpu.assignment import take
 from numafit.settings.options import CpuOptions
 from numafit.settings.versions import behaviour_of
 

@@ -16,12 +16,13 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from bench import Row
-from numafit.host.book import Book, Owner, caller
+from numafit.host.book.book import Book, caller
+from numafit.host.grant import Owner
 from numafit.host.host import Host
 from numafit.host.lease import Lease
-from numafit.host.process import identify
-from numafit.host.request import Request
-from numafit.machine.catalogue import machine_named
+from numafit.host.process.identity import identify
+from numafit.host.request import JobRequest
+from numafit.machine.catalogue.names import machine_named
 
 DISK = Path("/var/tmp")
 PAIR = 1 / 200
@@ -51,7 +52,7 @@ def _pairs(held: int) -> Callable[[], float]:
         host = Host(machine_named("dgx-a100"))
         with TemporaryDirectory(dir=DISK) as folder, Book.open(Path(folder)) as book:
             for _ in range(held):
-                _take(book, host, Request(cpus=1))
+                _take(book, host, JobRequest(cpus=1))
             return min(_batch(book, host) for _ in range(BATCHES))
 
     return run
@@ -60,11 +61,11 @@ def _pairs(held: int) -> Callable[[], float]:
 def _batch(book: Book, host: Host) -> float:
     started = perf_counter()
     for _ in range(PAIRS):
-        book.release(_take(book, host, Request(cpus=2)).id)
+        book.release(_take(book, host, JobRequest(cpus=2)).id)
     return (perf_counter() - started) / PAIRS
 
 
-def _take(book: Book, host: Host, request: Request) -> Lease:
+def _take(book: Book, host: Host, request: JobRequest) -> Lease:
     lease = book.take(host, request, _owner())
     assert isinstance(lease, Lease)
     return lease

@@ -6,8 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench import Row
-from numafit.machine.sysfs import read_sysfs
-from numafit.machine.tree import open_tree
+from numafit.machine.read.sysfs.machine import read_sysfs
+from numafit.machine.read.sysfs.tree import open_tree
 
 CAPTURE = Path(__file__).resolve().parents[1] / "tests" / "machine" / "captures" / "numa4x128.tgz"
 READ = 0.05

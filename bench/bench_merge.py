@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator
 
 from bench import Row
 from bench.shapes import VERSION
-from numafit.managers.demand import Demand
-from numafit.managers.family import Family, hints_of
-from numafit.managers.hint import HintList
-from numafit.managers.merge import merge
+from numafit.managers.topology.demand import Demand
+from numafit.managers.topology.hint import HintFamily, HintList, hints_of
+from numafit.managers.topology.merge import merge
 from numafit.settings.versions import behaviour_of
 
 THREE = ("gpu", "cpu", "memory")
@@ -42,7 +41,7 @@ def _all_feasible(nodes: int, resources: tuple[str, ...]) -> dict[str, HintList]
     ground = (1 << nodes) - 1
     return {
         # hints of different resources are never the same objects
-        name: _copied(hints_of(Family(ground, (Demand(1, dict.fromkeys(range(nodes), 1)),), size=1)))
+        name: _copied(hints_of(HintFamily(ground, (Demand(1, dict.fromkeys(range(nodes), 1)),), size=1)))
         for name in resources
     }
 
@@ -61,7 +60,7 @@ def _torn(nodes: int) -> dict[str, HintList]:
     }
     wanted = {"gpu": (3, 1), "cpu": (7, 2), "memory": (4, 1)}
     return {
-        name: hints_of(Family(ground, (Demand(wanted[name][0], free),), size=wanted[name][1]))
+        name: hints_of(HintFamily(ground, (Demand(wanted[name][0], free),), size=wanted[name][1]))
         for name, free in frees.items()
     }
 

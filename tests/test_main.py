@@ -21,7 +21,7 @@ def command(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]],
     def install(body: Callable[[], object]) -> None:
         module = click.Command("probe", callback=body)
         monkeypatch.setattr(process, "probe", module, raising=False)
-        monkeypatch.setitem(cli.COMMANDS, "probe", cli.Entry("numafit.__main__:probe", "Tests this."))
+        monkeypatch.setitem(cli.COMMANDS, "probe", cli.LazyCommand("numafit.__main__:probe", "Tests this."))
 
     return install
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from numafit.decision.replay import FAMILIES, replay
+from numafit.replay.replay import FAMILIES, replay
 
 RECORDINGS = Path(__file__).resolve().parents[1].parent / "shared" / "oracle"
 RANDOM_LINES: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("random_lines.json").read_bytes())

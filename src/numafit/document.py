@@ -15,10 +15,11 @@ from numafit.errors import InputError
 if TYPE_CHECKING:
     import yaml
 
+
 Path = tuple[str | int, ...]
 """Keys and indexes from the root to a value."""
 
-Members = dict[str, tuple[int, int, "Node"]]
+Members = dict[str, tuple[int, int, "PlacedValue"]]
 """The members of a mapping: line and column of the key, then the value."""
 
 DEEPEST = 100
@@ -26,13 +27,13 @@ LARGEST = 1_000_000
 """How many values a stream may hold after its aliases are expanded."""
 
 
-class Node(NamedTuple):
+class PlacedValue(NamedTuple):
     """A value and where it stands; `size` counts the values in it."""
 
     value: object
     line: int
     column: int
-    children: "Members | list[Node] | None" = None
+    children: "Members | list[PlacedValue] | None" = None
     size: int = 1
 
 
@@ -41,7 +42,7 @@ class Document:
 
     __slots__ = ("_root", "_text", "source", "value")
 
-    def __init__(self, value: object, source: str, *, root: Node | None = None, text: str = "") -> None:
+    def __init__(self, value: object, source: str, *, root: PlacedValue | None = None, text: str = "") -> None:
         self.value: Final = value
         self.source: Final = source
         self._root = root
@@ -70,7 +71,7 @@ class Document:
         line, column = self.place(path, key=key)
         return InputError(message, source=self.source, line=line, column=column, field=field_text(path), cure=cure)
 
-    def _nodes(self) -> Node | None:
+    def _nodes(self) -> PlacedValue | None:
         """JSON is read without places; they are looked up when an error needs them."""
         if self._root is None and self._text:
             try:
@@ -174,7 +175,7 @@ class _Open:
         self.column = column
         self.anchor = anchor
         self.size = 1
-        self.items: list[Node] | None = [] if is_list else None
+        self.items: list[PlacedValue] | None = [] if is_list else None
         self.members: Members = {}
         self.inherited: Members = {}
         self.key: _Key | None = None
@@ -183,12 +184,12 @@ class _Open:
     def wants_key(self) -> bool:
         return self.items is None and self.key is None
 
-    def close(self) -> Node:
+    def close(self) -> PlacedValue:
         if self.items is not None:
-            return Node([item.value for item in self.items], self.line, self.column, self.items, self.size)
+            return PlacedValue([item.value for item in self.items], self.line, self.column, self.items, self.size)
         members = {**self.inherited, **self.members}
         value = {key: member[2].value for key, member in members.items()}
-        return Node(value, self.line, self.column, members, self.size)
+        return PlacedValue(value, self.line, self.column, members, self.size)
 
 
 class _Builder:
@@ -197,8 +198,8 @@ class _Builder:
     def __init__(self, source: str) -> None:
         self.source = source
         self.stack: list[_Open] = []
-        self.anchors: dict[str, Node] = {}
-        self.root: Node | None = None
+        self.anchors: dict[str, PlacedValue] = {}
+        self.root: PlacedValue | None = None
 
     def error(self, message: str, line: int, column: int) -> InputError:
         return InputError(message, source=self.source, line=line, column=column)
@@ -229,7 +230,7 @@ class _Builder:
                 raise self.error(f'a key must be a text, not "{text}"', line, column)
             self.begin(self.stack[-1], _Key(_key_text(value), line, column, merges=plain and text == "<<"))
         else:
-            self.add(Node(value, line, column), event.anchor)
+            self.add(PlacedValue(value, line, column), event.anchor)
 
     def begin(self, mapping: _Open, key: _Key) -> None:
         if key.text in mapping.members:
@@ -247,7 +248,7 @@ class _Builder:
             raise self.error("a key must be a text, not an alias", line, column)
         self.add(self.anchors[name]._replace(line=line, column=column))
 
-    def add(self, node: Node, anchor: str | None = None) -> None:
+    def add(self, node: PlacedValue, anchor: str | None = None) -> None:
         if anchor is not None:
             self.anchors[anchor] = node
         if not self.stack:
@@ -266,7 +267,7 @@ class _Builder:
             else:
                 top.members[key.text] = (key.line, key.column, node)
 
-    def inherit(self, mapping: _Open, node: Node) -> None:
+    def inherit(self, mapping: _Open, node: PlacedValue) -> None:
         """Of several merged mappings the first one that has a key gives its value."""
         for part in node.children if isinstance(node.children, list) else [node]:
             if not isinstance(part.children, dict):
@@ -274,7 +275,7 @@ class _Builder:
             mapping.inherited = {**part.children, **mapping.inherited}
 
 
-def _yaml_nodes(text: str, source: str) -> Iterator[Node]:
+def _yaml_nodes(text: str, source: str) -> Iterator[PlacedValue]:
     """The root of each document."""
     import yaml
 

@@ -61,8 +61,5 @@ class StartError(KubeletError):
         super().__init__(message)
 
 
-NIL_POINTER = "runtime error: invalid memory address or nil pointer dereference"
-
-
 class KubeletPanic(KubeletError):
     """The kubelet's process would end here; the text is Go's."""

@@ -3,11 +3,11 @@
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from numafit.advice.advise import fault_of
-from numafit.advice.stage import Stage, new_stage
-from numafit.advice.trial import Trial
+from numafit.advice.propose.advise import fault_of
+from numafit.advice.propose.trial import Trial
+from numafit.decision.stage import Stage, new_stage
 from numafit.machine.model import Machine
-from numafit.managers.plugin import Plugin
+from numafit.managers.device.plugin import Plugin
 from numafit.quantity import parse_quantity
 from numafit.settings.config import KubeletConfig
 from numafit.settings.settings import ReservedMemory

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from numafit.advice.advise import advise
 from numafit.advice.alignment import Torn, crossing, floating, given_to, is_aligned, torn
-from numafit.advice.stage import Stage
+from numafit.advice.propose.advise import advise
+from numafit.decision.stage import Stage
 from numafit.machine.model import Device, Link, Machine
-from numafit.managers.plugin import plugins_of
+from numafit.managers.device.plugin import plugins_of
 from numafit.workload.pod import Pod
 from tests.advice.stages import stage
 from tests.decision.strategies import GI, GPU, box, container, cpus, gpus, memory, pod

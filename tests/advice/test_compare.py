@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 
 from numafit.advice.compare import Difference, compare
-from numafit.advice.stage import Stage, restarted
+from numafit.decision.stage import Stage, restarted
 from numafit.workload.pod import Pod
 from tests.advice.stages import stage, stages
 from tests.decision.strategies import GI, GPU, box, cpus, gpus, pod, pods

@@ -10,8 +10,8 @@ from numafit.decision.node import Node, new_node, register, start
 from numafit.ledger.ledger import Hint, Ledger
 from numafit.machine.model import Cpu, Device, Machine, NumaNode
 from numafit.managers.ask import ask_of
-from numafit.managers.manager import Call, Choices
-from numafit.managers.plugin import Plugin, Preference
+from numafit.managers.device.plugin import Plugin, Preference
+from numafit.managers.protocol import Call, Choices
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.gates import default_gates
 from numafit.settings.settings import ReservedMemory, Settings

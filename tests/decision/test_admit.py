@@ -3,12 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
+from numafit.bits import cpuset_text, parse_cpuset
 from numafit.decision.admit import admit
 from numafit.decision.decision import Decision, Placement
 from numafit.decision.node import Node
-from numafit.ledger.ledger import Held, Hint, Ledger
-from numafit.ledger.memory_values import Block
-from numafit.machine.bits import cpuset_text, parse_cpuset
+from numafit.ledger.ledger import Block, Held, Hint, Ledger
 from numafit.workload.pod import Container, Pod
 from tests.decision.strategies import GI, GPU, SEED_BOX, box, container, cpus, gpus, memory, pod, running, settings
 

@@ -9,7 +9,7 @@ from numafit.decision.life import release
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, new_node, register, start
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Device, Machine, NumaNode
-from numafit.managers.plugin import Plugin
+from numafit.managers.device.plugin import Plugin
 from tests.decision.strategies import GPU, MI, SEED_BOX, box, cpus, memory, pod, running, settings
 
 SEED_POD = "39b37746-7f5e-4064-b8e1-eebd2bfaa003"

@@ -12,8 +12,8 @@ from numafit.decision.files import state_files
 from numafit.decision.life import reconcile, release, start_containers
 from numafit.decision.node import Node, register, start
 from numafit.ledger.ledger import Ledger, MemoryLedger
-from numafit.managers.device import without_stale
-from numafit.managers.manager import TOPOLOGY_AFFINITY, Choices
+from numafit.managers.device.manager import without_stale
+from numafit.managers.protocol import TOPOLOGY_AFFINITY, Choices
 from numafit.workload.pod import Pod
 from tests.decision.strategies import CALM, OFTEN, Ordered, Step, histories, nodes, pods, running
 

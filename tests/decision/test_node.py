@@ -3,16 +3,15 @@
 import pytest
 from msgspec.structs import replace
 
+from numafit.bits import parse_cpuset
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, new_node, register, start
 from numafit.errors import StartError
-from numafit.ledger.cpu_file import CpuFile, cpu_bytes
-from numafit.ledger.device_file import DeviceEntry, DeviceFile, device_bytes
-from numafit.ledger.ledger import DeviceLedger, Held
-from numafit.ledger.memory_file import memory_bytes
-from numafit.ledger.memory_values import MemoryFile
-from numafit.machine.bits import parse_cpuset
+from numafit.ledger.files.cpu import CpuFile, cpu_bytes
+from numafit.ledger.files.device import DeviceEntry, DeviceFile, device_bytes
+from numafit.ledger.files.memory import memory_bytes
+from numafit.ledger.ledger import DeviceLedger, Held, MemoryFile
 from numafit.machine.model import Device
-from numafit.managers.plugin import Plugin
+from numafit.managers.device.plugin import Plugin
 from tests.decision.strategies import GI, GPU, NIC, SEED_BOX, box, container, gpus, pod, settings
 
 

@@ -6,4 +6,4 @@ import pytest
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """No job of anybody else is found when a ledger is made anew; `test_rebuild` has real ones."""
-    monkeypatch.setattr("numafit.host.rebuild.running_leases", lambda **_: [])
+    monkeypatch.setattr("numafit.host.book.rebuild.running_leases", lambda **_: [])

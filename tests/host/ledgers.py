@@ -14,13 +14,14 @@ import pytest
 from msgspec.structs import replace
 
 from numafit.errors import NumafitError
-from numafit.host.book import Book, Owner, caller
+from numafit.host.book.book import Book, caller
+from numafit.host.book.store import FILE
+from numafit.host.grant import Owner
 from numafit.host.host import Host
 from numafit.host.lease import Lease, claims, decode_lease
-from numafit.host.process import ProcessId, identify
-from numafit.host.request import Request
-from numafit.host.store import FILE
-from numafit.machine.catalogue import machine_named
+from numafit.host.process.identity import ProcessId, identify
+from numafit.host.request import JobRequest
+from numafit.machine.catalogue.names import machine_named
 from numafit.machine.model import Machine
 from tests.host.children import NOBODY, opened_up
 
@@ -58,7 +59,7 @@ def elsewhere() -> Owner:
     return caller([replace(process, namespace=1)])
 
 
-def taken(book: Book, host: Host, request: Request, owner: Owner | None = None) -> Lease:
+def taken(book: Book, host: Host, request: JobRequest, owner: Owner | None = None) -> Lease:
     lease = book.take(host, request, owner or me())
     assert isinstance(lease, Lease), lease
     return lease
@@ -147,7 +148,7 @@ def _sweep(folder: Path, watcher: int) -> None:
 
 
 def children_of(pid: int) -> list[int]:
-    from numafit.host.process import descendants
+    from numafit.host.process.identity import descendants
 
     return descendants(pid)
 

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from numafit.bits import mask_of, parse_cpuset
 from numafit.errors import InputError
 from numafit.host.free import free_on
+from numafit.host.grant import Refused, granted
 from numafit.host.lease import Lease
 from numafit.host.place import Placed, place
-from numafit.host.refusal import Refused, granted
-from numafit.host.request import Request
-from numafit.machine.bits import mask_of, parse_cpuset
+from numafit.host.request import JobRequest
 from numafit.machine.model import Device
 from tests.host.ledgers import host_named, small_host
 from tests.host.test_place import GIB, GPU, MACHINES, lease_of, requests
@@ -22,7 +22,7 @@ from tests.host.test_place import GIB, GPU, MACHINES, lease_of, requests
 @pytest.mark.parametrize("name", MACHINES)
 @settings(max_examples=12)
 @given(wanted=st.lists(requests, max_size=8))
-def test_the_largest_job_is_really_given(name: str, wanted: list[Request]) -> None:
+def test_the_largest_job_is_really_given(name: str, wanted: list[JobRequest]) -> None:
     """What `free` promises, a job that insists on one NUMA node gets; of several that are alike, on any."""
     host = host_named(name)
     leases: list[Lease] = []
@@ -38,7 +38,7 @@ def test_the_largest_job_is_really_given(name: str, wanted: list[Request]) -> No
     if largest is None:
         return
     devices = {resource: len(ids) for resource, ids in largest.devices.items()}
-    asked = Request(largest.cpus.bit_count(), largest.memory, devices, "single-numa-node")
+    asked = JobRequest(largest.cpus.bit_count(), largest.memory, devices, "single-numa-node")
     placed = place(host, leases, asked)
     assert placed.admitted, placed.decision.message
     assert placed.nodes.bit_count() <= 1
@@ -70,7 +70,7 @@ def test_devices_of_no_node_or_of_several_are_apart() -> None:
 def test_with_everything_held_nothing_is_largest() -> None:
     host = host_named("laptop")
     size = host.machine.numa_nodes[0].memory
-    lease = lease_of(place(host, (), Request(cpus=8, memory=size)), "all")
+    lease = lease_of(place(host, (), JobRequest(cpus=8, memory=size)), "all")
     free = free_on(host, [lease])
     assert free.largest is None
     assert free.pool == 0
@@ -84,5 +84,5 @@ def test_the_largest_job_leaves_a_cpu_to_shared_work(allowed: int, cpus: int) ->
     found = free_on(host, leases)
     assert found.largest is not None
     assert (found.nodes[0].cpus.bit_count(), found.largest.cpus.bit_count()) == (4, cpus)
-    assert isinstance(granted(host, leases, Request(cpus=cpus)), Placed)
-    assert isinstance(granted(host, leases, Request(cpus=cpus + 1)), Refused)
+    assert isinstance(granted(host, leases, JobRequest(cpus=cpus)), Placed)
+    assert isinstance(granted(host, leases, JobRequest(cpus=cpus + 1)), Refused)

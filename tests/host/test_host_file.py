@@ -7,7 +7,7 @@ import pytest
 from numafit.errors import InputError
 from numafit.host.host import HostFile
 from numafit.host.host_file import parse_host_file, read_host_file
-from numafit.machine.catalogue import machine_named
+from numafit.machine.catalogue.names import machine_named
 from numafit.machine.model import Device
 
 MACHINE = machine_named("gpu8-128cpu")

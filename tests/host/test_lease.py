@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numafit.host.lease import Lease, claims, decode_lease, encode_lease, memory_of
-from numafit.host.process import ProcessId
-from numafit.ledger.memory_values import Block
+from numafit.host.process.identity import ProcessId
+from numafit.ledger.ledger import Block
 
 masks = st.integers(0, (1 << 1100) - 1)
 names = st.text(max_size=12)

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from numafit.bits import mask_of, members, parse_cpuset
 from numafit.errors import InputError
 from numafit.host.host import Host, HostFile, host_of
 from numafit.host.lease import Lease, claims
 from numafit.host.place import Placed, place
-from numafit.host.request import PREFERENCES, Request
-from numafit.machine.bits import mask_of, members, parse_cpuset
-from numafit.machine.catalogue import machine_named
+from numafit.host.request import PREFERENCES, JobRequest
+from numafit.machine.catalogue.names import machine_named
 from numafit.machine.model import Device
 from tests.host.ledgers import host_named
 
@@ -23,8 +23,8 @@ MACHINES = ("gpu8-128cpu", "dgx-a100", "gb200", "grace-hopper", "laptop")
 GIB = 1 << 30
 
 
-def gpus(number: int, **more: object) -> Request:
-    return replace(Request(devices={GPU: number}), **more)
+def gpus(number: int, **more: object) -> JobRequest:
+    return replace(JobRequest(devices={GPU: number}), **more)
 
 
 def lease_of(placed: Placed, name: str) -> Lease:
@@ -43,7 +43,7 @@ def lease_of(placed: Placed, name: str) -> Lease:
     )
 
 
-def take_all(host: Host, requests: list[Request]) -> list[Lease]:
+def take_all(host: Host, requests: list[JobRequest]) -> list[Lease]:
     leases: list[Lease] = []
     for number, request in enumerate(requests):
         leases.append(lease_of(place(host, leases, request), str(number)))
@@ -87,7 +87,7 @@ def check(host: Host, leases: list[Lease]) -> None:
 
 
 requests = st.builds(
-    Request,
+    JobRequest,
     cpus=st.sampled_from([0, 1, 2, 3, 4, 8, 16, 20]),
     memory=st.sampled_from([0, 0, GIB, 3 * GIB, 100 * GIB, 300 * GIB]),
     devices=st.sampled_from([{}, {}, {GPU: 1}, {GPU: 2}, {GPU: 4}]),
@@ -101,7 +101,7 @@ steps = st.lists(st.one_of(requests, st.integers(0, 20)), max_size=14)
 @settings(max_examples=15)
 @given(steps=steps)
 def test_nothing_is_given_twice_whatever_is_taken_and_released(
-    name: str, narrow: bool, steps: list[Request | int]
+    name: str, narrow: bool, steps: list[JobRequest | int]
 ) -> None:
     """A number releases a lease; also for a caller that may use only some CPUs, with something kept back."""
     host = host_named(name)
@@ -136,9 +136,9 @@ def test_nothing_is_given_twice_whatever_is_taken_and_released(
 def test_what_was_taken_first_is_given_again_after_all_is_released(name: str) -> None:
     """The same request on an empty ledger gets the same answer: nothing is remembered elsewhere."""
     host = host_named(name)
-    wanted = Request(cpus=4, memory=GIB, devices={GPU: 1} if host.machine.devices else {})
+    wanted = JobRequest(cpus=4, memory=GIB, devices={GPU: 1} if host.machine.devices else {})
     first = lease_of(place(host, (), wanted), "a")
-    second = lease_of(place(host, [first], wanted if name != "grace-hopper" else Request(cpus=4)), "b")
+    second = lease_of(place(host, [first], wanted if name != "grace-hopper" else JobRequest(cpus=4)), "b")
     assert not set(claims(first)) & set(claims(second))
     assert lease_of(place(host, [], wanted), "a") == first
 
@@ -202,15 +202,15 @@ def test_the_memory_of_a_gpu_is_never_given_to_programs(name: str) -> None:
     """It shows as a NUMA node of its own; neither is a job's memory bound to it, nor is any of it held."""
     host = host_named(name)
     own = mask_of(node.id for node in host.machine.numa_nodes if node.device)
-    for request in (Request(cpus=2), gpus(1), gpus(1, cpus=2, memory=GIB), Request()):
+    for request in (JobRequest(cpus=2), gpus(1), gpus(1, cpus=2, memory=GIB), JobRequest()):
         placed = place(host, (), request)
         assert placed.admitted
         assert placed.mems
         assert not placed.mems & own
     most = sum(node.memory for node in host.machine.numa_nodes if not node.device)
-    assert not place(host, (), Request(cpus=1, memory=most, policy="none")).mems & own
+    assert not place(host, (), JobRequest(cpus=1, memory=most, policy="none")).mems & own
     with pytest.raises(InputError, match="of memory are asked for, this machine has"):
-        place(host, (), Request(cpus=1, memory=most + 1))
+        place(host, (), JobRequest(cpus=1, memory=most + 1))
 
 
 def test_cpus_of_a_node_without_memory_get_that_of_the_nearest_node() -> None:
@@ -219,7 +219,7 @@ def test_cpus_of_a_node_without_memory_get_that_of_the_nearest_node() -> None:
     nodes = tuple(replace(node, memory=0) if node.id == 0 else node for node in machine.numa_nodes)
     host = Host(replace(machine, numa_nodes=nodes))
     cpus = mask_of(cpu.id for cpu in machine.cpus if cpu.numa == 0)
-    placed = place(replace(host, allowed_cpus=cpus), (), Request(cpus=2))
+    placed = place(replace(host, allowed_cpus=cpus), (), JobRequest(cpus=2))
     assert placed.nodes == 1
     distances = nodes[0].distances
     assert distances is not None
@@ -235,19 +235,19 @@ def test_cpus_of_a_node_without_memory_get_that_of_the_nearest_node() -> None:
 def test_reserved_cpus_and_memory_are_never_held() -> None:
     host = host_named("laptop", reserved_cpus=0b11, reserved_memory={0: GIB})
     size = host.machine.numa_nodes[0].memory
-    placed = place(host, (), Request(cpus=6, memory=size - GIB))
+    placed = place(host, (), JobRequest(cpus=6, memory=size - GIB))
     assert placed.exclusive == 0b11111100
-    assert not place(host, (), Request(cpus=7)).admitted
-    assert not place(host, (), Request(cpus=1, memory=size - GIB + 1)).admitted
+    assert not place(host, (), JobRequest(cpus=7)).admitted
+    assert not place(host, (), JobRequest(cpus=1, memory=size - GIB + 1)).admitted
 
 
 def test_a_caller_gets_only_cpus_and_memory_that_it_may_use() -> None:
     """What lies outside counts as held by somebody."""
     host = host_named("gpu8-128cpu", allowed_cpus=parse_cpuset("32-35"), allowed_mems=0b10)
-    placed = place(host, (), Request(cpus=2, memory=GIB))
+    placed = place(host, (), JobRequest(cpus=2, memory=GIB))
     assert placed.exclusive & ~parse_cpuset("32-35") == 0
     assert placed.mems == 0b10
-    assert not place(host, (), Request(cpus=5)).admitted
+    assert not place(host, (), JobRequest(cpus=5)).admitted
 
 
 # Bad requests
@@ -255,7 +255,7 @@ def test_a_caller_gets_only_cpus_and_memory_that_it_may_use() -> None:
 
 def test_an_unknown_device_is_named_with_those_that_are_there() -> None:
     with pytest.raises(InputError, match=r"this machine has no example.com/fpga \(there are nvidia.com/gpu\)"):
-        place(host_named("dgx-a100"), (), Request(devices={"example.com/fpga": 1}))
+        place(host_named("dgx-a100"), (), JobRequest(devices={"example.com/fpga": 1}))
 
 
 def test_more_than_the_machine_has_is_bad_input() -> None:
@@ -263,13 +263,13 @@ def test_more_than_the_machine_has_is_bad_input() -> None:
     with pytest.raises(InputError, match=r"9 nvidia.com/gpu are asked for, this machine has 8"):
         place(host, (), gpus(9))
     with pytest.raises(InputError, match="257 CPUs are asked for, this machine has 256"):
-        place(host, (), Request(cpus=257))
+        place(host, (), JobRequest(cpus=257))
 
 
 def test_preferences_that_exclude_each_other_are_told_in_our_words() -> None:
     """The kubelet refuses the pair; its option names do not show."""
     with pytest.raises(InputError) as caught:
-        place(host_named("laptop"), (), Request(cpus=2, prefer=("full-cores", "spread-cores")))
+        place(host_named("laptop"), (), JobRequest(cpus=2, prefer=("full-cores", "spread-cores")))
     text = str(caught.value)
     assert text.startswith("--prefer: ")
     assert "full-cores" in text
@@ -278,14 +278,14 @@ def test_preferences_that_exclude_each_other_are_told_in_our_words() -> None:
 
 @pytest.mark.parametrize("word", PREFERENCES)
 def test_each_preference_alone_places_a_job(word: str) -> None:
-    placed = place(host_named("dgx-a100"), (), Request(cpus=4, prefer=(word,)))
+    placed = place(host_named("dgx-a100"), (), JobRequest(cpus=4, prefer=(word,)))
     assert placed.admitted
     assert placed.exclusive.bit_count() == 4
 
 
 def test_full_cores_refuses_half_a_core() -> None:
     """A rejection is a decision, not an error."""
-    placed = place(host_named("laptop"), (), Request(cpus=1, prefer=("full-cores",)))
+    placed = place(host_named("laptop"), (), JobRequest(cpus=1, prefer=("full-cores",)))
     assert not placed.admitted
     assert placed.decision.reason == "SMTAlignmentError"
 
@@ -308,7 +308,7 @@ def test_leases_on_cpus_nodes_and_devices_that_are_gone_disturb_nobody() -> None
     host = Host(left)
     free = host.online & ~old.exclusive
     assert free
-    placed = place(host, [old], Request(cpus=free.bit_count(), memory=GIB))
+    placed = place(host, [old], JobRequest(cpus=free.bit_count(), memory=GIB))
     assert placed.exclusive == free
     assert not place(host, [old], gpus(1)).admitted
 
@@ -317,9 +317,9 @@ def test_a_cpu_that_is_offline_is_not_given() -> None:
     host = host_named("laptop")
     cpus = tuple(replace(cpu, online=cpu.id != 3) for cpu in host.machine.cpus)
     host = Host(replace(host.machine, cpus=cpus))
-    assert place(host, (), Request(cpus=7)).exclusive == 0b11110111
+    assert place(host, (), JobRequest(cpus=7)).exclusive == 0b11110111
     with pytest.raises(InputError, match="8 CPUs are asked for, this machine has 7"):
-        place(host, (), Request(cpus=8))
+        place(host, (), JobRequest(cpus=8))
 
 
 # host.yaml
@@ -329,8 +329,8 @@ def test_devices_of_the_file_take_the_place_of_those_of_the_same_resource() -> N
     """The links of the machine's own GPUs say nothing about them."""
     file = HostFile(devices=(Device(GPU, "mine0", (1,)), Device("example.com/fpga", "fpga0", (0,))))
     host = host_of(machine_named("gpu8-128cpu"), file)
-    placed = place(host, (), Request(cpus=2, devices={GPU: 1}))
+    placed = place(host, (), JobRequest(cpus=2, devices={GPU: 1}))
     assert placed.devices == {GPU: ("mine0",)}
     assert placed.nodes == 0b10
-    both = place(host, (), Request(devices={GPU: 1, "example.com/fpga": 1}))
+    both = place(host, (), JobRequest(devices={GPU: 1, "example.com/fpga": 1}))
     assert both.devices == {GPU: ("mine0",), "example.com/fpga": ("fpga0",)}

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from numafit.machine.bits import mask_of
+from numafit.bits import mask_of
 from numafit.machine.model import Cache, Cpu, Device, Link, Machine, NumaNode
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from numafit.errors import InputError
 from numafit.machine.gpu_sets import best_set, groups_of, pairs_of, preferred_set
-from numafit.machine.link_kinds import LINK_KINDS
+from numafit.machine.links import LINK_KINDS
 from numafit.machine.model import Cpu, Device, Link, Machine
-
-from .draw.boxes import gpu, linked, pairs_box
+from tests.show.draw.boxes import gpu, linked, pairs_box
 
 # A box of the kind with eight V100 and one or two NVLinks between some of them.
 VOLTA = {

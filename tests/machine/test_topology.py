@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from numafit.machine.bits import mask_of
+from numafit.bits import mask_of
 from numafit.machine.model import Cpu, Machine, NumaNode
 from numafit.machine.topology import Part, TopologyError, cpu_topology
 from numafit.settings.versions import behaviour_of, parse_version

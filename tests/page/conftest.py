@@ -21,6 +21,7 @@ from tests.packages import install_packages
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+
 CHROMIUM = "/usr/bin/chromium"
 QUIET = (
     "--no-sandbox",

@@ -190,8 +190,8 @@ def test_a_phone_shows_it_by_scrolling(open_page: Open, picture: Callable[..., b
 
 
 def sketch(text: str) -> dict[str, Any]:
-    from numafit.machine.machine_file import machine_text
-    from numafit.machine.sketch import read_sketch
+    from numafit.machine.file.write import machine_text
+    from numafit.machine.sketch.line import read_sketch
 
     value: dict[str, Any] = json.loads(machine_text(read_sketch(text.removeprefix("sketch:")), "json"))
     return value

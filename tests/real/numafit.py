@@ -41,7 +41,7 @@ def lacking() -> str:
 
 def python() -> str:
     """An interpreter that every user can run: that of a virtual environment may lie in the home of root."""
-    code = "import numafit.cli.run"
+    code = "import numafit.cli.host.run"
     for candidate in (sys.executable, f"/usr/bin/python{sys.version_info[0]}.{sys.version_info[1]}"):
         try:
             done = subprocess.run(

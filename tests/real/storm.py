@@ -15,10 +15,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import observer
+
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-
-import observer  # noqa: E402
 
 COMMANDS = (
     ("sleep", "{seconds}"),

@@ -12,10 +12,10 @@ from typing import NamedTuple, TypeVar
 
 import httpx
 
+from numafit.service.api.guard import Rules
 from numafit.service.app import Agent
-from numafit.service.demo import Demo
-from numafit.service.guard import Rules
-from numafit.service.source import Source
+from numafit.service.node import NodeSource
+from numafit.service.sources.demo import Demo
 
 ROOT = Path(__file__).resolve().parents[2]
 T = TypeVar("T")
@@ -47,7 +47,7 @@ async def client_of(agent: Agent, base: str = "http://localhost") -> AsyncIterat
             yield client
 
 
-def asked(talk: Callable[[httpx.AsyncClient], Awaitable[T]], source: Source | None = None) -> T:
+def asked(talk: Callable[[httpx.AsyncClient], Awaitable[T]], source: NodeSource | None = None) -> T:
     """What `talk` returns, with an agent of its own."""
 
     async def run() -> T:

@@ -10,16 +10,17 @@ import httpx
 import msgspec
 import pytest
 
-from numafit.machine.catalogue import catalogue, machine_named
-from numafit.machine.machine_file import machine_value
-from numafit.service import app, static
-from numafit.service.api import LARGEST_BODY
-from numafit.service.demo import Demo
+from numafit.machine.catalogue.names import catalogue, machine_named
+from numafit.machine.file.write import machine_value
+from numafit.service import app
+from numafit.service.api import static
+from numafit.service.api.handlers import LARGEST_BODY
+from numafit.service.node import Change
 from numafit.service.problem import Problem
-from numafit.service.settings_view import SettingsView
-from numafit.service.shapes import MachineAnswer
-from numafit.service.source import Change
-from numafit.service.view import LedgerView
+from numafit.service.sources.demo import Demo
+from numafit.show.records.agent import MachineAnswer
+from numafit.show.records.ledger import LedgerView
+from numafit.show.records.settings import SettingsView
 from tests.service.agents import POD, ROOT, asked, client_of, demo_agent
 
 LOG = (ROOT / "docs" / "examples" / "recreate-loop.log").read_bytes()

@@ -4,10 +4,10 @@ import asyncio
 
 import msgspec
 
+from numafit.service.api.stream import EventStream
 from numafit.service.board import Board
 from numafit.service.broadcast import event_bytes
-from numafit.service.demo import Demo
-from numafit.service.stream import EventStream
+from numafit.service.sources.demo import Demo
 
 
 def test_a_doubt_is_told_once_and_taken_back() -> None:

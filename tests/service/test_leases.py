@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from numafit.host.host import Host
-from numafit.host.lease_record import lease_of_record, lease_record
 from numafit.host.session import Here
-from numafit.machine.catalogue import machine_named
-from numafit.service.host import _happened
+from numafit.machine.catalogue.names import machine_named
 from numafit.service.leases import Extend, Leases, Take
 from numafit.service.problem import ProblemError
+from numafit.service.sources.host import _happened
+from numafit.show.records.leases import lease_of_record, lease_record
 
 NOBODY = 65534
 

@@ -16,8 +16,8 @@ import httpx
 import pytest
 import uvicorn
 
-from numafit.service import peer
-from numafit.service.peer import PeerProtocol
+from numafit.service.api import peer
+from numafit.service.api.peer import PeerProtocol
 from numafit.service.server import Listening, tcp_socket, unix_socket
 from tests.service.agents import POD, ROOT, demo_agent, running
 

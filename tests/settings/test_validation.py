@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from numafit.quantity import parse_quantity
+from numafit.replay.cases.validation import config_case
 from numafit.settings.config import KubeletConfig
 from numafit.settings.settings import ReservedMemory
-from numafit.settings.validation import config_outcome, validate
+from numafit.settings.validation import validate
 from numafit.settings.versions import parse_version
 
 ORACLE = Path(__file__).resolve().parents[2].parent / "shared" / "oracle"
@@ -33,14 +34,14 @@ def test_recorded_configurations_have_the_recorded_outcome(version: str) -> None
     assert cases
     for case in cases:
         given = case["input"]
-        outcome = config_outcome(given["spec"], given["config"]["featureGates"], parse_version(version))
+        outcome = config_case(given["spec"], given["config"]["featureGates"], parse_version(version))
         assert (case["id"], outcome) == (case["id"], case["expect"])
 
 
 @pytest.mark.parametrize("minor", range(20, 38))
 def test_the_defaults_are_valid_in_every_release(minor: int) -> None:
     """An empty file starts a kubelet."""
-    assert config_outcome(HEAD, {}, parse_version(f"1.{minor}.0")) == {"error": None}
+    assert config_case(HEAD, {}, parse_version(f"1.{minor}.0")) == {"error": None}
 
 
 def test_a_bad_topology_policy_and_scope_are_reported_in_this_order() -> None:
@@ -178,8 +179,8 @@ def test_a_locked_gate_in_a_file_crashes_the_kubelet_since_1_32() -> None:
     """It is met while defaults are filled in; before, it is an ordinary error."""
     spec = {**HEAD, "featureGates": {"DevicePluginCDIDevices": False}}
     locked = "cannot set feature gate DevicePluginCDIDevices to false, feature is locked to true"
-    assert config_outcome(spec, {}, parse_version("1.31.0")) == {"featureGateError": locked}
-    assert config_outcome(spec, {}, parse_version("1.32.0")) == {
+    assert config_case(spec, {}, parse_version("1.31.0")) == {"featureGateError": locked}
+    assert config_case(spec, {}, parse_version("1.32.0")) == {
         "panic": f"failed to merge global and in-flight KubeletConfiguration while setting defaults, error: {locked}"
     }
 
@@ -187,7 +188,7 @@ def test_a_locked_gate_in_a_file_crashes_the_kubelet_since_1_32() -> None:
 def test_the_same_problem_is_told_once_in_the_joined_text() -> None:
     """Go's aggregate drops repeated texts; the list keeps them."""
     limits = [{"numaNode": 0, "limits": {"memory": "0"}}] * 3
-    outcome = config_outcome({**HEAD, "reservedMemory": limits}, {}, parse_version("1.36.4"))
+    outcome = config_case({**HEAD, "reservedMemory": limits}, {}, parse_version("1.36.4"))
     zero = 'invalid configuration: reserved memory may not be zero for NUMA node 0 and resource "memory"'
     double = 'invalid configuration: the reserved memory has a duplicate value for NUMA node 0 and resource "memory"'
     assert outcome == {"error": f"[{zero}, {double}]", "errors": [zero, zero, double, zero, double]}

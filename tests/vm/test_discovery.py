@@ -2,8 +2,8 @@
 
 import pytest
 
-from numafit.cli.machine_option import resolve_machine
-from numafit.machine.machine_file import read_machine_file
+from numafit.cli.options.machine import resolve_machine
+from numafit.machine.file.read import read_machine_file
 from tests.vm import Job, Result, Shape, run_jobs
 from tests.vm.facts import facts_of_machine, facts_of_shape, kernel_share
 from tests.vm.shapes import MEMORY_ONLY, TWO_SOCKETS

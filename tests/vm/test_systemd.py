@@ -13,7 +13,7 @@ pytestmark = pytest.mark.real
 SHAPE = Shape(nodes=(Node(cpus=4, memory=512), Node(cpus=4, memory=384)), threads=2, sockets=2, init="systemd")
 HERE = Path(__file__).parent
 FILES = {
-    "bind.py": (HERE.parent / "host" / "bind_and_touch.py").read_text(),
+    "bind.py": (HERE.parent / "host" / "bind" / "bind_and_touch.py").read_text(),
     "steps.sh": (HERE / "jobs" / "steps.sh").read_text(),
 }
 ODD = "_a.b-c..9-.scope"

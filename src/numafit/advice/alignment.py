@@ -14,13 +14,13 @@ from math import comb
 import msgspec
 from msgspec.structs import replace
 
+from numafit.bits import mask_of
 from numafit.decision.decision import Decision, Placement
 from numafit.decision.node import Node
-from numafit.machine.bits import mask_of
-from numafit.machine.gpu_sets import Pairs, best_set, pairs_of
-from numafit.machine.link_kinds import LINK_KINDS, link_score, nvlinks
+from numafit.machine.gpu_sets import GpuPairs, best_set, pairs_of
+from numafit.machine.links import LINK_KINDS, link_score, nvlinks
 from numafit.machine.model import Device
-from numafit.managers.plugin import NVIDIA_GPU
+from numafit.managers.device.plugin import NVIDIA_GPU
 
 MOST_MASKS = 100_000
 """Sets of NUMA nodes that are looked at; beyond that a placement counts as good."""
@@ -182,7 +182,7 @@ def _healthy_gpus(node: Node, decision: Decision) -> tuple[Device, ...]:
     )
 
 
-def _is_torn(node: Node, decision: Decision, unit: Given, pairs: Pairs, held: Sequence[int]) -> bool:
+def _is_torn(node: Node, decision: Decision, unit: Given, pairs: GpuPairs, held: Sequence[int]) -> bool:
     """Whether some NUMA nodes, as many as the unit lies on and with room for it, have a set of GPUs nearer together."""
     if not _partners(pairs, held):
         return False
@@ -201,7 +201,7 @@ def _is_torn(node: Node, decision: Decision, unit: Given, pairs: Pairs, held: Se
     return False
 
 
-def _part(pairs: Pairs, gpus: Sequence[int]) -> Pairs:
+def _part(pairs: GpuPairs, gpus: Sequence[int]) -> GpuPairs:
     return replace(
         pairs,
         gpus=tuple(pairs.gpus[gpu] for gpu in gpus),
@@ -210,7 +210,7 @@ def _part(pairs: Pairs, gpus: Sequence[int]) -> Pairs:
     )
 
 
-def _partners(pairs: Pairs, held: Sequence[int]) -> list[tuple[int, int]]:
+def _partners(pairs: GpuPairs, held: Sequence[int]) -> list[tuple[int, int]]:
     """For the GPUs with the fewest near ones in the set, if they have others: the nearest of those."""
     outside = [gpu for gpu in range(len(pairs.gpus)) if gpu not in held]
     near_outside = {gpu: [other for other in outside if _near(pairs, gpu, other)] for gpu in held}
@@ -226,10 +226,10 @@ def _partners(pairs: Pairs, held: Sequence[int]) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def _near_pairs(pairs: Pairs, chosen: Sequence[int]) -> int:
+def _near_pairs(pairs: GpuPairs, chosen: Sequence[int]) -> int:
     return sum(_near(pairs, a, b) for a, b in combinations(chosen, 2))
 
 
-def _near(pairs: Pairs, a: int, b: int) -> bool:
+def _near(pairs: GpuPairs, a: int, b: int) -> bool:
     """The plugin's scores leave out NVLinks that end at an NVSwitch, which joins all GPUs alike."""
     return max(pairs.scores[a][b], link_score(pairs.kinds[a][b])) >= NEAR

@@ -12,7 +12,7 @@ def start_refusal(
     message = f"the kubelet would not start: {error.message}"
     if configuration is None:
         return InputError(message, source=source)
-    from numafit.advice.lint.kubelet_words import words_of
+    from numafit.advice.lint.kubelet.refusals import words_of
 
     words = words_of(error.message, error.stage, version)
     document = read_document(configuration, source)

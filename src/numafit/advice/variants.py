@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from numafit.advice.kubelet_changes import options
-from numafit.advice.stage import Stage, restarted, start_problem
+from numafit.advice.propose.kubelet import options
+from numafit.decision.stage import Stage, restarted, start_problem
 from numafit.errors import KubeletError
 from numafit.settings.config import KubeletConfig
 from numafit.settings.validation import TOPOLOGY_POLICIES, TOPOLOGY_SCOPES

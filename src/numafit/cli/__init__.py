@@ -1,4 +1,21 @@
-"""Typing it: the `numafit` command and its table of subcommands, each loaded only when it is called."""
+"""The `numafit` command and its table of subcommands, each loaded only when it is called.
+
+    kubelet/    what would a kubelet do: simulate explain advise fit compare lint doctor replay
+    host/       jobs on this host: run rank docker ps free history release audit
+    machine/    looking at machines: show links list convert capture
+    agent/      serve, and the metrics that it offers
+    completion  the script for a shell
+    options/    options that several commands share, up to the value that they stand for
+    files       reading what people name, writing files that appear whole or not at all
+    terminal    warnings, a bar for long work, signals that end it tidily
+
+A command reads its options, calls one function of a room above, and prints what `show` makes of the value; it holds
+no rules. It returns its exit status. Errors of `errors` go through: `__main__` turns them into one sentence and
+status 2.
+
+The table below names modules as text, so that `--help` imports none of them; inside commands, what only one option
+needs is imported with it.
+"""
 
 from importlib import import_module
 from typing import NamedTuple
@@ -8,40 +25,54 @@ import click
 from numafit import __version__
 
 
-class Entry(NamedTuple):
+class LazyCommand(NamedTuple):
     target: str
     """`module:attribute` of the click command."""
     help: str
 
 
-COMMANDS: dict[str, Entry] = {
-    "advise": Entry("numafit.cli.advise:advise", "Say what to change so that a pod fits."),
-    "audit": Entry("numafit.cli.audit:audit", "Compare where processes run with what they were promised."),
-    "compare": Entry("numafit.cli.compare:compare", "Play the same pods under two kubelets and say what changes."),
-    "completion": Entry("numafit.cli.completion:completion", "Print a completion script for bash, zsh or fish."),
-    "docker": Entry("numafit.cli.docker:docker", "Run containers under a lease, plan them, or adopt running ones."),
-    "doctor": Entry("numafit.cli.doctor:doctor", "Say whether the kubelet would start, and check its state."),
-    "explain": Entry("numafit.cli.explain:explain", "Tell why pods are admitted or rejected."),
-    "fit": Entry("numafit.cli.fit:fit", "Count how many more pods fit, and say what runs out."),
-    "free": Entry("numafit.cli.free:free", "Show what is left of this host, per NUMA node."),
-    "history": Entry("numafit.cli.history:history", "Show what happened to the leases of this host."),
-    "lint": Entry("numafit.cli.lint:lint", "Find mistakes in kubelet configurations, flags and pods."),
-    "machine": Entry("numafit.cli.machine:machine", "Show a machine, its links, or turn it into another format."),
-    "metrics": Entry("numafit.cli.metrics:metrics", "List the metrics that `numafit serve` offers."),
-    "ps": Entry("numafit.cli.ps:ps", "Show who holds what of this host."),
-    "release": Entry("numafit.cli.release:release", "Give a lease back."),
-    "rank": Entry("numafit.cli.rank:rank", "Run one process of a torchrun, mpirun or srun job on its share."),
-    "replay": Entry("numafit.cli.replay:replay", "Decide recorded cases again and compare with what the kubelet did."),
-    "run": Entry("numafit.cli.run:run", "Run a command on free and aligned CPUs, memory and devices."),
-    "serve": Entry("numafit.cli.serve:serve", "Show a machine and who sits where: page, HTTP API and metrics."),
-    "simulate": Entry("numafit.cli.simulate:simulate", "Say what a kubelet would do with pods."),
+COMMANDS: dict[str, LazyCommand] = {
+    "advise": LazyCommand("numafit.cli.kubelet.advise:advise", "Say what to change so that a pod fits."),
+    "audit": LazyCommand("numafit.cli.host.audit:audit", "Compare where processes run with what they were promised."),
+    "compare": LazyCommand(
+        "numafit.cli.kubelet.compare:compare", "Play the same pods under two kubelets and say what changes."
+    ),
+    "completion": LazyCommand("numafit.cli.completion:completion", "Print a completion script for bash, zsh or fish."),
+    "docker": LazyCommand(
+        "numafit.cli.host.docker:docker", "Run containers under a lease, plan them, or adopt running ones."
+    ),
+    "doctor": LazyCommand(
+        "numafit.cli.kubelet.doctor:doctor", "Say whether the kubelet would start, and check its state."
+    ),
+    "explain": LazyCommand("numafit.cli.kubelet.explain:explain", "Tell why pods are admitted or rejected."),
+    "fit": LazyCommand("numafit.cli.kubelet.fit:fit", "Count how many more pods fit, and say what runs out."),
+    "free": LazyCommand("numafit.cli.host.leases:free", "Show what is left of this host, per NUMA node."),
+    "history": LazyCommand("numafit.cli.host.leases:history", "Show what happened to the leases of this host."),
+    "lint": LazyCommand("numafit.cli.kubelet.lint:lint", "Find mistakes in kubelet configurations, flags and pods."),
+    "machine": LazyCommand(
+        "numafit.cli.machine.group:machine", "Show a machine, its links, or turn it into another format."
+    ),
+    "metrics": LazyCommand("numafit.cli.agent.metrics:metrics", "List the metrics that `numafit serve` offers."),
+    "ps": LazyCommand("numafit.cli.host.leases:ps", "Show who holds what of this host."),
+    "release": LazyCommand("numafit.cli.host.release:release", "Give a lease back."),
+    "rank": LazyCommand(
+        "numafit.cli.host.rank:rank", "Run one process of a torchrun, mpirun or srun job on its share."
+    ),
+    "replay": LazyCommand(
+        "numafit.cli.kubelet.replay:replay", "Decide recorded cases again and compare with what the kubelet did."
+    ),
+    "run": LazyCommand("numafit.cli.host.run:run", "Run a command on free and aligned CPUs, memory and devices."),
+    "serve": LazyCommand(
+        "numafit.cli.agent.serve:serve", "Show a machine and who sits where: page, HTTP API and metrics."
+    ),
+    "simulate": LazyCommand("numafit.cli.kubelet.simulate:simulate", "Say what a kubelet would do with pods."),
 }
 
 
 class LazyGroup(click.Group):
     """The list of commands comes from a table, so that `--help` imports none of them."""
 
-    table: dict[str, Entry] = COMMANDS
+    table: dict[str, LazyCommand] = COMMANDS
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(self.table)

@@ -1,0 +1,21 @@
+"""Yes or no, and why: a kubelet starts on a node, and pods are admitted or rejected in its order and words.
+
+Read `decision` first: it is the value that everything here makes and everything below shows. Then:
+
+node        a machine and settings, with all that the managers derive from both; a start over state files
+admit       the managers' answer for one pod: hints, merge, allocation, in the kubelet's order
+life        what happens besides admissions: containers start, pods go, plugins change, the kubelet restarts
+decide      the front door: `admit`, then the check against what the node offers as a whole
+simulation  pods and events played one after the other
+stage       a started node with its configuration, ready to be asked "what if"
+story       a decision told in words; it reads the `Decision` and decides nothing a second time
+files       the state files that the kubelet would have on disk now
+
+A module calls only those that stand above it in this list; `story` and `files` need no more than `decision` and
+`node`, and `stage` and `life` call `files` because a restart reads what the kubelet wrote. Everything is a value: a
+step returns a new ledger and leaves the old one as it was.
+
+The hard idea: nothing is rolled back. A pod that is rejected after some of its containers were given CPUs leaves them
+allocated in the ledger until a manager removes stale state, as it does in the kubelet. So the ledger after a
+rejection differs from the one before it, and the next pod may see less than is really free.
+"""

@@ -13,9 +13,9 @@ from numafit.decision.node import Node
 from numafit.errors import KubeletPanic
 from numafit.ledger.ledger import Hint, Ledger
 from numafit.managers.ask import ask_of
-from numafit.managers.hint import ProviderHints
-from numafit.managers.manager import TOPOLOGY_AFFINITY, UNEXPECTED, Call, Choices, Refusal
-from numafit.managers.merge import merge
+from numafit.managers.protocol import TOPOLOGY_AFFINITY, UNEXPECTED, Call, Choices, Refusal
+from numafit.managers.topology.hint import ProviderHints
+from numafit.managers.topology.merge import merge
 from numafit.workload.pod import Container, Pod
 
 POD_LEVEL_CONTAINER_SCOPE = (

@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from numafit.ledger.ledger import Hint, Ledger
-from numafit.ledger.memory_values import Block
-from numafit.managers.hint import ProviderHints
-from numafit.managers.manager import PluginCall
+from numafit.ledger.ledger import Block, Hint, Ledger
+from numafit.managers.protocol import PluginCall
+from numafit.managers.topology.hint import ProviderHints
 from numafit.workload.pod import Pod
 
 NO_LOCALITY = "Resources cannot be allocated with Topology locality"

@@ -10,7 +10,7 @@ from numafit.decision.decision import Decision
 from numafit.decision.node import Node, register, start
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Device
-from numafit.managers.manager import Choices
+from numafit.managers.protocol import Choices
 
 
 def start_containers(node: Node, ledger: Ledger, uid: str) -> Ledger:

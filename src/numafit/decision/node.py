@@ -5,19 +5,18 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from numafit.bits import mask_of
 from numafit.errors import InputError
-from numafit.ledger.ledger import DeviceLedger, Held, Ledger
-from numafit.ledger.memory_values import MemoryNode
-from numafit.machine.bits import mask_of
+from numafit.ledger.ledger import DeviceLedger, Held, Ledger, MemoryNode
 from numafit.machine.model import Device, Machine
-from numafit.managers.cpu import CpuManager
-from numafit.managers.cpu_start import new_cpu_manager, start_cpu_manager
-from numafit.managers.device import DeviceManager, allocated_devices
-from numafit.managers.manager import Choices, Manager
-from numafit.managers.memory import MemoryManager
-from numafit.managers.memory_start import new_memory_manager, start_memory_manager
-from numafit.managers.plugin import Plugin, plugins_of
-from numafit.managers.topology import TopologyPolicy, topology_policy
+from numafit.managers.cpu.manager import CpuManager
+from numafit.managers.cpu.start import new_cpu_manager, start_cpu_manager
+from numafit.managers.device.manager import DeviceManager, allocated_devices
+from numafit.managers.device.plugin import Plugin, plugins_of
+from numafit.managers.memory.manager import MemoryManager
+from numafit.managers.memory.start import new_memory_manager, start_memory_manager
+from numafit.managers.protocol import Choices, Manager
+from numafit.managers.topology.policy import TopologyPolicy, topology_policy
 from numafit.settings.settings import Settings
 from numafit.workload.pod import Pod
 
@@ -102,8 +101,8 @@ def _read_devices(node: Node, text: str | None) -> tuple[DeviceLedger, str]:
     if text is None:
         return DeviceLedger(), ""
     # A node that starts empty needs no reader, and a command starts quicker without it.
-    from numafit.ledger.checkpoint import RestoreError
-    from numafit.ledger.device_file import read_device
+    from numafit.ledger.files.checkpoint import RestoreError
+    from numafit.ledger.files.device import read_device
 
     try:
         content = read_device(text, node.settings.behaviour)
@@ -123,11 +122,11 @@ def _read_devices(node: Node, text: str | None) -> tuple[DeviceLedger, str]:
 
 
 def _is_response(data: bytes) -> bool:
-    from numafit.ledger.device_response import DecodeError, decode_response
+    from numafit.ledger.files.allocate_response import AllocateResponseError, decode_response
 
     try:
         decode_response(data)
-    except DecodeError:
+    except AllocateResponseError:
         return False
     return True
 

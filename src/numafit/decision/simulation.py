@@ -5,8 +5,8 @@ from typing import Literal
 
 import msgspec
 
+from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
-from numafit.decision.fit import decide
 from numafit.decision.life import reconcile, release, restart, start_containers
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger

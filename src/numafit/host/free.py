@@ -9,9 +9,9 @@ from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.place import ledger_of, node_of
 from numafit.host.pool import left_to_shared, pool_of
-from numafit.host.request import Request
+from numafit.host.request import JobRequest
 from numafit.managers.ask import MEMORY
-from numafit.managers.device import free_devices
+from numafit.managers.device.manager import free_devices
 
 Devices = Mapping[str, tuple[str, ...]]
 
@@ -32,7 +32,7 @@ class NodeFree(msgspec.Struct, frozen=True):
     same nodes get more of it until then."""
 
 
-class Free(msgspec.Struct, frozen=True):
+class HostFree(msgspec.Struct, frozen=True):
     nodes: tuple[NodeFree, ...]
     pool: int
     unplaced: Devices
@@ -53,9 +53,9 @@ def _size(node: NodeFree) -> tuple[int, int, int, int]:
     return (devices, node.cpus.bit_count(), node.memory, -node.id) if node.cpus else (0, 0, node.memory, -node.id)
 
 
-def free_on(host: Host, leases: Sequence[Lease]) -> Free:
+def free_on(host: Host, leases: Sequence[Lease]) -> HostFree:
     # Memory counts as held only where the memory manager is on.
-    node = node_of(host, Request(memory=1))
+    node = node_of(host, JobRequest(memory=1))
     ledger = ledger_of(host, node, leases)
     free = node.cpu.available(ledger.cpu)
     places = {(device.resource, device.id): device.numa or () for device in host.machine.devices}
@@ -84,4 +84,4 @@ def free_on(host: Host, leases: Sequence[Lease]) -> Free:
                 len(held.cells) > 1,
             )
         )
-    return Free(tuple(nodes), pool, unplaced)
+    return HostFree(tuple(nodes), pool, unplaced)

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from numafit.machine.bits import mask_of, parse_cpuset
+from numafit.bits import mask_of, parse_cpuset
 from numafit.machine.model import Device, Machine
 
 PROC = Path("/proc")

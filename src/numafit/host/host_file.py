@@ -10,11 +10,11 @@ All of it may be left away, and so may the file.
 
 from pathlib import Path
 
+from numafit.bits import cpuset_text, mask_of
 from numafit.document import read_document
 from numafit.errors import InputError
 from numafit.host.host import HostFile
-from numafit.machine.bits import cpuset_text, mask_of
-from numafit.machine.fields import Fields
+from numafit.machine.file.fields import Fields
 from numafit.machine.model import Device, Machine
 
 DEVICE_FIELDS = ("resource", "id", "numa", "name")

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from numafit.host.process import ProcessId
-from numafit.ledger.memory_values import Block
-from numafit.machine.bits import CpusetError, cpuset_text, members, parse_cpuset
+from numafit.bits import CpusetError, cpuset_text, members, parse_cpuset
+from numafit.host.process.identity import ProcessId
+from numafit.ledger.ledger import Block
 
 _MASKS = ("exclusive", "nodes", "mems", "allowed", "bound")
 
@@ -99,3 +99,9 @@ def lease_of(record: Any) -> Lease:
     except (AttributeError, TypeError, CpusetError) as error:
         raise ValueError(str(error)) from None
     return msgspec.convert({**record, **sets}, Lease)
+
+
+PENDING = "pending"
+
+LiveContainers = Mapping[str, bool]
+"""Lease id -> whether a container of it runs or will run again; what Docker's own list says."""

@@ -9,26 +9,25 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from numafit.bits import mask_of, members
 from numafit.decision.admit import admit
 from numafit.decision.decision import Decision
 from numafit.decision.node import LAST_NUMA_NODE, Node, register
 from numafit.errors import InputError, KubeletError, StartError
 from numafit.host.host import Host
 from numafit.host.lease import Lease
-from numafit.host.request import CONTAINER, PREFERENCES, Request, pod_of
-from numafit.ledger.ledger import CpuLedger, DeviceLedger, Held, Ledger, MemoryLedger
-from numafit.ledger.memory_values import Block, MemoryNode
-from numafit.machine.bits import mask_of, members
+from numafit.host.request import CONTAINER, PREFERENCES, JobRequest, pod_of
+from numafit.ledger.ledger import Block, CpuLedger, DeviceLedger, Held, Ledger, MemoryLedger, MemoryNode
 from numafit.machine.gpu_sets import best_set, pairs_of
 from numafit.machine.topology import TopologyError, cpu_topology
 from numafit.managers.ask import MEMORY
-from numafit.managers.cpu import CpuManager
-from numafit.managers.device import DeviceManager, allocated_devices, free_devices
-from numafit.managers.memory import MemoryManager
-from numafit.managers.memory_nodes import fill
-from numafit.managers.memory_start import idle_nodes
-from numafit.managers.plugin import plugins_of
-from numafit.managers.topology import topology_policy
+from numafit.managers.cpu.manager import CpuManager
+from numafit.managers.device.manager import DeviceManager, allocated_devices, free_devices
+from numafit.managers.device.plugin import plugins_of
+from numafit.managers.memory.manager import MemoryManager
+from numafit.managers.memory.nodes import fill
+from numafit.managers.memory.start import idle_nodes
+from numafit.managers.topology.policy import topology_policy
 from numafit.quantity import Quantity
 from numafit.settings.options import CpuOptions, cpu_options
 from numafit.settings.settings import Settings
@@ -50,7 +49,7 @@ _GATES = {
 class Placed(msgspec.Struct, frozen=True):
     """What a request was given, or why not."""
 
-    request: Request
+    request: JobRequest
     decision: Decision
     node: Node
     exclusive: int = 0
@@ -66,7 +65,7 @@ class Placed(msgspec.Struct, frozen=True):
         return self.decision.admitted
 
 
-def place(host: Host, leases: Sequence[Lease], request: Request) -> Placed:
+def place(host: Host, leases: Sequence[Lease], request: JobRequest) -> Placed:
     """Raises `InputError` for what this machine can never give, whoever holds what."""
     _check(host, request)
     node = node_of(host, request)
@@ -85,7 +84,7 @@ def _rank(decision: Decision) -> tuple[bool, bool, int]:
     return decision.admitted, preferred, -(mask.bit_count() if mask is not None else 64)
 
 
-def _check(host: Host, request: Request) -> None:
+def _check(host: Host, request: JobRequest) -> None:
     for resource, count in request.devices.items():
         there = sum(1 for device in host.machine.devices if device.resource == resource)
         if count > there:
@@ -105,7 +104,7 @@ def _check(host: Host, request: Request) -> None:
 # The node
 
 
-def node_of(host: Host, request: Request) -> Node:
+def node_of(host: Host, request: JobRequest) -> Node:
     machine = host.machine
     nodes = len(machine.numa_nodes)
     if any(node.id > LAST_NUMA_NODE for node in machine.numa_nodes):
@@ -213,12 +212,12 @@ def _devices(node: Node, leases: Iterable[Lease]) -> DeviceLedger:
 # The GPUs
 
 
-def _by_links(node: Node, ledger: Ledger, pod: Pod, request: Request) -> tuple[Decision | None, str]:
+def _by_links(node: Node, ledger: Ledger, pod: Pod, request: JobRequest) -> tuple[Decision | None, str]:
     """The decision when only the best set of the free GPUs is offered, and why it is; None where links say nothing."""
     if not node.machine.links:
         return None, ""
     # Words about links are needed by few jobs, and a command starts quicker without them.
-    from numafit.machine.draw.links import reason_text
+    from numafit.machine.gpu_sets import reason_text
 
     hidden: dict[str, frozenset[str]] = {}
     reasons = []
@@ -244,7 +243,7 @@ def _allocated(ledger: Ledger) -> dict[str, frozenset[str]]:
 # The result
 
 
-def _placed(host: Host, node: Node, request: Request, decision: Decision, gpu_reason: str = "") -> Placed:
+def _placed(host: Host, node: Node, request: JobRequest, decision: Decision, gpu_reason: str = "") -> Placed:
     if not decision.admitted:
         return Placed(request, decision, node)
     got = decision.containers[CONTAINER]

@@ -1,13 +1,9 @@
-"""The shared pool: the CPUs that nobody holds, and the work that follows them when they change."""
+"""The shared pool: the CPUs that nobody holds."""
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from numafit.host.host import Host
 from numafit.host.lease import Lease
-from numafit.host.process import descendants, is_alive
-from numafit.host.target import Target
 
 
 def pool_of(host: Host, leases: Sequence[Lease]) -> int:
@@ -39,34 +35,3 @@ def left_to_shared(pool: int, leases: Sequence[Lease], wanted: int) -> int:
         if lease.pooled and own and not own & ~wanted and not own & kept:
             kept |= 1 << own.bit_length() - 1
     return kept
-
-
-def moved(host: Host, leases: Sequence[Lease], lease: Lease) -> Lease | None:
-    """The lease after its processes were moved to the pool; None when they are there, or could not be moved.
-
-    With an empty pool they stay where they are: there is no better place.
-    """
-    from numafit.host.binding import rebind
-
-    cpus = shared_cpus(host, leases, lease)
-    if cpus in (0, lease.bound):
-        return None
-    if lease.container:
-        from numafit.host.docker import repinned
-
-        return repinned(lease, cpus)
-    target = Target(cpus, 0)
-    bound = rebind(lease.id, lease.rung, lease.cgroup, _processes(lease), target)
-    if isinstance(bound, str):
-        return None
-    return replace(lease, bound=bound.cpus)
-
-
-def _processes(lease: Lease) -> list[int]:
-    """The job without the process that watches over it: the first owner."""
-    pids: dict[int, None] = {}
-    for owner in lease.owners[1:]:
-        if is_alive(owner):
-            pids[owner.pid] = None
-            pids.update(dict.fromkeys(descendants(owner.pid)))
-    return list(pids)

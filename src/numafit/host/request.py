@@ -24,7 +24,7 @@ PREFERENCES: Mapping[str, str] = {
 """What `--prefer` takes -> the kubelet's option of the CPU manager that does it."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class JobRequest(msgspec.Struct, frozen=True):
     cpus: int = 0
     """Exclusive CPUs; with 0 the job runs in the shared pool."""
     memory: int = 0
@@ -49,7 +49,7 @@ class Request(msgspec.Struct, frozen=True):
         return ", ".join(parts) or "shared CPUs"
 
 
-def pod_of(request: Request, uid: str) -> Pod:
+def pod_of(request: JobRequest, uid: str) -> Pod:
     """Guaranteed if it asks for CPUs or memory: only such pods get exclusive CPUs and memory of their own.
 
     A job that holds no memory asks for one byte, which makes it Guaranteed and which no manager is told of.

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import msgspec
 
-from numafit.host.book import Book, Warn
-from numafit.host.folder import ledger_folder
+from numafit.host.book.book import Book, Warn
+from numafit.host.book.folder import ledger_folder
 from numafit.host.host import Host, HostFile, allowed_here, host_of
-from numafit.host.lease import Lease
-from numafit.host.live import live_machine
-from numafit.host.living import Containers
+from numafit.host.lease import Lease, LiveContainers
+from numafit.host.this_machine import live_machine
 from numafit.machine.model import Machine
 
 DOCKER_SOCKET = Path("/var/run/docker.sock")
@@ -50,14 +49,14 @@ def reenter_containers(book: Book, warn: Warn) -> None:
     """Containers that were started again hold what they are pinned to, if nobody else does; who does is told."""
     if not (os.environ.get("DOCKER_HOST") or DOCKER_SOCKET.exists()):
         return
-    from numafit.host.docker import reenter, stray_text
+    from numafit.host.book.strays import reenter, stray_text
 
     for stray in reenter(book):
         warn(stray_text(stray))
 
 
-def _live_containers(leases: Sequence[Lease]) -> Containers | None:
+def _live_containers(leases: Sequence[Lease]) -> LiveContainers | None:
     # Asked for only when a container holds a lease.
-    from numafit.host.docker import live_containers
+    from numafit.host.docker.containers import live_containers
 
     return live_containers(leases)

@@ -2,18 +2,55 @@
 
 Every manager owns one part. A part also keeps what the kubelet holds in memory only (what init containers leave to
 reuse, the pod it was asked about last) and how its state file reads now: `file` is the text on disk for as long as
-nothing was written since it was loaded, None once it follows from the state.
+nothing was written since it was loaded, None once it follows from the state. Amounts of memory are bytes, as unsigned
+64-bit numbers; whoever computes with them wraps as Go does.
 """
 
 from collections.abc import Mapping
 
 import msgspec
 
-from numafit.ledger.memory_values import Block, MemoryNode
 from numafit.machine.model import Device
 from numafit.workload.pod import Pod
 
+
+class MemoryTable(msgspec.Struct, frozen=True):
+    """One memory type (`memory`, `hugepages-2Mi`, …) of one NUMA node."""
+
+    total: int = 0
+    system_reserved: int = 0
+    allocatable: int = 0
+    reserved: int = 0
+    free: int = 0
+
+
+class MemoryNode(msgspec.Struct, frozen=True):
+    assignments: int = 0
+    """Counts (container, memory type) pairs placed on this node, whatever their size."""
+    tables: dict[str, MemoryTable] = {}
+    cells: tuple[int, ...] = ()
+    """Ids of the group that this node belongs to, itself included."""
+
+
+class Block(msgspec.Struct, frozen=True):
+    numa: tuple[int, ...]
+    type: str
+    size: int
+
+
+class MemoryFile(msgspec.Struct, frozen=True):
+    """The contents of `memory_manager_state`."""
+
+    policy: str
+    nodes: dict[int, MemoryNode] = {}
+    entries: dict[str, dict[str, tuple[Block, ...]]] = {}
+    """Pod UID -> container -> blocks, in the order of the file (the checksum depends on it)."""
+    pod_entries: dict[str, tuple[Block, ...]] = {}
+    """Pod UID -> blocks of the pod as a whole; written in format v2 only."""
+
+
 Hint = tuple[int | None, bool]
+"""(NUMA mask, preferred); mask None means any node."""
 
 
 class CpuLedger(msgspec.Struct, frozen=True):
@@ -86,3 +123,25 @@ class Ledger(msgspec.Struct, frozen=True):
 
     def affinity_of(self, uid: str, container: str) -> Hint:
         return self.affinity.get(uid, {}).get(container, (None, False))
+
+
+def stale_containers(
+    ledger: Ledger, entries: Mapping[str, Mapping[str, object]], pending: Pod | None
+) -> list[tuple[str, str]]:
+    """(pod UID, container) pairs, sorted. Nothing is stale before all pod sources are ready."""
+    if not ledger.ready:
+        return []
+    active = ledger.active
+    stale = []
+    for uid, containers in entries.items():
+        pod = active.get(uid)
+        if pod is None and pending is not None and pending.uid == uid:
+            pod = pending
+        if pod is None:
+            stale += [(uid, name) for name in containers]
+            continue
+        apps = [container.name for container in pod.containers]
+        for name in containers:
+            if name not in apps and all(name != init.name for init in pod.init_containers):
+                stale.append((uid, name))
+    return sorted(stale)

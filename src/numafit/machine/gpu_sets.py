@@ -1,4 +1,4 @@
-"""Which GPUs belong together: how each pair is linked, the groups that follow, and the best set of a given size.
+"""Which GPUs belong together: how each pair is linked, the groups that follow, the best set of a given size, and why.
 
 Two answers are kept apart. `preferred_set` is what NVIDIA's device plugin offers the kubelet (its best-effort
 allocation, which looks at pair scores only). `best_set` is numafit's advice, in this order: as few NUMA nodes and then
@@ -13,7 +13,7 @@ from math import comb
 import msgspec
 
 from numafit.errors import InputError
-from numafit.machine.link_kinds import LINK_KINDS, MOST_NVLINKS, NVLINK_SCORE, link_score, nvlinks
+from numafit.machine.links import LINK_KINDS, MOST_NVLINKS, NVLINK_SCORE, link_score, nvlinks
 from numafit.machine.model import Device, Machine
 
 MOST_GPUS = 1024
@@ -24,7 +24,7 @@ MOST_GPUS_OF_PLUGIN = 8
 """The plugin tries each way to cut all GPUs into sets; with more GPUs than this it takes minutes."""
 
 
-class Pairs(msgspec.Struct, frozen=True):
+class GpuPairs(msgspec.Struct, frozen=True):
     gpus: tuple[Device, ...]
     kinds: tuple[tuple[str, ...], ...]
     """Row and column as in `gpus`; empty when the link is not known, and on the diagonal."""
@@ -44,7 +44,7 @@ class Pairs(msgspec.Struct, frozen=True):
         return device.numa[0] if device.numa else device.driver_numa
 
 
-def pairs_of(machine: Machine) -> Pairs:
+def pairs_of(machine: Machine) -> GpuPairs:
     """All whole GPUs of the machine, in device order."""
     gpus = tuple(device for device in machine.devices if device.kind == "gpu")
     if len(gpus) > MOST_GPUS:
@@ -64,7 +64,7 @@ def pairs_of(machine: Machine) -> Pairs:
         for a in range(len(gpus))
     )
     sockets = {cpu.numa: cpu.socket for cpu in machine.cpus}
-    return Pairs(gpus, tuple(map(tuple, kinds)), scores, switched, sockets)
+    return GpuPairs(gpus, tuple(map(tuple, kinds)), scores, switched, sockets)
 
 
 def _pair_score(a: Device, b: Device, kind: str, switched: bool) -> int:
@@ -83,7 +83,7 @@ def _pair_score(a: Device, b: Device, kind: str, switched: bool) -> int:
     return LINK_KINDS[path].score + (0 if switched else NVLINK_SCORE * links)
 
 
-def groups_of(pairs: Pairs, least: int) -> list[tuple[int, ...]]:
+def groups_of(pairs: GpuPairs, least: int) -> list[tuple[int, ...]]:
     """GPUs joined, directly or over others, by links whose `link_score` is at least `least`; single ones too."""
     groups: list[tuple[int, ...]] = []
     left = list(range(len(pairs.gpus)))
@@ -109,7 +109,7 @@ class BestSet(msgspec.Struct, frozen=True):
         return len(self.split) > 1
 
 
-def best_set(pairs: Pairs, size: int) -> BestSet | None:
+def best_set(pairs: GpuPairs, size: int) -> BestSet | None:
     """None when the machine has fewer GPUs."""
     if not 0 < size <= len(pairs.gpus):
         return None
@@ -122,14 +122,14 @@ def best_set(pairs: Pairs, size: int) -> BestSet | None:
     return BestSet(chosen, pairs.score(chosen), _split(pairs, chosen))
 
 
-def _split(pairs: Pairs, chosen: Sequence[int]) -> tuple[tuple[int | None, int], ...]:
+def _split(pairs: GpuPairs, chosen: Sequence[int]) -> tuple[tuple[int | None, int], ...]:
     counts: dict[int | None, int] = {}
     for gpu in chosen:
         counts[pairs.numa(gpu)] = counts.get(pairs.numa(gpu), 0) + 1
     return tuple(sorted(counts.items(), key=lambda item: (item[0] is None, item[0] or 0)))
 
 
-def _rank(pairs: Pairs, chosen: tuple[int, ...]) -> tuple[int, int, int, bool, int, int, tuple[int, ...]]:
+def _rank(pairs: GpuPairs, chosen: tuple[int, ...]) -> tuple[int, int, int, bool, int, int, tuple[int, ...]]:
     """Smaller is better."""
     split = _split(pairs, chosen)
     sockets = len({pairs.sockets.get(node) for node, _ in split if node is not None})
@@ -142,7 +142,7 @@ def _rank(pairs: Pairs, chosen: tuple[int, ...]) -> tuple[int, int, int, bool, i
     return len(split), sockets, alone, uneven, -score, touching, chosen
 
 
-def _greedy_sets(pairs: Pairs, size: int) -> Iterator[tuple[int, ...]]:
+def _greedy_sets(pairs: GpuPairs, size: int) -> Iterator[tuple[int, ...]]:
     """One set from each GPU as a start: always the next on a node in use, then the nearest to those taken."""
     for start in range(len(pairs.gpus)):
         nodes = {pairs.numa(start)}
@@ -158,7 +158,7 @@ def _greedy_sets(pairs: Pairs, size: int) -> Iterator[tuple[int, ...]]:
 
 
 def preferred_set(
-    pairs: Pairs, size: int, available: Sequence[int] | None = None, required: Sequence[int] = ()
+    pairs: GpuPairs, size: int, available: Sequence[int] | None = None, required: Sequence[int] = ()
 ) -> tuple[int, ...]:
     """The plugin's best-effort answer for GPUs offered in this order; empty when it has none, or for too many GPUs.
 
@@ -206,3 +206,57 @@ def _slot_cuts(slots: Sequence[int | None], size: int, empty: int) -> Iterator[l
         rest = [slot for place, slot in enumerate(others) if place not in places]
         for cut in _slot_cuts(rest, size, empty):
             yield [chosen, *cut]
+
+
+def node_text(node: int | None) -> str:
+    return "unknown" if node is None else str(node)
+
+
+def reason_text(pairs: GpuPairs, chosen: BestSet) -> str:
+    """Why this set, in words."""
+    size = len(chosen.gpus)
+    node = chosen.split[0][0]
+    place = "NUMA node unknown" if node is None else f"NUMA {node}"
+    if size == 1:
+        near = LINK_KINDS["PIX"].score
+        if len({sum(row) for row in pairs.scores}) == 1:
+            taken = "any is as good"
+        elif max(pairs.scores[chosen.gpus[0]]) < near <= max(map(max, pairs.scores)):
+            taken = "it has no partner on its switch"
+        else:
+            taken = "leaves the best pairs to others"
+        return f"{place}; {taken}" if len(pairs.gpus) > 1 else place
+    kinds = [pairs.kinds[a][b] for a in chosen.gpus for b in chosen.gpus if a < b]
+    worst = min(kinds, key=link_score)
+    if not worst:
+        linked = "not all links are known"
+    elif len(kinds) == 1:
+        linked = f"linked by {worst}"
+    else:
+        linked = f"all pairs {worst}" if len(set(kinds)) == 1 else f"worst pair {worst}"
+    if not chosen.crosses:
+        return f"{place}; {linked}; score {chosen.score}"
+    counts = "+".join(str(count) for _, count in sorted(chosen.split, key=lambda item: -item[1]))
+    nodes = ", ".join(node_text(number) for number, _ in chosen.split)
+    largest = max(_per_node(pairs).values())
+    text = (
+        f"crosses NUMA nodes {nodes} ({counts}): no node has more than {largest} GPUs; {linked}; score {chosen.score}"
+    )
+    if len({count for _, count in chosen.split}) > 1:
+        text += f"; uneven, {' or '.join(map(str, _better_sizes(pairs, size)))} would fit better"
+    return text
+
+
+def _per_node(pairs: GpuPairs) -> dict[int | None, int]:
+    counts: dict[int | None, int] = {}
+    for gpu in range(len(pairs.gpus)):
+        counts[pairs.numa(gpu)] = counts.get(pairs.numa(gpu), 0) + 1
+    return counts
+
+
+def _better_sizes(pairs: GpuPairs, size: int) -> list[int]:
+    """One whole node, and the next size up that fills several equal nodes."""
+    counts = sorted(_per_node(pairs).values(), reverse=True)
+    equal = [count for count in counts if count == counts[0]]
+    whole = (counts[0] * nodes for nodes in range(2, len(equal) + 1))
+    return [counts[0], *[larger for larger in whole if larger > size][:1]]

@@ -5,10 +5,9 @@ from itertools import combinations
 
 import msgspec
 
-from numafit.machine.bits import mask_of
-from numafit.machine.machine_order import ORDERS
+from numafit.bits import mask_of
 from numafit.machine.model import Cache, Cpu, Device, Link, Machine, NumaNode
-from numafit.machine.reading import in_kubelet_order
+from numafit.machine.order import ORDERS, in_kubelet_order
 from numafit.machine.uncore import with_uncore_caches
 
 GPU_RESOURCE = "nvidia.com/gpu"
@@ -16,7 +15,7 @@ LOCAL, REMOTE = 10, 20
 """What Linux says when the firmware gives no distances."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class DevicePlace(msgspec.Struct, frozen=True):
     """A device by kind and number; `numa` None when it is not known."""
 
     kind: str
@@ -49,7 +48,7 @@ class Shape(msgspec.Struct, frozen=True):
     l3_size: int = 0
     distances: tuple[int, ...] = (LOCAL, REMOTE, REMOTE)
     """A NUMA node to itself, to another one of its socket, to the rest; empty when they are not known."""
-    devices: tuple[Place, ...] = ()
+    devices: tuple[DevicePlace, ...] = ()
     links: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Kind and GPU numbers: these GPUs reach each other so. The first that names a pair counts."""
 
@@ -153,7 +152,7 @@ def _row(shape: Shape, sockets: Sequence[int | None], node: int) -> tuple[int, .
     return tuple(row)
 
 
-def _device(place: Place) -> Device:
+def _device(place: DevicePlace) -> Device:
     return Device(
         resource=GPU_RESOURCE if place.kind == "gpu" else "",
         id=place.label,

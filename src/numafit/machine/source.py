@@ -65,7 +65,7 @@ class Disagreement(msgspec.Struct, frozen=True):
     why: str
 
 
-def guessed(source: Source) -> Source:
+def with_kind(source: Source) -> Source:
     """With a kind, by the last part of its name. Whoever tells of CPUs is not the driver; whoever tells only of devices
     and of the driver's NUMA nodes is."""
     if source.kind:
@@ -81,7 +81,7 @@ def guessed(source: Source) -> Source:
 
 def ranked(sources: Sequence[Source]) -> list[Source]:
     """The one to believe first comes first; equals stay in the order given."""
-    return sorted(map(guessed, sources), key=lambda source: KINDS.index(source.kind) if source.kind in KINDS else 0)
+    return sorted(map(with_kind, sources), key=lambda source: KINDS.index(source.kind) if source.kind in KINDS else 0)
 
 
 def reason(source: Source) -> str:

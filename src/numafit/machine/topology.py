@@ -8,8 +8,8 @@ from typing import Protocol
 
 import msgspec
 
+from numafit.bits import members
 from numafit.errors import KubeletError
-from numafit.machine.bits import members
 from numafit.machine.model import Cpu, Machine
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from numafit.machine.bits import members
+from numafit.bits import members
 from numafit.machine.model import Cache, Cpu
 
 _Core = tuple[int, int, int]

@@ -6,9 +6,7 @@ from typing import Literal
 import msgspec
 
 from numafit.settings.settings import Settings
-from numafit.workload.pod import Container, Pod, Resources
-from numafit.workload.qos import qos_class
-from numafit.workload.requests import container_limits, integral
+from numafit.workload.pod import Container, Pod, Resources, container_limits, integral, qos_class
 
 MEMORY = "memory"
 HUGEPAGES = "hugepages-"

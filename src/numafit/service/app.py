@@ -12,16 +12,16 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, Router
 
 from numafit.errors import NumafitError
-from numafit.service.api import Api
+from numafit.service.api.docs import STYLE, STYLE_PATH, docs_html
+from numafit.service.api.guard import Guard, Rules
+from numafit.service.api.handlers import Api
+from numafit.service.api.openapi import PATH, document
+from numafit.service.api.operations import OPERATIONS, Operation
+from numafit.service.api.static import MEDIA_TYPES, Asset, assets
+from numafit.service.api.stream import EventStream
 from numafit.service.board import Board
-from numafit.service.docs_page import STYLE, STYLE_PATH, docs_html
-from numafit.service.guard import Guard, Rules
-from numafit.service.openapi import PATH, document
-from numafit.service.operations import OPERATIONS, Operation
-from numafit.service.pool import Pool
-from numafit.service.source import Source
-from numafit.service.static import MEDIA_TYPES, Asset, assets
-from numafit.service.stream import EventStream
+from numafit.service.node import NodeSource
+from numafit.service.workers.pool import Pool
 
 RETRY_SECONDS = 5.0
 """After a source could not be read."""
@@ -30,7 +30,7 @@ RETRY_SECONDS = 5.0
 class Agent:
     """`app` is what a server runs."""
 
-    def __init__(self, source: Source, rules: Rules | None = None) -> None:
+    def __init__(self, source: NodeSource, rules: Rules | None = None) -> None:
         self.source = source
         self.rules = rules or Rules()
         self.board = Board(source.place)

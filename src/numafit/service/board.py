@@ -1,23 +1,86 @@
-"""What is shown now and what was shown before: takes changes from a source, remembers them and tells all listeners."""
+"""What is shown now and what was shown before: takes changes from a source, remembers them and tells all listeners.
+
+Counts of what the engine decided go under the names of the kubelet's own metrics.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
 
 import msgspec
 from msgspec.structs import replace
 
+from numafit.decision.decision import Decision
+from numafit.decision.node import Node
 from numafit.decision.story import story_of
+from numafit.managers.ask import ask_of
+from numafit.managers.protocol import TOPOLOGY_AFFINITY, UNEXPECTED
 from numafit.service.broadcast import Broadcast
-from numafit.service.clock import now_text
-from numafit.service.counters import Counters
-from numafit.service.history import Entry, History, Summary
-from numafit.service.shown import Place, Shown
-from numafit.service.source import Change, Happened, Seen
-from numafit.service.view import LedgerView
+from numafit.service.node import Change, Happening, ShownNode, Snapshot, ViewedNode
+from numafit.show.records.agent import Page, Summary
+from numafit.show.records.ledger import LedgerView
+from numafit.show.records.time import now_text
+
+KNOWN_REASONS = (TOPOLOGY_AFFINITY, UNEXPECTED, "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods")
+"""Reasons that the kubelet counts under their own name, as far as its managers and the check behind them give them."""
+
+
+class Counters:
+    def __init__(self) -> None:
+        self.requests = 0
+        self.errors = 0
+        self.cpu_requests = 0
+        self.cpu_errors = 0
+        self.memory_requests = 0
+        self.memory_errors = 0
+        self.rejections: dict[str, int] = {}
+        self.aligned: dict[tuple[str, str], int] = {}
+        self.not_aligned: dict[tuple[str, str], int] = {}
+
+    def count(self, node: Node, decision: Decision) -> None:
+        self.requests += 1
+        managers_refused = not decision.admitted and not decision.reason.startswith("OutOf")
+        if managers_refused and node.topology.policy != "none":
+            self.errors += 1
+        if not decision.admitted:
+            reason = reason_label(decision.reason)
+            self.rejections[reason] = self.rejections.get(reason, 0) + 1
+        self._pinning(node, decision)
+        if node.topology.policy == "single-numa-node":
+            self._alignment(node, decision)
+
+    def _pinning(self, node: Node, decision: Decision) -> None:
+        """An allocation is tried only behind a merge that lets the pod pass."""
+        if decision.reason == TOPOLOGY_AFFINITY:
+            return
+        ask = ask_of(decision.pod, node.settings)
+        for name, placement in decision.containers.items():
+            if node.cpu.static and ask.cpus[name]:
+                self.cpu_requests += 1
+                self.cpu_errors += placement.cpus is None
+            if node.memory is not None and node.memory.static and ask.guaranteed:
+                self.memory_requests += 1
+                self.memory_errors += placement.memory is None and bool(ask.memory[name])
+
+    def _alignment(self, node: Node, decision: Decision) -> None:
+        scope = node.topology.scope
+        for step in decision.merges or ():
+            table = self.aligned if step.admit else self.not_aligned
+            key = (scope, "numa_node")
+            table[key] = table.get(key, 0) + 1
+
+
+def reason_label(reason: str) -> str:
+    if reason in KNOWN_REASONS:
+        return reason
+    return "OutOfExtendedResources" if reason.startswith("OutOf") else "Other"
+
 
 NOTHING = msgspec.Raw(b"null")
 
 
 class Board:
-    def __init__(self, place: Place) -> None:
-        self.shown = Shown(place, place.stage(), time=now_text())
+    def __init__(self, place: ShownNode) -> None:
+        self.shown = Snapshot(place, place.stage(), time=now_text())
         self.history = History()
         self.broadcast = Broadcast()
         self.counters = Counters()
@@ -32,7 +95,7 @@ class Board:
         """Code -> what the last audit found."""
         self._show(None)
 
-    def _show(self, seen: Seen | None) -> None:
+    def _show(self, seen: ViewedNode | None) -> None:
         self.view: LedgerView = self.shown.view() if seen is None else self.shown.view(seen.node, seen.ledger)
         self.ledger = msgspec.Raw(msgspec.json.encode(self.view))
         """The view of now, encoded once."""
@@ -59,7 +122,7 @@ class Board:
             content = msgspec.json.encode({"problem": problem})
             self.broadcast.send("problem", content, self.shown.revision, with_id=False)
 
-    def _tell(self, happened: Happened) -> None:
+    def _tell(self, happened: Happening) -> None:
         summary = self._summary(happened)
         decision = happened.decision
         story = NOTHING
@@ -68,10 +131,10 @@ class Board:
             self.counters.count(self.shown.stage.node, decision)
         key = (summary.kind, "admitted" if summary.admitted else "rejected")
         self.told[key] = self.told.get(key, 0) + 1
-        self.history.add(Entry(summary, story, self.ledger))
+        self.history.add(PastDecision(summary, story, self.ledger))
         self.broadcast.send("decision", msgspec.json.encode(summary), self.shown.revision, with_id=False)
 
-    def _summary(self, happened: Happened) -> Summary:
+    def _summary(self, happened: Happening) -> Summary:
         decision = happened.decision
         admitted = not happened.refused if decision is None else decision.admitted
         took = happened.kind != "release" and admitted
@@ -88,3 +151,43 @@ class Board:
             holder.cpus if holder is not None else "",
             holder.nodes if holder is not None else (),
         )
+
+
+MOST_DECISIONS = 1000
+
+
+class PastDecision(msgspec.Struct, frozen=True):
+    summary: Summary
+    story: msgspec.Raw
+    """As in `explain -o json`; null where nothing was decided."""
+    ledger: msgspec.Raw
+    """The ledger view after it."""
+
+
+class History:
+    def __init__(self, most: int = MOST_DECISIONS) -> None:
+        self.most = most
+        self.entries: OrderedDict[int, PastDecision] = OrderedDict()
+        self.next_id = 1
+
+    def add(self, entry: PastDecision) -> None:
+        self.entries[entry.summary.id] = entry
+        self.next_id = entry.summary.id + 1
+        if len(self.entries) > self.most:
+            self.entries.popitem(last=False)
+
+    def page(self, *, limit: int, before: int | None = None, pod: str = "", verdict: str = "") -> Page:
+        """Newest first. `pod` is a part of the name, `verdict` `admitted` or `rejected`."""
+        found: list[Summary] = []
+        for summary in self._newest_first(before):
+            if pod not in summary.pod or (verdict and summary.admitted != (verdict == "admitted")):
+                continue
+            if len(found) == limit:
+                return Page(tuple(found), found[-1].id)
+            found.append(summary)
+        return Page(tuple(found), None)
+
+    def _newest_first(self, before: int | None) -> Iterator[Summary]:
+        for number in reversed(self.entries):
+            if before is None or number < before:
+                yield self.entries[number].summary

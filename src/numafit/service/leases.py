@@ -7,14 +7,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from numafit.host.book import Owner, Refused, sentence_of
+from numafit.bits import cpuset_text
+from numafit.host.grant import Owner, Refused, sentence_of
 from numafit.host.lease import Lease
-from numafit.host.lease_record import lease_record, waiting_record
-from numafit.host.process import boot_id, identify, user_name, user_of
-from numafit.host.request import Policy, Request
+from numafit.host.process.identity import boot_id, identify, user_name, user_of
+from numafit.host.request import JobRequest, Policy
 from numafit.host.session import Here
-from numafit.machine.bits import cpuset_text
 from numafit.service.problem import refused
+from numafit.show.records.leases import LeaseList, lease_record, waiting_record
 
 LONGEST = 30 * 24 * 3600
 """Seconds that a lease which no process owns may last at most, before it is extended."""
@@ -43,16 +43,6 @@ class Extend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """From now on."""
 
 
-class LeaseList(msgspec.Struct, frozen=True, rename="camel"):
-    """As `numafit ps -o json` shows them, and what the administrator keeps back."""
-
-    leases: tuple[dict[str, Any], ...]
-    waiting: tuple[dict[str, Any], ...] = ()
-    reserved_cpus: str = ""
-    reserved_memory: dict[str, int] = {}
-    """NUMA node -> bytes."""
-
-
 class Leases:
     """Every method may wait for other writers of the ledger, and belongs into a thread."""
 
@@ -72,7 +62,7 @@ class Leases:
 
     def take(self, asked: Take, uid: int) -> dict[str, Any]:
         owner = _owner(asked, uid)
-        request = Request(asked.cpus, asked.memory, asked.devices, asked.policy, asked.prefer, asked.name)
+        request = JobRequest(asked.cpus, asked.memory, asked.devices, asked.policy, asked.prefer, asked.name)
         if not asked.name.isprintable():
             raise refused(422, "name has characters that cannot be printed", cure="use letters, digits and signs")
         if not request.holds:

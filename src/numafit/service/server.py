@@ -15,9 +15,9 @@ from types import FrameType
 import uvicorn
 
 from numafit.errors import InputError
+from numafit.service.api.guard import is_loopback
+from numafit.service.api.peer import PeerProtocol
 from numafit.service.app import Agent
-from numafit.service.guard import is_loopback
-from numafit.service.peer import PeerProtocol
 
 BACKLOG = 1024
 GRACE = 5

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
+from numafit.bits import CpusetError, cpuset_text, mask_of, parse_cpuset
 from numafit.errors import KubeletError, StartError
-from numafit.machine.bits import CpusetError, cpuset_text, mask_of, parse_cpuset
+from numafit.golang.text import in_byte_order, map_text, parse_int, quantity_fields, quoted
 from numafit.machine.model import Machine
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.config import KubeletConfig
 from numafit.settings.eviction import memory_reservation, thresholds
 from numafit.settings.gates import resolve_gates
-from numafit.settings.gotext import in_byte_order, map_text, parse_int, quoted
 from numafit.settings.settings import Settings
 from numafit.settings.versions import Behaviour, KubeVersion, behaviour_of
 
@@ -103,14 +103,16 @@ def check_capacity(reservation: Mapping[str, Quantity], machine: Machine, versio
         rest = capacity[name] - reservation[name]
         if rest.sign >= 0:
             continue
-        reserved = _go_struct(reservation[name])
+        reserved = quantity_fields(reservation[name])
         if behaviour_of(version).reservation_names_capacity:
             errors.append(
                 f"Resource {quoted(name)} has a reservation of {reserved} "
-                f"but capacity of {_go_struct(capacity[name])}. Expected capacity >= reservation."
+                f"but capacity of {quantity_fields(capacity[name])}. Expected capacity >= reservation."
             )
         else:
-            errors.append(f"Resource {quoted(name)} has an allocatable of {reserved}, capacity of {_go_struct(rest)}")
+            errors.append(
+                f"Resource {quoted(name)} has an allocatable of {reserved}, capacity of {quantity_fields(rest)}"
+            )
     if errors:
         raise StartError(CAPACITY_STAGE, f"invalid Node Allocatable configuration. {' '.join(errors)}")
 
@@ -239,10 +241,3 @@ def _check_option_gates(config: KubeletConfig, gates: Mapping[str, bool], behavi
 
 def _floor(quantity: Quantity) -> Quantity:
     return quantity if quantity.sign >= 0 else Quantity(0, 0, quantity.format)
-
-
-def _go_struct(quantity: Quantity) -> str:
-    """Go's `%v` of a quantity that is no pointer: its fields. One in the big form would show a memory address."""
-    if quantity.big:
-        return f"{{{{0 0}} {{{quantity}}}  {quantity.format}}}"
-    return f"{{{{{quantity.unscaled} {quantity.exponent}}} {{<nil>}} {quantity.text} {quantity.format}}}"

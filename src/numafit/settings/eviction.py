@@ -9,8 +9,8 @@ import struct
 from collections.abc import Mapping
 
 from numafit.errors import KubeletError
+from numafit.golang.text import in_byte_order, quoted
 from numafit.quantity import Quantity, parse_quantity
-from numafit.settings.gotext import in_byte_order, quoted
 from numafit.settings.versions import Behaviour
 
 Threshold = Quantity | float

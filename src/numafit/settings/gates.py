@@ -8,8 +8,8 @@ from functools import cache
 from typing import NamedTuple
 
 from numafit.errors import KubeletError
-from numafit.settings.gate_table import DEPENDENCIES, HISTORIES
-from numafit.settings.gotext import in_byte_order
+from numafit.golang.text import aggregate_text, bool_text, in_byte_order
+from numafit.settings.tables.gates import DEPENDENCIES, HISTORIES
 from numafit.settings.versions import KubeVersion, behaviour_of
 
 _ALL = {"AllAlpha": "a", "AllBeta": "b"}
@@ -50,11 +50,13 @@ def resolve_gates(version: KubeVersion, overrides: Mapping[str, bool]) -> dict[s
             break
         value = overrides[name]
         if gate.locked and gate.default != value:
-            errors.append(f"cannot set feature gate {name} to {_go(value)}, feature is locked to {_go(gate.default)}")
+            errors.append(
+                f"cannot set feature gate {name} to {bool_text(value)}, feature is locked to {bool_text(gate.default)}"
+            )
             if not behaviour_of(version).gate_errors_collected:
                 break
     if errors:
-        raise GateError(joined(errors))
+        raise GateError(aggregate_text(errors))
     effective = default_gates(version)
     for special, stage in _ALL.items():
         if special in overrides:
@@ -66,12 +68,6 @@ def resolve_gates(version: KubeVersion, overrides: Mapping[str, bool]) -> dict[s
     return effective
 
 
-def joined(errors: list[str]) -> str:
-    """Go's aggregate of errors: one plain, several as `[e1, e2]`, repeated texts once."""
-    texts = list(dict.fromkeys(errors))
-    return texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
-
-
 def _check_dependencies(minor: int, effective: Mapping[str, bool]) -> None:
     errors = []
     for name, needed in sorted(_dependencies_of(minor).items()):
@@ -79,7 +75,7 @@ def _check_dependencies(minor: int, effective: Mapping[str, bool]) -> None:
         if effective.get(name, False) and missing:
             errors.append(f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]")
     if errors:
-        raise GateError(joined(errors))
+        raise GateError(aggregate_text(errors))
 
 
 @cache
@@ -114,7 +110,3 @@ def _rows(table: str) -> Iterator[tuple[str, list[str]]]:
         words = row.split()
         if words:
             yield words[0], words[1:]
-
-
-def _go(value: bool) -> str:
-    return "true" if value else "false"

@@ -6,11 +6,11 @@ from typing import Literal
 import msgspec
 
 from numafit.errors import KubeletError
-from numafit.settings.gotext import in_byte_order, parse_bool, parse_int, quoted
+from numafit.golang.text import in_byte_order, parse_bool, parse_int, quoted
 from numafit.settings.settings import Settings
 
-Stage = Literal["alpha", "beta", "stable"]
-Stages = Mapping[str, Mapping[int, Stage]]
+OptionStage = Literal["alpha", "beta", "stable"]
+OptionStages = Mapping[str, Mapping[int, OptionStage]]
 
 FULL_PCPUS_ONLY = "full-pcpus-only"
 DISTRIBUTE_CPUS_ACROSS_NUMA = "distribute-cpus-across-numa"
@@ -21,7 +21,7 @@ PREFER_ALIGN_CPUS_BY_UNCORECACHE = "prefer-align-cpus-by-uncorecache"
 PREFER_CLOSEST_NUMA_NODES = "prefer-closest-numa-nodes"
 MAX_ALLOWABLE_NUMA_NODES = "max-allowable-numa-nodes"
 
-CPU_OPTION_STAGES: Stages = {
+CPU_OPTION_STAGES: OptionStages = {
     FULL_PCPUS_ONLY: {22: "alpha", 23: "beta", 33: "stable"},
     DISTRIBUTE_CPUS_ACROSS_NUMA: {23: "alpha", 33: "beta"},
     ALIGN_BY_SOCKET: {25: "alpha"},
@@ -31,7 +31,7 @@ CPU_OPTION_STAGES: Stages = {
 }
 """Option -> the minor in which a stage begins."""
 
-TOPOLOGY_OPTION_STAGES: Stages = {
+TOPOLOGY_OPTION_STAGES: OptionStages = {
     PREFER_CLOSEST_NUMA_NODES: {26: "alpha", 28: "beta", 32: "stable"},
     MAX_ALLOWABLE_NUMA_NODES: {31: "beta", 35: "stable"},
 }
@@ -61,7 +61,7 @@ class TopologyOptions(msgspec.Struct, frozen=True):
     max_nodes: int = DEFAULT_MAX_NODES
 
 
-def stage_of(option: str, stages: Stages, minor: int) -> Stage | None:
+def stage_of(option: str, stages: OptionStages, minor: int) -> OptionStage | None:
     """None when the release does not know the option."""
     reached = [stage for first, stage in stages.get(option, {}).items() if first <= minor]
     return reached[-1] if reached else None

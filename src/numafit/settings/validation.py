@@ -3,15 +3,12 @@
 It looks at neither cpuManagerPolicy, memoryManagerPolicy nor the policy options: those fail later, in the managers.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-import msgspec
-
-from numafit.machine.bits import CpusetError, parse_cpuset
-from numafit.settings.config import KubeletConfig, config_of_file
-from numafit.settings.decode import DecodeError, decode_config
-from numafit.settings.gates import GateError, joined, resolve_gates
-from numafit.settings.gotext import in_byte_order, quoted
+from numafit.bits import CpusetError, parse_cpuset
+from numafit.golang.text import in_byte_order, quoted
+from numafit.settings.config import KubeletConfig
+from numafit.settings.gates import resolve_gates
 from numafit.settings.versions import Behaviour, KubeVersion, behaviour_of
 
 TOPOLOGY_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
@@ -36,23 +33,6 @@ def validate(config: KubeletConfig, version: KubeVersion) -> tuple[str, ...]:
         *_reserved_cpus(config, behaviour),
         *_reserved_memory(config, behaviour),
     )
-
-
-def config_outcome(spec: Mapping[str, object], gates: Mapping[str, bool], version: KubeVersion) -> dict[str, object]:
-    """What becomes of a parsed KubeletConfiguration when `gates` were set before: the form of the recordings."""
-    text = msgspec.json.encode(spec).decode()
-    try:
-        config = config_of_file(decode_config(spec, version, text=text, sort_keys=False).fields, version)
-    except DecodeError as error:
-        return {"decodeError": str(error)}
-    config = msgspec.structs.replace(config, feature_gates={**gates, **config.feature_gates})
-    try:
-        errors = validate(config, version)
-    except GateError as error:
-        if behaviour_of(version).unknown_gate_panics:
-            return {"panic": GATE_PANIC + str(error)}
-        return {"featureGateError": str(error)}
-    return {"error": joined(list(errors)), "errors": list(errors)} if errors else {"error": None}
 
 
 def _pods(config: KubeletConfig, behaviour: Behaviour) -> Iterator[str]:

@@ -8,18 +8,19 @@ import msgspec
 from numafit.document import Document, Path, read_documents
 from numafit.errors import InputError
 from numafit.quantity import Quantity, QuantityError, quantity_of
-from numafit.workload.defaults import defaulted, stored
-from numafit.workload.fields import CONTAINER, POD_SPEC, RESOURCES, TEMPLATES, WITHOUT_PODS
-from numafit.workload.pod import Container, Pod, PodResources, Resources
-from numafit.workload.validation import (
-    Problem,
+from numafit.workload.api_server import (
+    ResourcesProblem,
+    defaulted,
     label_problem,
     pod_level_problem,
     resources_problem,
+    stored,
     subdomain_problem,
 )
+from numafit.workload.fields import CONTAINER, POD_SPEC, RESOURCES, TEMPLATES, WITHOUT_PODS
+from numafit.workload.pod import Container, Pod, PodResources, Resources
 
-Mapping = dict[str, object]
+ManifestObject = dict[str, object]
 
 LARGEST_NUMBER = (1 << 31) - 1
 """Of replicas and the like, which have 32 bits."""
@@ -70,7 +71,9 @@ def made_up_uid(namespace: str, name: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
 
 
-def _objects(document: Document, value: object, path: Path, kind: str = "") -> Iterator[tuple[Mapping, Path, str]]:
+def _objects(
+    document: Document, value: object, path: Path, kind: str = ""
+) -> Iterator[tuple[ManifestObject, Path, str]]:
     """The objects that make pods. `kind` is for the items of a list, which may leave it out."""
     mapping = _mapping(document, value, path)
     found = mapping.get("kind", kind)
@@ -86,7 +89,7 @@ def _objects(document: Document, value: object, path: Path, kind: str = "") -> I
         raise document.error(f'the kind "{found}" is not known', (*path, "kind"), cure=cure)
 
 
-def _workload(document: Document, value: Mapping, path: Path, kind: str, *, pod_level: bool) -> Workload:
+def _workload(document: Document, value: ManifestObject, path: Path, kind: str, *, pod_level: bool) -> Workload:
     metadata = _mapping(document, value.get("metadata"), (*path, "metadata"))
     name = _object_name(document, metadata, (*path, "metadata"))
     namespace = _text(document, metadata, "namespace", (*path, "metadata")) or "default"
@@ -102,7 +105,7 @@ def _workload(document: Document, value: Mapping, path: Path, kind: str, *, pod_
     return Workload(kind, name, namespace, count, pod, document.source, first)
 
 
-def _count(document: Document, value: Mapping, path: Path, kind: str) -> tuple[int, int]:
+def _count(document: Document, value: ManifestObject, path: Path, kind: str) -> tuple[int, int]:
     """How many pods, and the number of the first one."""
     spec = _mapping(document, value.get("spec"), (*path, "spec"))
     spec_path: Path = (*path, "spec")
@@ -120,7 +123,7 @@ def _count(document: Document, value: Mapping, path: Path, kind: str) -> tuple[i
     return 1, 0
 
 
-def _pod(document: Document, template: Mapping, path: Path, *, pod_level: bool) -> Pod:
+def _pod(document: Document, template: ManifestObject, path: Path, *, pod_level: bool) -> Pod:
     spec_path: Path = (*path, "spec")
     spec = _mapping(document, template.get("spec"), spec_path)
     _check_fields(document, spec, POD_SPEC, spec_path)
@@ -168,13 +171,13 @@ def _check_pod(document: Document, pod: Pod, path: Path) -> None:
         _refuse(document, overhead._replace(path=overhead.path[1:]), (*path, "overhead"))
 
 
-def _refuse(document: Document, problem: Problem | None, path: Path) -> None:
+def _refuse(document: Document, problem: ResourcesProblem | None, path: Path) -> None:
     if problem is not None:
         raise document.error(problem.message, (*path, *problem.path), cure=problem.cure)
 
 
 def _containers(
-    document: Document, spec: Mapping, part: str, path: Path, allocated: dict[str, Resources]
+    document: Document, spec: ManifestObject, part: str, path: Path, allocated: dict[str, Resources]
 ) -> tuple[Container, ...]:
     containers = []
     for index, value in enumerate(_list(document, spec.get(part), (*path, part))):
@@ -213,7 +216,7 @@ def _amounts(document: Document, value: object, path: Path) -> Resources:
     return amounts
 
 
-def _allocated(document: Document, status: Mapping, path: Path) -> dict[str, Resources]:
+def _allocated(document: Document, status: ManifestObject, path: Path) -> dict[str, Resources]:
     """`allocatedResources` per container, as far as the status has any."""
     allocated: dict[str, Resources] = {}
     for part in ("initContainerStatuses", "containerStatuses"):
@@ -226,7 +229,7 @@ def _allocated(document: Document, status: Mapping, path: Path) -> dict[str, Res
     return allocated
 
 
-def _object_name(document: Document, metadata: Mapping, path: Path) -> str:
+def _object_name(document: Document, metadata: ManifestObject, path: Path) -> str:
     name = _text(document, metadata, "name", path)
     if not name:
         prefix = _text(document, metadata, "generateName", path)
@@ -237,7 +240,7 @@ def _object_name(document: Document, metadata: Mapping, path: Path) -> str:
     return name
 
 
-def _check_fields(document: Document, mapping: Mapping, known: frozenset[str], path: Path) -> None:
+def _check_fields(document: Document, mapping: ManifestObject, known: frozenset[str], path: Path) -> None:
     for name in mapping:
         if name not in known:
             from difflib import get_close_matches
@@ -247,7 +250,7 @@ def _check_fields(document: Document, mapping: Mapping, known: frozenset[str], p
             raise document.error(f'unknown field "{name}"', (*path, name), cure=cure, key=True)
 
 
-def _mapping(document: Document, value: object, path: Path) -> Mapping:
+def _mapping(document: Document, value: object, path: Path) -> ManifestObject:
     """A missing mapping is an empty one."""
     if value is None:
         return {}
@@ -264,7 +267,7 @@ def _list(document: Document, value: object, path: Path) -> list[object]:
     return value
 
 
-def _text(document: Document, mapping: Mapping, name: str, path: Path) -> str:
+def _text(document: Document, mapping: ManifestObject, name: str, path: Path) -> str:
     value = mapping.get(name)
     if value is None:
         return ""
@@ -273,7 +276,7 @@ def _text(document: Document, mapping: Mapping, name: str, path: Path) -> str:
     return value
 
 
-def _number(document: Document, mapping: Mapping, name: str, path: Path, missing: int) -> int:
+def _number(document: Document, mapping: ManifestObject, name: str, path: Path, missing: int) -> int:
     value = mapping.get(name)
     if value is None:
         return missing

@@ -5,19 +5,17 @@ from typing import NamedTuple
 
 import msgspec
 
-from numafit.advice.lint.codes import finding
-from numafit.advice.lint.finding import Finding, Place, edited
-from numafit.advice.lint.kubelet import lint_kubelet
-from numafit.advice.lint.kubelet_start import Checked
-from numafit.advice.lint.kubelet_text import KubeletText
-from numafit.advice.lint.pages import Page, Part, read_page
+from numafit.advice.lint.findings import Finding, Position, edited, finding
+from numafit.advice.lint.kubelet.kubelet import lint_kubelet
+from numafit.advice.lint.kubelet.start import Checked
+from numafit.advice.lint.kubelet.text import KubeletText
+from numafit.advice.lint.pages import DocumentPart, LintPage, read_page
 from numafit.advice.lint.plugin import daemon_findings, plugin_findings
-from numafit.advice.lint.pod_environment import environment_findings
-from numafit.advice.lint.pod_init import init_findings
-from numafit.advice.lint.pod_node import Surroundings, node_findings
-from numafit.advice.lint.pod_qos import qos_findings
-from numafit.advice.lint.pod_text import read_pod
-from numafit.advice.stage import Stage, new_stage
+from numafit.advice.lint.pod.environment import environment_findings
+from numafit.advice.lint.pod.placement import Surroundings, init_findings, node_findings
+from numafit.advice.lint.pod.qos import qos_findings
+from numafit.advice.lint.pod.text import read_pod
+from numafit.decision.stage import Stage, new_stage
 from numafit.errors import InputError, KubeletError
 from numafit.machine.model import Machine
 from numafit.settings.gates import default_gates
@@ -26,14 +24,14 @@ from numafit.settings.versions import KubeVersion, behaviour_of
 UNREADABLE = ("NF001", "NF002")
 
 
-class Source(NamedTuple):
+class LintFile(NamedTuple):
     name: str
     data: bytes
     named: bool = True
     """A person named this very file; others come from a folder, and may be about something else."""
 
 
-class Report(msgspec.Struct, frozen=True):
+class LintReport(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     """By file in the order given, then by place."""
     fixed: dict[str, str]
@@ -50,14 +48,14 @@ class Report(msgspec.Struct, frozen=True):
         return any(each.severity != "info" for each in self.findings)
 
 
-def lint(sources: Sequence[Source], version: KubeVersion, machine: Machine | None = None) -> Report:
-    pages: list[Page] = []
+def lint(sources: Sequence[LintFile], version: KubeVersion, machine: Machine | None = None) -> LintReport:
+    pages: list[LintPage] = []
     found: list[Finding] = []
     for source in sources:
         try:
             page = read_page(source.data, source.name)
         except InputError as error:
-            place = Place(source.name, error.line or 1, error.column or 1)
+            place = Position(source.name, error.line or 1, error.column or 1)
             found.append(finding("NF001", place, error.message, error.cure))
             continue
         pages.append(page)
@@ -65,7 +63,7 @@ def lint(sources: Sequence[Source], version: KubeVersion, machine: Machine | Non
             cure = (
                 "lint reads kubelet configurations, flags in env files, pods, and NVIDIA's device plugin configuration"
             )
-            found.append(finding("NF002", Place(source.name), "nothing in this file is known to lint", cure))
+            found.append(finding("NF002", Position(source.name), "nothing in this file is known to lint", cure))
     checked = [lint_kubelet(text, version, machine) for text in _kubelets(pages)]
     for each in checked:
         found += each.findings
@@ -78,10 +76,10 @@ def lint(sources: Sequence[Source], version: KubeVersion, machine: Machine | Non
     order = {source.name: index for index, source in enumerate(sources)}
     unique = {(each.code, each.place, each.message): each for each in found}
     findings = sorted(unique.values(), key=lambda each: (order.get(each.place.source, len(order)), *each.order))
-    return Report(tuple(findings), _fixed(pages, findings), sum(not page.empty for page in pages))
+    return LintReport(tuple(findings), _fixed(pages, findings), sum(not page.empty for page in pages))
 
 
-def _kubelets(pages: Sequence[Page]) -> list[KubeletText]:
+def _kubelets(pages: Sequence[LintPage]) -> list[KubeletText]:
     """Flags override the configuration beside them when there is one of each; else everything stands for itself."""
     parts = [part for page in pages for part in page.kubelets]
     flags = [page.flags for page in pages if page.flags is not None and page.flags.arguments]
@@ -107,7 +105,7 @@ def _stage(known: Checked, version: KubeVersion, machine: Machine | None) -> Sta
         return None
 
 
-def _pod_findings(part: Part, around: Surroundings) -> Iterator[Finding]:
+def _pod_findings(part: DocumentPart, around: Surroundings) -> Iterator[Finding]:
     if "kind" not in part.value:
         cure = "begin it with apiVersion: v1, kind: Pod and metadata with a name"
         yield finding("NF301", part.place(), "the object has no kind", cure)
@@ -115,7 +113,7 @@ def _pod_findings(part: Part, around: Surroundings) -> Iterator[Finding]:
     try:
         text = read_pod(part, pod_level=gates.get("PodLevelResources", False))
     except InputError as error:
-        place = Place(error.source, error.line or 1, error.column or 1)
+        place = Position(error.source, error.line or 1, error.column or 1)
         field = f"{error.field}: " if error.field else ""
         yield finding("NF301", place, f"{field}{error.message}", error.cure)
         return
@@ -127,7 +125,7 @@ def _pod_findings(part: Part, around: Surroundings) -> Iterator[Finding]:
     yield from node_findings(text, around)
 
 
-def _fixed(pages: Sequence[Page], findings: Sequence[Finding]) -> dict[str, str]:
+def _fixed(pages: Sequence[LintPage], findings: Sequence[Finding]) -> dict[str, str]:
     fixed = {}
     for page in pages:
         edits = [each.edit for each in findings if each.edit is not None and each.edit.place.source == page.name]

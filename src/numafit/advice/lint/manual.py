@@ -6,7 +6,7 @@ test: its text is what lint prints.
 
 from importlib.resources import files
 
-from numafit.advice.lint.codes import CODES
+from numafit.advice.lint.findings import CODES
 from numafit.errors import InputError
 
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from numafit.advice.lint.finding import Place
+from numafit.advice.lint.findings import Position
 from numafit.document import Document, Path, read_documents
 from numafit.errors import InputError
-from numafit.settings.arguments import Argument, arguments_of_env
-from numafit.settings.decode import API_VERSION, KIND
+from numafit.settings.read.arguments import Argument, arguments_of_env
+from numafit.settings.read.decoder import API_VERSION, KIND
 from numafit.workload.fields import TEMPLATES
 
 _ASSIGNMENT = re.compile(r"[ \t]*(?:export[ \t]+)?[A-Za-z_][A-Za-z0-9_]*=")
@@ -33,7 +33,7 @@ _TELLTALE_FIELDS = frozenset(
 """A mapping without a kind that has one of these is meant as a kubelet configuration."""
 
 
-class Part:
+class DocumentPart:
     """A value of a file, with the places of everything in it.
 
     `shift` moves the places of a document that stands as a text inside another one; `fixed` is the place of all of it
@@ -41,12 +41,12 @@ class Part:
     """
 
     def __init__(
-        self, document: Document, path: Path = (), *, text: str = "", shift: Place | None = None, fixed: bool = False
+        self, document: Document, path: Path = (), *, text: str = "", shift: Position | None = None, fixed: bool = False
     ) -> None:
         self.document = document
         self.path = path
         self.text = text
-        self.shift = shift or Place(document.source, 0, 0)
+        self.shift = shift or Position(document.source, 0, 0)
         self.fixed = fixed
 
     @property
@@ -54,28 +54,28 @@ class Part:
         found = _at(self.document.value, self.path)
         return found if isinstance(found, dict) else {}
 
-    def place(self, path: Path = (), *, key: bool = False) -> Place:
+    def place(self, path: Path = (), *, key: bool = False) -> Position:
         if self.fixed:
             return self.shift
         line, column = self.document.place((*self.path, *path), key=key)
-        return Place(self.document.source, (line or 1) + self.shift.line, (column or 1) + self.shift.column)
+        return Position(self.document.source, (line or 1) + self.shift.line, (column or 1) + self.shift.column)
 
 
-class Flags(NamedTuple):
+class FlagFile(NamedTuple):
     source: str
     text: str
     arguments: tuple[Argument, ...]
 
 
-class Page(NamedTuple):
+class LintPage(NamedTuple):
     """A file and its parts."""
 
     name: str
     text: str
-    kubelets: tuple[Part, ...] = ()
-    flags: Flags | None = None
-    pods: tuple[Part, ...] = ()
-    plugins: tuple[Part, ...] = ()
+    kubelets: tuple[DocumentPart, ...] = ()
+    flags: FlagFile | None = None
+    pods: tuple[DocumentPart, ...] = ()
+    plugins: tuple[DocumentPart, ...] = ()
     other: bool = False
     """There is also something that lint has no opinion on."""
 
@@ -84,7 +84,7 @@ class Page(NamedTuple):
         return not (self.kubelets or self.flags or self.pods or self.plugins or self.other)
 
 
-def read_page(data: bytes, name: str) -> Page:
+def read_page(data: bytes, name: str) -> LintPage:
     """Raises InputError, with the place, for what is neither YAML, JSON nor an environment file."""
     try:
         text = data.decode("utf-8-sig")
@@ -92,10 +92,10 @@ def read_page(data: bytes, name: str) -> Page:
         # The reader of documents says where the bad byte is.
         text = ""
     if _is_env(text):
-        return Page(name, text, flags=Flags(name, text, arguments_of_env(text, name)))
-    kubelets: list[Part] = []
-    pods: list[Part] = []
-    plugins: list[Part] = []
+        return LintPage(name, text, flags=FlagFile(name, text, arguments_of_env(text, name)))
+    kubelets: list[DocumentPart] = []
+    pods: list[DocumentPart] = []
+    plugins: list[DocumentPart] = []
     other = False
     for document in read_documents(data, name):
         for part in _parts(document, (), text):
@@ -107,7 +107,7 @@ def read_page(data: bytes, name: str) -> Page:
                 pods.append(part)
             else:
                 other = other or bool(part.value.get("kind") and part.value.get("apiVersion"))
-    return Page(name, text, tuple(kubelets), None, tuple(pods), tuple(plugins), other)
+    return LintPage(name, text, tuple(kubelets), None, tuple(pods), tuple(plugins), other)
 
 
 def _is_env(text: str) -> bool:
@@ -136,7 +136,7 @@ def _is_pod_without_kind(value: dict[str, object]) -> bool:
     return "kind" not in value and isinstance(spec, dict) and isinstance(spec.get("containers"), list)
 
 
-def _parts(document: Document, path: Path, text: str) -> Iterator[Part]:
+def _parts(document: Document, path: Path, text: str) -> Iterator[DocumentPart]:
     value = _at(document.value, path)
     if not isinstance(value, dict):
         return
@@ -146,7 +146,7 @@ def _parts(document: Document, path: Path, text: str) -> Iterator[Part]:
         for index in range(len(items)):
             yield from _parts(document, (*path, "items", index), text)
         return
-    yield Part(document, path, text=text)
+    yield DocumentPart(document, path, text=text)
     data = value.get("data")
     if kind == "ConfigMap" and isinstance(data, dict):
         for key, inner in data.items():
@@ -154,22 +154,22 @@ def _parts(document: Document, path: Path, text: str) -> Iterator[Part]:
                 yield from _inner_parts(document, (*path, "data", key), inner, text)
 
 
-def _inner_parts(document: Document, path: Path, inner: str, text: str) -> Iterator[Part]:
+def _inner_parts(document: Document, path: Path, inner: str, text: str) -> Iterator[DocumentPart]:
     """The documents inside one text of a ConfigMap. Only a `|` block keeps the lines as they are."""
     try:
         found = read_documents(inner, document.source)
     except InputError:
         return
     line, column = document.place(path)
-    start = Place(document.source, line or 1, column or 1)
+    start = Position(document.source, line or 1, column or 1)
     rows = text.split("\n")
     is_block = start.line < len(rows) and rows[start.line - 1][start.column - 1 :].startswith("|")
     if is_block:
         row = rows[start.line]
-        start = Place(document.source, start.line, len(row) - len(row.lstrip()))
+        start = Position(document.source, start.line, len(row) - len(row.lstrip()))
     for each in found:
         if isinstance(each.value, dict) and (_is_kubelet(each.value) or _is_plugin(each.value)):
-            yield Part(each, text=inner, shift=start, fixed=not is_block)
+            yield DocumentPart(each, text=inner, shift=start, fixed=not is_block)
 
 
 def _at(value: object, path: Path) -> object:

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-from numafit.advice.lint.codes import finding
-from numafit.advice.lint.finding import Finding
-from numafit.advice.lint.pages import Part
-from numafit.advice.lint.pod_text import ContainerText, PodText, raw_list, raw_mapping
+from numafit.advice.lint.findings import Finding, finding
+from numafit.advice.lint.pages import DocumentPart
+from numafit.advice.lint.pod.text import ContainerText, PodText, raw_list, raw_mapping
 from numafit.document import Path
 
 _MIG = ("none", "single", "mixed")
@@ -17,7 +16,7 @@ _WHY = (
 )
 
 
-def plugin_findings(part: Part, static: bool | None) -> Iterator[Finding]:
+def plugin_findings(part: DocumentPart, static: bool | None) -> Iterator[Finding]:
     """`static`: whether the kubelet beside it has the static CPU manager; None when that is not known."""
     flags = raw_mapping(part.value.get("flags"))
     own = raw_mapping(flags.get("plugin"))
@@ -55,7 +54,7 @@ def _passes(container: ContainerText, variables: dict[str, str]) -> bool:
     return "--pass-device-specs" in words or "--pass-device-specs=true" in words
 
 
-def _values(part: Part, flags: dict[str, object], own: dict[str, object]) -> Iterator[Finding]:
+def _values(part: DocumentPart, flags: dict[str, object], own: dict[str, object]) -> Iterator[Finding]:
     version = part.value.get("version")
     if version != "v1":
         yield _refused(part, ("version",), f"unknown version: {version}", "write version: v1")
@@ -73,7 +72,7 @@ def _values(part: Part, flags: dict[str, object], own: dict[str, object]) -> Ite
         yield _refused(part, ("flags", "plugin", "deviceIDStrategy"), message, "write uuid or index")
 
 
-def _sharing(part: Part, flags: dict[str, object]) -> Iterator[Finding]:
+def _sharing(part: DocumentPart, flags: dict[str, object]) -> Iterator[Finding]:
     sharing = raw_mapping(part.value.get("sharing"))
     slicing, mps = raw_mapping(sharing.get("timeSlicing")), raw_mapping(sharing.get("mps"))
     if slicing and mps:
@@ -88,7 +87,7 @@ def _sharing(part: Part, flags: dict[str, object]) -> Iterator[Finding]:
             yield from _replicas(part, name, shared)
 
 
-def _replicas(part: Part, name: str, shared: dict[str, object]) -> Iterator[Finding]:
+def _replicas(part: DocumentPart, name: str, shared: dict[str, object]) -> Iterator[Finding]:
     resources = raw_list(shared.get("resources"))
     if not resources:
         yield _refused(part, ("sharing", name), "no resources specified", "list the resources to share")
@@ -110,7 +109,7 @@ def _replicas(part: Part, name: str, shared: dict[str, object]) -> Iterator[Find
         yield finding("NF404", part.place(("sharing", name), key=True), message, "set failRequestsGreaterThanOne: true")
 
 
-def _refused(part: Part, path: Path, message: str, cure: str) -> Finding:
+def _refused(part: DocumentPart, path: Path, message: str, cure: str) -> Finding:
     return finding("NF402", part.place(path), f'the device plugin would not start: "{message}"', cure)
 
 

@@ -1,0 +1,278 @@
+"""Would this kubelet start? Every refusal of the engine, in the kubelet's words, where the kubelet stops at the first.
+
+Without a machine only the checks that need none are made; for them a machine stands in that has whatever the
+configuration names, and more than enough of it.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from numafit.advice.lint.findings import Finding, finding
+from numafit.advice.lint.kubelet.refusals import RefusalWords, gate_words, words_of
+from numafit.advice.lint.kubelet.text import KubeletText, argument_place
+from numafit.bits import parse_cpuset
+from numafit.document import Path
+from numafit.errors import InputError, KubeletError, StartError
+from numafit.machine.model import Cpu, Machine, NumaNode
+from numafit.managers.cpu.start import new_cpu_manager
+from numafit.managers.memory.start import new_memory_manager
+from numafit.managers.protocol import Choices
+from numafit.managers.topology.policy import topology_policy
+from numafit.quantity import Quantity, QuantityError, parse_quantity
+from numafit.settings.allocatable import check_capacity, reservation_of, settings_of
+from numafit.settings.config import KubeletConfig, config_of_file, default_config
+from numafit.settings.eviction import MEMORY_AVAILABLE
+from numafit.settings.gates import GateError, resolve_gates
+from numafit.settings.read.arguments import Argument
+from numafit.settings.read.decoder import API_VERSION, KIND, DecodeError, decode_config
+from numafit.settings.read.flags import Flags, parse_flags, with_flags
+from numafit.settings.settings import Settings
+from numafit.settings.validation import validate
+from numafit.settings.versions import KubeVersion
+
+REFUSED = "the kubelet would not start"
+
+
+class Checked(msgspec.Struct, frozen=True):
+    findings: tuple[Finding, ...] = ()
+    config: KubeletConfig | None = None
+    """What the kubelet would run with, as far as it can be told."""
+    settings: Settings | None = None
+    starts: bool = False
+    """Nothing keeps it from starting, as far as was looked."""
+    config_flag: str = ""
+    """The file that `--config` names, when it is not part of the text."""
+
+
+class _Check:
+    def __init__(self, text: KubeletText, version: KubeVersion, machine: Machine | None) -> None:
+        self.text = text
+        self.version = version
+        self.machine = machine
+        self.found: list[Finding] = []
+
+    def refuse(self, message: str, words: RefusalWords, more: str = "") -> None:
+        place = self.text.place(*self.existing(words.path))
+        self.found.append(finding(words.code, place, f'{REFUSED}: "{message}"{more}', words.cure))
+
+    def existing(self, path: Path) -> Path:
+        """CPUs and memory may be reserved by several fields: the place is that of one that is set."""
+        if path in (("reservedSystemCPUs",), ("kubeReserved",), ("reservedMemory",), ("cpuManagerPolicy",)):
+            for field in (str(path[0]), "kubeReserved", "systemReserved", "evictionHard", "memoryManagerPolicy"):
+                if self.text.sets(field):
+                    return (field,)
+        return path
+
+    # --- from text to configuration ---
+
+    def flags(self) -> Flags | None:
+        arguments = list(self.text.arguments)
+        while True:
+            try:
+                flags = parse_flags(arguments, self.version, source=self.text.source)
+            except InputError as error:
+                bad = next((each for each in arguments if each.line == error.line and _is_named(each, error)), None)
+                self._bad_flag(bad, error)
+                if bad is None:
+                    return None
+                at = arguments.index(bad)
+                own_value = "=" not in bad.text and at + 1 < len(arguments) and arguments[at + 1].text[:1] != "-"
+                del arguments[at : at + 1 + own_value]
+                continue
+            except StartError as error:
+                self._bad_value(arguments, error)
+                return None
+            return flags
+
+    def _bad_flag(self, bad: Argument | None, error: InputError) -> None:
+        flags = self.text.flags
+        place = self.text.place() if flags is None or bad is None else argument_place(flags, bad)
+        name = bad.text.partition("=")[0] if bad else ""
+        quoted = f': "unknown flag: {name}"' if name.startswith("--") else ""
+        self.found.append(finding("NF104", place, f"{REFUSED}{quoted}; {error.message}", error.cure))
+
+    def _bad_value(self, arguments: list[Argument], error: StartError) -> None:
+        match = re.search(r'for "--([\w-]+)" flag|needs an argument: --([\w-]+)', error.message)
+        name = next((group for group in match.groups() if group), "") if match else ""
+        place = self.text.flag_place(name) or self.text.place()
+        self.found.append(finding("NF104", place, f'{REFUSED}: "{error.message}"', "correct the value of the flag"))
+
+    def decoded(self) -> KubeletConfig | None:
+        """The file alone; of a file without a kind as if it had one."""
+        part = self.text.part
+        if part is None:
+            return default_config(self.version)
+        value: Mapping[str, object] = part.value
+        try:
+            decoded = decode_config(
+                value, self.version, text=part.text, sort_keys=not part.text.lstrip().startswith("{")
+            )
+        except DecodeError as error:
+            self._undecoded(error)
+            if value.get("kind") and value.get("apiVersion") == API_VERSION:
+                return None
+            try:
+                decoded = decode_config(
+                    {**value, "kind": KIND, "apiVersion": API_VERSION}, self.version, text="", sort_keys=True
+                )
+            except DecodeError:
+                return None
+        for path in decoded.unknown:
+            self.found.append(
+                finding(
+                    "NF201",
+                    part.place(path, key=True),
+                    f"the kubelet 1.{self.version.minor} does not know the field {path[-1]} and ignores it",
+                    "remove it, correct its name, or check --kube-version",
+                )
+            )
+        return config_of_file(decoded.fields, self.version)
+
+    def _undecoded(self, error: DecodeError) -> None:
+        message = re.sub(r"(is missing in ').*(')", r"\1…\2", str(error), flags=re.DOTALL)
+        match = re.search(r"Go struct field \w+\.([\w.]+) of type", message)
+        path: tuple[str, ...] = tuple(match.group(1).split(".")) if match else ()
+        inner = self.text.value(path[0]) if len(path) == 1 else None
+        if isinstance(inner, dict):
+            path += tuple(key for key, value in inner.items() if not isinstance(value, str))[:1]
+        cure = "give the value the type that the field has" if match else ""
+        if "is missing" in message:
+            cure = f"begin the file with apiVersion: {API_VERSION} and kind: {KIND}"
+        self.refuse(message, RefusalWords("NF101", path, cure))
+
+    def gates(self, gates: Mapping[str, bool]) -> bool:
+        try:
+            resolve_gates(self.version, gates)
+        except GateError as error:
+            self.refuse(str(error), gate_words(str(error)))
+            return False
+        return True
+
+    # --- from configuration to managers ---
+
+    def managers(self, config: KubeletConfig) -> Settings | None:
+        machine = self.machine or stand_in(config)
+        if machine is None:
+            return None
+        found: list[Settings] = []
+        self._try(lambda: found.append(settings_of(config, machine, self.version)))
+        if not found:
+            return None
+        settings = found[0]
+        self._try(lambda: topology_policy(settings, machine))
+        self._try(lambda: new_cpu_manager(machine, settings, Choices()))
+        if settings.behaviour.memory_manager and settings.gates.get("MemoryManager", True):
+            share = config.eviction_hard.get(MEMORY_AVAILABLE, "").endswith("%")
+            if self.machine is not None or not share:
+                self._try(lambda: new_memory_manager(machine, settings), config)
+        if self.machine is not None:
+            self._try(lambda: check_capacity(settings.reservation, machine, self.version))
+        return settings
+
+    def _try(self, check: Callable[[], object], config: KubeletConfig | None = None) -> None:
+        try:
+            check()
+        except KubeletError as error:
+            stage = error.stage if isinstance(error, StartError) else ""
+            words = words_of(str(error), stage, self.version)
+            more = ""
+            if config is not None and "the total amount" in str(error):
+                more, cure = self._sum(config, str(error))
+                words = words._replace(cure=cure)
+            self.refuse(str(error), words, more)
+
+    def _sum(self, config: KubeletConfig, message: str) -> tuple[str, str]:
+        """Both sides spelled out, and the cure: `; reservedMemory has 2Gi + 2Gi = 4Gi, but … + … = 4196Mi`"""
+        match = re.search(r'of type "([^"]+)"', message)
+        name = match.group(1) if match else "memory"
+        listed = [item.limits[name] for item in config.reserved_memory if name in item.limits]
+        machine = self.machine or stand_in(config)
+        total = Quantity(0)
+        if machine is not None:
+            total = reservation_of(config, machine, self.version).get(name, total)
+        parts = [
+            f"{field} {amounts[name]}"
+            for field, amounts in (("kubeReserved", config.kube_reserved), ("systemReserved", config.system_reserved))
+            if name in amounts
+        ]
+        threshold = config.eviction_hard.get(MEMORY_AVAILABLE)
+        if name == "memory" and threshold and not config.ignore_eviction:
+            parts.append(f"evictionHard {MEMORY_AVAILABLE} {threshold}")
+        left = " + ".join(map(str, listed)) or "nothing"
+        own = sum(listed[1:], listed[0]) if listed else Quantity(0, 0, "BinarySI")
+        if len(listed) > 1:
+            left += f" = {own}"
+        right = " + ".join(parts) or "nothing reserved"
+        if len(parts) > 1:
+            right += f" = {total}"
+        change = f"add {total - own} to" if total > own else f"take {own - total} from"
+        cure = f"{change} reservedMemory, so that it has {total} of {name} in all"
+        if total.is_zero:
+            cure = f"remove {name} from reservedMemory"
+        return f"; reservedMemory has {left}, but {right}", cure
+
+
+def check_start(text: KubeletText, version: KubeVersion, machine: Machine | None) -> Checked:
+    check = _Check(text, version, machine)
+    flags = check.flags()
+    if flags is None:
+        return Checked(tuple(check.found))
+    missing = flags.config if text.part is None else ""
+    config = check.decoded()
+    if config is None:
+        return Checked(tuple(check.found), config_flag=missing)
+    config = with_flags(config, flags)
+    if not check.gates(config.feature_gates):
+        return Checked(tuple(check.found), config, config_flag=missing)
+    before = len(check.found)
+    errors = validate(config, version)
+    for message in dict.fromkeys(errors):
+        check.refuse(message, words_of(message, "", version))
+    settings = None if errors else check.managers(config)
+    if missing:
+        # Most settings stand in a file that is not here; only what no file can change is certain.
+        certain = [each for each in check.found[before:] if each.code in ("NF105", "NF113")]
+        return Checked((*check.found[:before], *certain), config, config_flag=missing)
+    starts = settings is not None and all(each.severity != "error" for each in check.found)
+    return Checked(tuple(check.found), config, settings, starts)
+
+
+def _is_named(argument: Argument, error: InputError) -> bool:
+    """Whether this is the word that the error complains about."""
+    name = argument.text.partition("=")[0].replace("_", "-")
+    return error.message.endswith(name) or argument.text in error.message
+
+
+LARGEST_NODE = 1024
+"""Linux numbers no NUMA node higher."""
+MOST_CPUS = 4096
+_MEMORY = 1 << 45
+
+
+def stand_in(config: KubeletConfig) -> Machine | None:
+    """None for a configuration that reserves more CPUs than any machine has."""
+    nodes = {0} | {item.numa_node for item in config.reserved_memory if 0 <= item.numa_node < LARGEST_NODE}
+    count = _cpus(config)
+    if count > MOST_CPUS:
+        return None
+    distances = tuple(10 for _ in nodes)
+    return Machine(
+        cpus=tuple(Cpu(i, i, 0, 0) for i in range(count + 1)),
+        numa_nodes=tuple(NumaNode(node, _MEMORY, distances=distances) for node in sorted(nodes)),
+    )
+
+
+def _cpus(config: KubeletConfig) -> int:
+    try:
+        listed = parse_cpuset(config.reserved_system_cpus).bit_length()
+    except KubeletError:
+        listed = 0
+    amounts = 0
+    for reserved in (config.kube_reserved, config.system_reserved):
+        try:
+            amounts += max(parse_quantity(reserved.get("cpu", "0")).value(), 0)
+        except QuantityError:
+            continue
+    return max(listed, amounts, 1)

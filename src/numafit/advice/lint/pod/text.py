@@ -1,0 +1,122 @@
+"""A workload of a manifest: the pod as the kubelet sees it, and the manifest with the places of what it says."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from numafit.advice.lint.findings import Position
+from numafit.advice.lint.pages import DocumentPart
+from numafit.document import Path
+from numafit.errors import InputError
+from numafit.workload.api_server import is_extended
+from numafit.workload.fields import TEMPLATES
+from numafit.workload.manifest import read_pods
+from numafit.workload.pod import Container, Pod
+
+Raw = dict[str, object]
+
+POD = "Pod"
+
+
+class ContainerText(NamedTuple):
+    container: Container
+    raw: Raw
+    path: Path
+    init: bool
+
+    @property
+    def name(self) -> str:
+        return self.container.name
+
+    @property
+    def devices(self) -> dict[str, int]:
+        limits = self.container.limits
+        return {name: limit.value() for name, limit in limits.items() if is_extended(name) and limit.value() > 0}
+
+    def environment(self) -> Iterator[tuple[str, str, Path]]:
+        """Variables that are given as a text: name, value, and the path of the value."""
+        for index, item in enumerate(raw_list(self.raw.get("env"))):
+            entry = raw_mapping(item)
+            name, value = entry.get("name"), entry.get("value")
+            if isinstance(name, str) and isinstance(value, str):
+                yield name, value, (*self.path, "env", index, "value")
+
+    def words(self) -> list[str]:
+        """Command and arguments, as far as they are texts."""
+        given = (*raw_list(self.raw.get("command")), *raw_list(self.raw.get("args")))
+        return [word for word in given if isinstance(word, str)]
+
+
+class PodText:
+    def __init__(self, part: DocumentPart, pod: Pod) -> None:
+        self.part = part
+        self.pod = pod
+        steps = TEMPLATES[str(part.value.get("kind", POD))]
+        self.spec_path: Path = (*steps, "spec")
+        value: object = part.value
+        for step in self.spec_path:
+            value = raw_mapping(value).get(str(step))
+        self.spec = raw_mapping(value)
+
+    @property
+    def containers(self) -> list[ContainerText]:
+        """In the order of admission."""
+        found = []
+        for field, own in (("initContainers", self.pod.init_containers), ("containers", self.pod.containers)):
+            raws = raw_list(self.spec.get(field))
+            for index, container in enumerate(own):
+                path: Path = (*self.spec_path, field, index)
+                found.append(ContainerText(container, raw_mapping(raws[index]), path, field == "initContainers"))
+        return found
+
+    def place(self, path: Path, *, key: bool = False) -> Position:
+        return self.part.place(path, key=key)
+
+    def amount_place(self, container: ContainerText, resource: str) -> Position:
+        """Of the limit or else the request; of the container where it says neither."""
+        resources = raw_mapping(container.raw.get("resources"))
+        for kind in ("limits", "requests"):
+            if resource in raw_mapping(resources.get(kind)):
+                return self.place((*container.path, "resources", kind, resource))
+        return self.place((*container.path, "name"))
+
+
+def read_pod(part: DocumentPart, *, pod_level: bool) -> PodText:
+    """Raises InputError with the place in the manifest. What has no kind is taken for a pod."""
+    source = part.document.source
+    value: Raw = part.value if "kind" in part.value else {"metadata": {"name": "pod"}, **part.value, "kind": POD}
+    try:
+        workload = read_pods(msgspec.json.encode(value), source, pod_level=pod_level)[0]
+    except InputError as error:
+        path = field_path(error.field, part.value)
+        place = part.place(path, key='unknown field "' in error.message)
+        raise InputError(
+            error.message, source=source, line=place.line, column=place.column, field=error.field, cure=error.cure
+        ) from None
+    return PodText(part, workload.pod)
+
+
+def raw_mapping(value: object) -> Raw:
+    return value if isinstance(value, dict) else {}
+
+
+def raw_list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def field_path(text: str, value: object) -> Path:
+    """The path that a text such as `spec.containers[0].resources` names in `value`, as far as it exists there."""
+    path: list[str | int] = []
+    for word, bracketed in re.findall(r"([\w-]+)|\[([^\]]*)\]", text):
+        step: str | int = word or bracketed
+        if isinstance(value, list) and str(step).isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+            path.append(int(step))
+        elif isinstance(value, dict) and step in value:
+            value = value[str(step)]
+            path.append(str(step))
+        else:
+            break
+    return tuple(path)

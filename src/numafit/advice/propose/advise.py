@@ -1,0 +1,109 @@
+"""What to change so that a pod is placed well: every proposal checked with the engine, the least disturbing first."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from numafit.advice.alignment import Torn, crossing, floating, torn
+from numafit.advice.propose.kubelet import kubelet_proposals
+from numafit.advice.propose.neighbours import neighbours
+from numafit.advice.propose.proposal import Proposal
+from numafit.advice.propose.reshape import fewer_pods, pinnable, split
+from numafit.advice.propose.resize import fewer, more
+from numafit.advice.propose.trial import Trial
+from numafit.decision.decision import Decision
+from numafit.decision.simulation import Simulation
+from numafit.decision.stage import Stage
+from numafit.decision.story import nodes_in_words, story_of
+from numafit.workload.pod import Pod
+
+
+class Advice(msgspec.Struct, frozen=True):
+    decision: Decision
+    """How it is."""
+    fault: str
+    """What is wrong with it; empty if nothing is."""
+    why: str
+    alike: int = 1
+    """How many pods its object makes; what changes the pod's numbers is checked for all of them."""
+    proposals: tuple[Proposal, ...] = ()
+
+
+def advise(
+    stage: Stage,
+    pods: Sequence[Pod],
+    makers: Mapping[str, str] | None = None,
+    only: str | None = None,
+    simulation: Simulation | None = None,
+) -> tuple[Advice, ...]:
+    """One advice per pod that was played, in their order, or for the one with the UID `only`.
+
+    `makers` says for a pod's UID from which object it was made; of the pods of one object the first that is badly off
+    speaks for all. The pods after a crash of the kubelet get none. `simulation` is how the pods were played, where the
+    caller has done so already.
+    """
+    makers = makers or {}
+    simulation = simulation or stage.play(pods)
+    gathered: dict[str, list[int]] = {}
+    for i, pod in enumerate(pods):
+        gathered.setdefault(makers.get(pod.uid, pod.uid), []).append(i)
+    groups = {maker: tuple(members) for maker, members in gathered.items()}
+    every = tuple(pods)
+    advices = []
+    spoken: set[str] = set()
+    for i, pod in enumerate(every[: len(simulation.steps)]):
+        maker = makers.get(pod.uid, pod.uid)
+        trial = Trial(stage, every, i, groups[maker], simulation)
+        fault = fault_of(trial)
+        if only not in (None, pod.uid) or (only is None and fault and maker in spoken):
+            continue
+        if fault:
+            spoken.add(maker)
+        advices.append(_advice(trial, fault))
+    return tuple(advices)
+
+
+def _advice(trial: Trial, fault: str) -> Advice:
+    why = story_of(trial.stage.node, trial.decision).sentence
+    if not fault:
+        return Advice(trial.decision, fault, why, len(trial.group))
+    proposals = [
+        *pinnable(trial),
+        *more(trial),
+        *neighbours(trial),
+        *split(trial),
+        *fewer_pods(trial),
+        *kubelet_proposals(trial),
+    ]
+    if not trial.floats:
+        # A pod in the shared pool fits as it is; smaller numbers would not pin it.
+        proposals += fewer(trial)
+    alike = len(trial.group)
+    return Advice(trial.decision, fault, why, alike, tuple(sorted(proposals, key=lambda proposal: proposal.order)))
+
+
+def fault_of(trial: Trial) -> str:
+    decision, node = trial.decision, trial.stage.node
+    if decision.panic:
+        return "the kubelet would crash"
+    if not decision.admitted:
+        return f"rejected, {decision.reason}"
+    spread = crossing(node, decision)
+    if spread:
+        places = [f"{unit.unit or 'the pod'} lies on {nodes_in_words(unit.nodes)}" for unit in spread]
+        return f"admitted, but {', '.join(places)} and would fit on fewer"
+    apart = torn(node, decision)
+    if apart:
+        return f"admitted, but {', and '.join(map(_apart_in_words, apart))}"
+    loose = floating(node, decision)
+    if loose:
+        return f"admitted, but {', '.join(loose)} shares its CPUs with others"
+    return ""
+
+
+def _apart_in_words(unit: Torn) -> str:
+    *first, last = unit.gpus
+    text = f"{unit.unit or 'the pod'} takes {', '.join(first)} and {last}"
+    if len(unit.gpus) == 2:
+        text += ", which no NVLink joins" if unit.nvlink else ", which hang under different switches"
+    return f"{text}; {', '.join(f'{one} and {other}' for one, other in unit.partners)} belong together"

@@ -1,0 +1,114 @@
+"""Other numbers for a pod: how far exactly each one has to go until the pod is placed well."""
+
+from collections.abc import Callable, Iterator
+
+from numafit.advice.propose.knobs import WHOLE_CPU, Knob, amount_of, amount_text, knobs_of, turned, whole_cpu_knobs
+from numafit.advice.propose.proposal import Proposal
+from numafit.advice.propose.trial import Trial
+from numafit.decision.decision import Decision
+from numafit.managers.protocol import SMT_ALIGNMENT
+from numafit.workload.pod import Pod
+
+MOST_IN_A_ROW = 512
+"""Up to so many steps are tried one by one, from the top, which finds the largest that fits. Beyond, by halving, which
+finds one that fits where the next does not."""
+
+
+def fewer(trial: Trial) -> Iterator[Proposal]:
+    """Less of one resource; or, where no single one helps, less of several at once."""
+    pod = trial.pod
+    knobs = knobs_of(pod)
+    found = False
+    for knob in knobs:
+        most = -(-amount_of(pod, knob) // knob.step) - 1
+        steps = largest(most, _turned(trial, pod, knob))
+        decision = None if steps is None else trial.tried(turned(pod, knob, steps * knob.step))
+        if decision is not None:
+            found = True
+            yield _proposal(trial, decision, (knob,))
+    if not found:
+        decision = _together(trial, knobs)
+        if decision is not None:
+            yield _proposal(trial, decision, knobs)
+
+
+def more(trial: Trial) -> Iterator[Proposal]:
+    """With full-pcpus-only, a few CPUs more make whole cores; in several containers at once where several need it."""
+    if trial.decision.reason != SMT_ALIGNMENT:
+        return
+    per_core = trial.stage.node.cpu.topology.cpus_per_core * WHOLE_CPU
+    pod = trial.pod
+    odd = [knob for knob in whole_cpu_knobs(pod) if amount_of(pod, knob) % per_core]
+    for knob in odd:
+        pod = turned(pod, knob, -(-amount_of(pod, knob) // per_core) * per_core)
+    decision = trial.tried(pod) if odd else None
+    if decision is not None:
+        text = ", ".join(_change(trial.pod, decision.pod, knob) for knob in odd)
+        yield Proposal("more", text, (decision,), loses=trial.loses(decision.pod), pods=(decision.pod,))
+
+
+def largest(most: int, fits: Callable[[int], bool]) -> int | None:
+    """A number from 1 to `most` that fits while the next one does not (or is beyond `most`)."""
+    if most <= MOST_IN_A_ROW:
+        return next((number for number in range(most, 0, -1) if fits(number)), None)
+    if fits(most):
+        return most
+    if not fits(1):
+        return None
+    low, high = 1, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _turned(trial: Trial, pod: Pod, knob: Knob) -> Callable[[int], bool]:
+    return lambda steps: trial.tried(turned(pod, knob, steps * knob.step)) is not None
+
+
+def _together(trial: Trial, knobs: tuple[Knob, ...]) -> Decision | None:
+    """Everything at its least, then each number back up as far as it goes: devices first, then CPUs, then memory."""
+    pod = _bottom(trial, knobs) if len(knobs) > 1 else None
+    if pod is None:
+        return None
+    for knob in sorted(knobs, key=lambda knob: ("/" not in knob.resource, knob.resource)):
+        wanted = amount_of(trial.pod, knob)
+        if trial.tried(turned(pod, knob, wanted)) is not None:
+            pod = turned(pod, knob, wanted)
+            continue
+        steps = largest(-(-wanted // knob.step) - 1, _turned(trial, pod, knob))
+        if steps is not None:
+            pod = turned(pod, knob, steps * knob.step)
+    return trial.tried(pod)
+
+
+def _bottom(trial: Trial, knobs: tuple[Knob, ...]) -> Pod | None:
+    """Everything at its least, if that fits: one CPU each, or one core each where only whole cores are given."""
+    for cpus in dict.fromkeys((1, trial.stage.node.cpu.topology.cpus_per_core)):
+        pod = trial.pod
+        for knob in knobs:
+            least = knob.step * cpus if knob.counts_cpus else knob.step
+            pod = turned(pod, knob, min(least, amount_of(pod, knob)))
+        if trial.tried(pod) is not None:
+            return pod
+    return None
+
+
+def _proposal(trial: Trial, decision: Decision, knobs: tuple[Knob, ...]) -> Proposal:
+    changed = [knob for knob in knobs if amount_of(trial.pod, knob) != amount_of(decision.pod, knob)]
+    return Proposal(
+        "fewer",
+        ", ".join(_change(trial.pod, decision.pod, knob) for knob in changed),
+        (decision,),
+        loss=max(1 - amount_of(decision.pod, knob) / amount_of(trial.pod, knob) for knob in changed),
+        loses=trial.loses(decision.pod),
+        pods=(decision.pod,),
+    )
+
+
+def _change(old: Pod, new: Pod, knob: Knob) -> str:
+    was, becomes = (amount_text(knob.resource, amount_of(pod, knob)) for pod in (old, new))
+    return f"{knob.name} {was} -> {becomes}"

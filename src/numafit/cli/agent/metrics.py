@@ -1,0 +1,44 @@
+"""`numafit metrics`: what the agent measures, as a list."""
+
+import click
+
+from numafit.cli import LazyCommand, LazyGroup
+from numafit.service.metrics.table import METRICS
+from numafit.show.json import json_text
+
+COMMANDS: dict[str, LazyCommand] = {
+    "list": LazyCommand("numafit.cli.agent.metrics:list_metrics", "List the metrics of the agent."),
+}
+
+
+class MetricsGroup(LazyGroup):
+    table = COMMANDS
+
+
+@click.group(
+    cls=MetricsGroup,
+    epilog="""\b
+Examples:
+  numafit metrics list""",
+)
+def metrics() -> None:
+    """About the metrics that `numafit serve` offers at /metrics."""
+
+
+@click.command(
+    "list",
+    epilog="""\b
+Examples:
+  numafit metrics list
+  numafit metrics list -o json""",
+)
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def list_metrics(output: str) -> None:
+    """List each metric with its type, its labels and what it means."""
+    if output == "json":
+        records = [metric._asdict() for metric in METRICS]
+        click.echo(json_text({"metrics": records}))
+        return
+    for metric in METRICS:
+        labels = f"{{{','.join(metric.labels)}}}" if metric.labels else ""
+        click.echo(f"{metric.name}{labels} ({metric.type})\n    {metric.help}")

@@ -1,0 +1,132 @@
+"""`numafit serve`: the agent with its page, its API and its metrics."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from numafit.cli.options.lease import state_option
+from numafit.errors import InputError
+
+if TYPE_CHECKING:
+    from numafit.service.node import NodeSource
+
+
+SHORTEST_TOKEN = 16
+CONFIG = "config.yaml"
+"""Where kubeadm puts the configuration in the kubelet's folder."""
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit serve --demo
+  numafit serve --demo dgx-h100 --port 8080
+  numafit serve --kubelet-dir /var/lib/kubelet --config /var/lib/kubelet/config.yaml
+  numafit serve --socket /run/numafit.sock"""
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8470, show_default=True, help="0 takes a free one.")
+@click.option("--socket", "socket_path", type=click.Path(path_type=Path), help="Listen on this unix socket as well.")
+@click.option("--demo", is_flag=False, flag_value="", metavar="[NAME]", help="Simulate a machine of the catalogue.")
+@click.option("--kubelet-dir", type=click.Path(path_type=Path), help="Watch the state files of a kubelet.")
+@click.option("--config", type=click.Path(path_type=Path), help="With --kubelet-dir: its KubeletConfiguration.")
+@click.option("--machine", "specs", multiple=True, metavar="SPEC", help="With --kubelet-dir: its machine.")
+@click.option("--kube-version", default=None, metavar="V", help="With --kubelet-dir: its release.")
+@state_option
+@click.option("--token-file", type=click.Path(path_type=Path), help="File with the token that requests must bring.")
+@click.option("--allow-writes", is_flag=True, help="Take and release leases by TCP too, with the token.")
+def serve(
+    host: str,
+    port: int,
+    socket_path: Path | None,
+    demo: str | None,
+    kubelet_dir: Path | None,
+    config: Path | None,
+    specs: tuple[str, ...],
+    kube_version: str | None,
+    folder: Path | None,
+    token_file: Path | None,
+    allow_writes: bool,
+) -> None:
+    """Show a machine and who sits where on it, in a page and by an HTTP API, until told to stop.
+
+    Shown is this machine with its leases, a simulated one (--demo), or the node of a kubelet (--kubelet-dir). Exit
+    status: 0 stopped by SIGTERM or Ctrl-C, 2 it cannot start.
+    """
+    from numafit.service.api.guard import Rules
+    from numafit.service.app import Agent
+    from numafit.service.server import require_token, tcp_socket, unix_socket
+    from numafit.service.server import serve as listen
+
+    token = _token(token_file)
+    require_token(host, token)
+    if allow_writes and not token:
+        raise InputError("writes by TCP need a token", source="--allow-writes", cure="give one with --token-file")
+    source = _source(demo, kubelet_dir, config, specs, kube_version, folder)
+    agent = Agent(source, Rules(host, token, allow_writes))
+    sockets = [tcp_socket(host, port)]
+    place = f"[{host}]" if ":" in host else host
+    addresses = [f"http://{place}:{sockets[0].getsockname()[1]}/"]
+    if socket_path is not None:
+        sockets.append(unix_socket(socket_path))
+        addresses.append(str(socket_path))
+    what = f"{source.place.name} (simulated)" if source.place.simulation else source.place.name
+    try:
+        listen(agent, sockets, lambda: click.echo(f"numafit shows {what} at {' and '.join(addresses)}"))
+    finally:
+        if socket_path is not None:
+            socket_path.unlink(missing_ok=True)
+
+
+def _source(
+    demo: str | None,
+    kubelet_dir: Path | None,
+    config: Path | None,
+    specs: tuple[str, ...],
+    version: str | None,
+    folder: Path | None,
+) -> "NodeSource":
+    if demo is not None and kubelet_dir is not None:
+        raise InputError("does not go with --kubelet-dir", source="--demo", cure="leave one of both away")
+    if kubelet_dir is None and (config or specs or version):
+        raise InputError("--config, --machine and --kube-version go with --kubelet-dir only")
+    if demo is not None:
+        from numafit.service.sources.demo import DEFAULT_MACHINE, Demo
+
+        return Demo(demo or DEFAULT_MACHINE)
+    if kubelet_dir is not None:
+        return _kubelet_node(kubelet_dir, config, specs, version)
+    from numafit.service.sources.host import HostSource
+
+    return HostSource(folder)
+
+
+def _kubelet_node(folder: Path, config: Path | None, specs: tuple[str, ...], version: str | None) -> "NodeSource":
+    from numafit.cli.files import read_text
+    from numafit.cli.options.machine import resolve_machine
+    from numafit.service.sources.kubelet import KubeletNode
+    from numafit.settings.versions import DEFAULT_VERSION, parse_version
+
+    if not folder.is_dir():
+        raise InputError("is not a folder", source=str(folder), cure="name the kubelet's root, like /var/lib/kubelet")
+    file = config or folder / CONFIG
+    if config is None and not file.exists():
+        raise InputError(f"there is no {CONFIG} in it", source=str(folder), cure="name the configuration with --config")
+    release = str(parse_version(version or str(DEFAULT_VERSION)))
+    return KubeletNode(folder, resolve_machine(specs).machine, read_text(file), release)
+
+
+def _token(path: Path | None) -> str:
+    if path is None:
+        return ""
+    from numafit.cli.files import read_text
+
+    token = read_text(path).strip()
+    if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
+        raise InputError(
+            f"a token has at least {SHORTEST_TOKEN} printable characters",
+            source=str(path),
+            cure="make one with: openssl rand -hex 32",
+        )
+    return token

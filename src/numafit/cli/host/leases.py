@@ -1,0 +1,177 @@
+"""`numafit ps`, `free` and `history`: who holds what of a host, what is left of it, and what happened to its leases."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from numafit.cli.files import write_whole
+from numafit.cli.options.lease import state_option
+from numafit.cli.terminal import warn
+from numafit.errors import InputError
+from numafit.host.book.folder import ledger_folder
+from numafit.host.free import free_on
+from numafit.host.grant import Owner, QueuePlace
+from numafit.host.host import Host
+from numafit.host.lease import Lease
+from numafit.host.session import here, open_book, reenter_containers
+from numafit.show.records.leases import free_json, history_json, leases_json, time_text
+from numafit.show.text.leases import free_text, history_text, leases_text
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Holdings(msgspec.Struct, frozen=True):
+    host: Host
+    leases: list[Lease]
+    waiting: list[QueuePlace]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """A UUID says nothing to a reader; the number that the vendor's tools give a GPU does."""
+        return {device.id: device.label for device in self.host.machine.devices if device.label}
+
+
+def agent_address_option(command: F) -> F:
+    """Adds `--agent`, and hands it to the command as `agent`."""
+    return click.option("--agent", metavar="ADDRESS", help="Ask a running `numafit serve` (URL or unix socket).")(
+        command
+    )
+
+
+def holdings_of(folder: Path | None, agent: str | None) -> Holdings:
+    if agent is None:
+        place = here(folder, warn)
+        with place.book() as book:
+            reenter_containers(book, warn)
+            return Holdings(place.host, book.leases(place.host), book.waiting())
+    if folder is not None:
+        raise InputError("does not go with --agent", source="--state-dir", cure="leave one of both away")
+    return _of_agent(agent)
+
+
+def _of_agent(agent: str) -> Holdings:
+    from numafit.bits import parse_cpuset
+    from numafit.host.request import JobRequest
+    from numafit.machine.file.read import read_machine_file
+    from numafit.service.client import fetched
+    from numafit.show.records.agent import MachineAnswer
+    from numafit.show.records.leases import LeaseList, lease_of_record, seconds_of
+
+    listed = fetched(agent, "/api/v1/leases", LeaseList)
+    machine = read_machine_file(msgspec.json.encode(fetched(agent, "/api/v1/machine", MachineAnswer).machine), agent)
+    reserved = {int(node): size for node, size in listed.reserved_memory.items()}
+    try:
+        leases = [lease_of_record(record) for record in listed.leases]
+        waiting = [
+            QueuePlace(
+                Owner(user=one["user"], command=one["command"]),
+                msgspec.convert(one["request"], JobRequest),
+                seconds_of(one["since"]),
+            )
+            for one in listed.waiting
+        ]
+    except (KeyError, ValueError):
+        raise InputError("this is no agent of numafit", source=agent) from None
+    return Holdings(Host(machine, parse_cpuset(listed.reserved_cpus), reserved), leases, waiting)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit ps
+  numafit ps -o json
+  numafit ps --picture box.svg
+  numafit ps --write-state /tmp/state
+  numafit ps --agent http://127.0.0.1:8470"""
+)
+@click.option("-o", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--picture", type=click.Path(path_type=Path), help="Draw the machine with who sits where (SVG).")
+@click.option(
+    "--write-state", type=click.Path(path_type=Path), help="Write the leases as a kubelet's state files into a folder."
+)
+@state_option
+@agent_address_option
+def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path | None, agent: str | None) -> int:
+    """Show the leases of this host: who holds which CPUs, memory and devices, since when, and how they are bound.
+
+    Leases of jobs that are gone are freed on the way, and shared work is moved to where the pool is now.
+    """
+    found = holdings_of(folder, agent)
+    if agent is None:
+        from numafit.host.bind.ladder import remove_orphans
+
+        remove_orphans([lease.id for lease in found.leases])
+    if picture is not None:
+        _draw(found, picture)
+    if write_state is not None:
+        _write_state(found, write_state)
+    if output == "json":
+        click.echo(leases_json(found.leases, found.waiting))
+        return 0
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    click.echo(leases_text(found.leases, found.labels, width))
+    for one in found.waiting:
+        click.echo(f"waits since {time_text(one.since)}: {one.owner.user} for {one.request.words()}")
+    return 0
+
+
+def _draw(found: Holdings, path: Path) -> None:
+    from numafit.bits import members
+    from numafit.show.draw.overlay import Overlay
+    from numafit.show.draw.picture.svg import draw_svg
+
+    cpus = {cpu: lease.label for lease in found.leases for cpu in members(lease.exclusive)}
+    devices = {device: lease.label for lease in found.leases for ids in lease.devices.values() for device in ids}
+    write_whole(path, draw_svg(found.host.machine, overlay=Overlay(cpus, devices)).encode())
+
+
+def _write_state(found: Holdings, folder: Path) -> None:
+    from numafit.decision.files import state_files
+    from numafit.decision.node import DEVICE_FILE
+    from numafit.host.place import ledger_of, node_of
+    from numafit.host.request import JobRequest
+
+    node = node_of(found.host, JobRequest(memory=1))
+    for name, text in state_files(node, ledger_of(found.host, node, found.leases)).items():
+        path = folder / "device-plugins" / name if name == DEVICE_FILE else folder / name
+        write_whole(path, text.encode())
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit free
+  numafit free -o json
+  numafit free --agent /run/numafit.sock"""
+)
+@click.option("-o", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@state_option
+@agent_address_option
+def free(output: str, folder: Path | None, agent: str | None) -> int:
+    """Show what nobody holds, per NUMA node, and the largest job that would still be aligned."""
+    found = holdings_of(folder, agent)
+    left = free_on(found.host, found.leases)
+    click.echo(free_json(left) if output == "json" else free_text(left, found.labels))
+    return 0
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit history
+  numafit history -n 200 -o json"""
+)
+@click.option("-n", "count", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many entries.")
+@click.option("-o", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@state_option
+def history(count: int, output: str, folder: Path | None) -> int:
+    """Show what was taken, refused and freed, newest first."""
+    with open_book(ledger_folder(folder), warn) as book:
+        entries = book.history(count)
+    click.echo(history_json(entries) if output == "json" else history_text(entries))
+    return 0

@@ -1,0 +1,76 @@
+"""`numafit release`: give a lease back by hand."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from msgspec.structs import replace
+
+from numafit.cli.options.lease import state_option
+from numafit.cli.terminal import warn
+from numafit.errors import InputError
+from numafit.host.bind.ladder import group_pids
+from numafit.host.book.book import Book
+from numafit.host.lease import Lease
+from numafit.host.process.identity import is_alive
+from numafit.host.session import here
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit release 1f0c9a3e
+  numafit release --force 1f0c9a3e"""
+)
+@click.argument("ids", nargs=-1, required=True, metavar="LEASE...")
+@click.option("--force", is_flag=True, help="Also if its job runs: that goes on in the shared pool.")
+@state_option
+def release(ids: Sequence[str], force: bool, folder: Path | None) -> int:
+    """Free leases. Those of jobs that ended need no help: any command frees them.
+
+    With --force a job that runs loses what it holds: its processes go to the shared pool, and its devices may be given
+    to others, though it can still reach them. A job that cannot be seen from here, because it ran in another pid
+    namespace, loses its lease altogether. The lease of another user can be released by root only.
+    """
+    place = here(folder, warn, devices=False)
+    with place.book() as book:
+        for lease_id in ids:
+            lease = _found(book.leases(), lease_id)
+            if lease is None:
+                _was(book, lease_id)
+                continue
+            if os.geteuid() not in (0, lease.uid):
+                raise InputError(f"the lease {lease.id} belongs to {lease.user}", cure="root can release it")
+            if lease.until is None and not force:
+                raise InputError(
+                    f"the job of lease {lease.id} runs: {lease.command[:60] or lease.container[:12]}",
+                    cure="end it, or let it go on in the shared pool with --force",
+                )
+            if lease.until is not None or not _is_seen(lease):
+                book.release(lease.id, place.host)
+            else:
+                book.change(lease.id, _given_up, "released")
+                book.leases(place.host)
+            click.echo(f"released {lease.id}")
+    return 0
+
+
+def _found(leases: Sequence[Lease], lease_id: str) -> Lease | None:
+    return next((lease for lease in leases if lease.id == lease_id), None)
+
+
+def _was(book: Book, lease_id: str) -> None:
+    """One that was freed a moment ago, because its job had ended, is as good as released."""
+    if not any(entry.lease == lease_id for entry in book.history(1000)):
+        raise InputError(f"there is no lease {lease_id[:40]}", cure="`numafit ps` lists them")
+    click.echo(f"{lease_id} is free already")
+
+
+def _is_seen(lease: Lease) -> bool:
+    return bool(lease.container or any(is_alive(owner) for owner in lease.owners) or group_pids(lease.cgroup))
+
+
+def _given_up(lease: Lease) -> Lease:
+    """It stays as shared work until its processes end."""
+    return replace(lease, exclusive=0, memory=(), devices={}, nodes=0)

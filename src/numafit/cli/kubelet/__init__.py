@@ -1,0 +1,14 @@
+"""What would a kubelet do: commands that need no kubelet, no cluster and no root.
+
+    simulate   pods one after the other, and who gets what
+    explain    why; with `--log` (`log`) from the log of a real kubelet
+    advise     what to change so that a pod fits
+    fit        how many more fit
+    compare    the same pods under two kubelets
+    lint       mistakes in files
+    doctor     would it start, and does its state make sense
+    replay     recorded decisions of real kubelets, decided again
+
+All but `lint` and `replay` take the options that describe a node (`options.node`); most can ask on top of a running
+agent (`options.agent`). Exit status 0 is good news, 1 bad news, 2 bad input.
+"""

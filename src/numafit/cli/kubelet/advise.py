@@ -1,0 +1,67 @@
+"""`numafit advise`: the smallest changes that put a rejected or badly placed pod in its place."""
+
+from pathlib import Path
+
+import click
+
+from numafit.advice.propose.advise import advise as advise_pods
+from numafit.cli.files import manifest_paths, read_bytes
+from numafit.cli.options.agent import agent_option
+from numafit.cli.options.node import NodeOptions, load_setting, node_options
+from numafit.cli.terminal import progress_over
+from numafit.decision.simulation import Event, play_events
+from numafit.decision.stage import Stage
+from numafit.errors import InputError
+from numafit.show.text.advice import advice_json, advice_patches, advice_text
+from numafit.workload.manifest import Workload, read_pods
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit advise --machine dgx-h100 --kubelet kubelet.yaml train.yaml
+  numafit advise --machine box.yaml --kubelet kubelet.yaml --pod default/train pods/
+  numafit advise --patch --pod train pods/"""
+)
+@agent_option
+@node_options
+@click.option("--pod", "pod_name", metavar="NAME", help="Only for this pod (name or namespace/name).")
+@click.option("--most", type=click.IntRange(1), default=8, show_default=True, help="Proposals per pod.")
+@click.option("--patch", is_flag=True, help="Print each pod's first proposal as a patch (YAML) instead.")
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def advise(options: NodeOptions, pod_name: str | None, most: int, patch: bool, output: str) -> int:
+    """Play PODS as `simulate` does; for each one that is rejected or lies badly, say what to change.
+
+    Every proposal was decided by the engine before it is shown, and the least disturbing comes first: the pod's own
+    numbers (to the last CPU and mebibyte), another pod that comes later or goes, a split, then the kubelet's scope,
+    options, reservation and policy. Exit status: 0 nothing to change, 1 there is, 2 bad input.
+    """
+    setting = load_setting(options)
+    stage = Stage(setting.node, setting.ledger, setting.allocatable, setting.config)
+    known = {name: pod.uid for pod in setting.pods for name in (pod.name, pod.full_name)}
+    if pod_name is not None and pod_name not in known:
+        there = ", ".join(pod.full_name for pod in setting.pods)
+        raise InputError(f"there is no pod {pod_name}", source="--pod", cure=f"there are {there}")
+    chosen = None if pod_name is None else known[pod_name]
+    makers = _makers(options, pod_level=setting.node.settings.gate("PodLevelResources"))
+    names = {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in makers.items()}
+    with progress_over([Event("add", pod) for pod in setting.pods]) as watched:
+        simulation = play_events(setting.node, setting.ledger, watched, setting.allocatable)
+    advices = advise_pods(stage, setting.pods, names, only=chosen, simulation=simulation)
+    if output == "json":
+        click.echo(advice_json(advices, stage.config, makers, most))
+    elif patch:
+        click.echo(advice_patches(advices, stage.config, makers), nl=False)
+    else:
+        click.echo(advice_text(advices, most))
+    return 1 if any(advice.fault for advice in advices) else 0
+
+
+def _makers(options: NodeOptions, *, pod_level: bool) -> dict[str, Workload]:
+    """Pod UID -> the object that makes it. What came by standard input cannot be read again: each pod by itself."""
+    makers: dict[str, Workload] = {}
+    for path in manifest_paths([path for path in options.pods if path != Path("-")]):
+        if path.stem not in ("machine", "kubelet"):
+            for workload in read_pods(read_bytes(path), str(path), pod_level=pod_level):
+                makers |= {pod.uid: workload for pod in workload.pods()}
+    return makers

@@ -1,0 +1,72 @@
+"""`numafit compare`: the same pods under two kubelets, and what changes between them."""
+
+from pathlib import Path
+
+import click
+from msgspec.structs import replace
+
+from numafit.advice.compare import compare as compare_stages
+from numafit.cli.options.agent import agent_option
+from numafit.cli.options.node import NodeOptions, Setting, load_setting, node_options
+from numafit.decision.stage import Stage
+from numafit.errors import InputError, StartError
+from numafit.show.text.comparison import comparison_json, comparison_text, no_start_json
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit compare --kube-version 1.27 --with-kube-version 1.36 docs/examples
+  numafit compare --with-kubelet other.yaml docs/examples
+  numafit compare --machine dgx-h100 --with-machine dgx-a100 pod.yaml"""
+)
+@agent_option
+@node_options
+@click.option("--with-kube-version", metavar="V", help="The other release.")
+@click.option("--with-kubelet", type=click.Path(path_type=Path), help="The other KubeletConfiguration.")
+@click.option("--with-kubelet-env", type=click.Path(path_type=Path), help="The other file with flags.")
+@click.option("--with-machine", "with_machines", multiple=True, metavar="SPEC", help="The other machine.")
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def compare(
+    options: NodeOptions,
+    with_kube_version: str | None,
+    with_kubelet: Path | None,
+    with_kubelet_env: Path | None,
+    with_machines: tuple[str, ...],
+    output: str,
+) -> int:
+    """Play PODS twice: as described, and with another release, configuration or machine.
+
+    Shows the pods whose verdict, CPUs, memory or devices change, the settings that differ, and for two releases the
+    rules that differ; a rule is named as the reason where turning back this one alone gives the old decision. Exit
+    status: 0 no decision changes, 1 some do or the other kubelet would not start, 2 bad input.
+    """
+    if not (with_kube_version or with_kubelet or with_kubelet_env or with_machines):
+        raise InputError(
+            "there is nothing to compare with",
+            cure="give --with-kube-version, --with-kubelet, --with-kubelet-env or --with-machine",
+        )
+    if Path("-") in options.pods:
+        raise InputError("can be read only once", source="standard input", cure="put the pods into a file")
+    other = options
+    if with_kube_version:
+        other = replace(other, kube_version=with_kube_version)
+    if with_kubelet or with_kubelet_env:
+        other = replace(other, kubelet=with_kubelet, kubelet_env=with_kubelet_env)
+    if with_machines:
+        other = replace(other, machines=with_machines)
+    first = load_setting(options)
+    try:
+        second = load_setting(other)
+    except InputError as error:
+        if not isinstance(error.__context__, StartError):
+            raise
+        click.echo(no_start_json(error.message) if output == "json" else f"Then {error.message}")
+        return 1
+    result = compare_stages(_stage(first), _stage(second), first.pods, second.pods)
+    click.echo(comparison_json(result) if output == "json" else comparison_text(result))
+    return 1 if result.changed else 0
+
+
+def _stage(setting: Setting) -> Stage:
+    return Stage(setting.node, setting.ledger, setting.allocatable, setting.config)

@@ -1,0 +1,222 @@
+"""`numafit doctor`: would this kubelet start, and does its state make sense?"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from msgspec.structs import replace
+
+from numafit.advice.doctor.checkup import Checkup, examine, refused
+from numafit.advice.doctor.diagnosis import UNKNOWN_FIELD, Diagnosis
+from numafit.advice.doctor.repair import Repair, repair
+from numafit.cli.files import manifest_paths, read_bytes, read_text, write_whole
+from numafit.cli.options.machine import resolve_machine
+from numafit.cli.options.node import NodeOptions, node_options, read_config
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
+from numafit.document import read_documents
+from numafit.errors import InputError, StartError
+from numafit.machine.sketch.devices import parse_devices
+from numafit.settings.config import ROOT_DIR
+from numafit.settings.gates import default_gates
+from numafit.settings.read.loader import ConfigFile, LoadedConfig
+from numafit.settings.versions import KubeVersion, parse_version
+from numafit.show.records.checkup import checkup_json
+from numafit.show.text.checkup import checkup_text
+from numafit.workload.manifest import made_up_uid, read_pods
+from numafit.workload.pod import Pod
+
+CONFIG_FILE = "config.yaml"
+FLAGS_FILE = "kubeadm-flags.env"
+"""Where kubeadm puts a kubelet's configuration and its flags."""
+STATIC_POD_UID = "kubernetes.io/config.hash"
+"""The kubelet knows a pod of its own manifests by this, not by the UID of its mirror in the API."""
+
+
+class Ward(msgspec.Struct, frozen=True):
+    """The state files that were found, with the pods that should own what stands in them."""
+
+    paths: dict[str, Path] = {}
+    texts: dict[str, str] = {}
+    pods: tuple[Pod, ...] = ()
+    owners: frozenset[str] | None = None
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit doctor
+  numafit doctor --kubelet-dir /var/lib/kubelet --kube-version 1.31
+  numafit doctor --machine box.yaml --kubelet kubelet.yaml
+  kubectl get pods -A --field-selector spec.nodeName=NODE -o yaml | numafit doctor -
+  numafit doctor --repair"""
+)
+@node_options
+@click.option(
+    "--kubelet-dir",
+    type=click.Path(path_type=Path),
+    help=f"The kubelet's folder with its state files; default {ROOT_DIR} on this machine. Same as --state.",
+)
+@click.option("--config", type=click.Path(path_type=Path), help="Same as --kubelet.")
+@click.option("--repair", "repairs", is_flag=True, help="Write corrected state files next to the old ones.")
+@click.option("--yes", is_flag=True, help="With --repair: put them in place, and keep the old ones as *.old.")
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def doctor(
+    options: NodeOptions, kubelet_dir: Path | None, config: Path | None, repairs: bool, yes: bool, output: str
+) -> int:
+    """Say whether the kubelet would start, what its start-up errors mean, and the safe way out.
+
+    The configuration is that of --kubelet, --config-dir and --kubelet-env; without them config.yaml and
+    kubeadm-flags.env in the kubelet's folder. PODS are all pods of the node, with their UIDs: then entries without an
+    owner are found, and pods that would be rejected when the kubelet starts. Exit status: 0 healthy, 1 findings, 2 bad
+    input.
+    """
+    if yes and not repairs:
+        raise InputError("goes with --repair only", source="--yes")
+    options = _with_folder(replace(options, state=_one("--kubelet-dir", kubelet_dir, options.state)), config)
+    version = parse_version(options.kube_version)
+    loaded: LoadedConfig | None = None
+    place = str(options.kubelet or options.kubelet_env)
+    try:
+        file = ConfigFile(str(options.kubelet), read_text(options.kubelet)) if options.kubelet else None
+        loaded = read_config(options, version, file)
+    except StartError as error:
+        checkup = refused(error, place, _ward(options, default_gates(version), ROOT_DIR).texts)
+        click.echo(checkup_json(checkup, version) if output == "json" else checkup_text(checkup, version))
+        return 1
+    ward = _ward(options, {**default_gates(version), **loaded.config.feature_gates}, loaded.config.root_dir)
+    _check_owners(ward)
+    machine = resolve_machine(options.machines).machine
+    given = parse_devices(options.devices)
+    named = {device.resource for device in given}
+    kept = tuple(device for device in machine.devices if device.resource not in named)
+    checkup = examine(
+        replace(machine, devices=kept + given),
+        loaded.config,
+        version,
+        ward.texts,
+        owners=ward.owners,
+        pods=ward.pods,
+        place=place,
+    )
+    checkup = replace(checkup, findings=checkup.findings + tuple(_unknown(loaded, version)))
+    written = _repair(checkup, ward, in_place=yes) if repairs else ()
+    show = checkup_json if output == "json" else checkup_text
+    click.echo(show(checkup, version, written, tuple(ward.texts)))
+    return 1 if checkup.findings else 0
+
+
+def _one(name: str, first: Path | None, second: Path | None) -> Path | None:
+    if first and second and first != second:
+        raise InputError("is said twice, and differently", source=name, field=str(second))
+    return first or second
+
+
+def _with_folder(options: NodeOptions, config: Path | None) -> NodeOptions:
+    """The configuration of the kubelet's folder, if none is given."""
+    options = replace(options, kubelet=_one("--config", config, options.kubelet))
+    folder = _folder(options, ROOT_DIR)
+    if folder is not None and not folder.is_dir():
+        raise InputError("is not a folder", source=str(folder), cure="name the kubelet's root, like /var/lib/kubelet")
+    if options.kubelet or options.kubelet_env:
+        return options
+    if folder is None or not (folder / CONFIG_FILE).exists():
+        raise InputError(
+            "no kubelet configuration is given" + (f", and there is no {folder / CONFIG_FILE}" if folder else ""),
+            cure="name it by --kubelet or --kubelet-env",
+        )
+    flags = folder / FLAGS_FILE
+    return replace(options, kubelet=folder / CONFIG_FILE, kubelet_env=flags if flags.exists() else None)
+
+
+def _folder(options: NodeOptions, root: str) -> Path | None:
+    """Without one: that of this machine, if it is this machine that is looked at."""
+    if options.state is None and not options.machines and Path(root).is_dir():
+        return Path(root)
+    return options.state
+
+
+def _ward(options: NodeOptions, gates: dict[str, bool], root: str) -> Ward:
+    folder = _folder(options, root)
+    paths = {}
+    if folder is not None:
+        for name in (CPU_FILE, MEMORY_FILE, DEVICE_FILE):
+            places = [path for path in (folder / name, folder / "device-plugins" / name) if path.exists()]
+            if places:
+                paths[name] = places[0]
+    texts = {name: read_text(path) for name, path in paths.items()}
+    pods: list[Pod] = []
+    owners: set[str] = set()
+    for path in manifest_paths(options.pods):
+        source = "standard input" if str(path) == "-" else str(path)
+        data = read_bytes(path)
+        for workload in read_pods(data, source, pod_level=gates.get("PodLevelResources", False)):
+            pods += workload.pods()
+        for document in read_documents(data, source):
+            owners |= _static_pods(document.value)
+    owners |= {pod.uid for pod in pods}
+    return Ward(paths, texts, tuple(pods), frozenset(owners) if options.pods else None)
+
+
+def _static_pods(value: Any) -> set[str]:
+    """`Any`: a parsed manifest, which `read_pods` has checked."""
+    if not isinstance(value, dict):
+        return set()
+    found = {uid for item in value.get("items") or () for uid in _static_pods(item)}
+    annotations = (value.get("metadata") or {}).get("annotations") or {}
+    return found | ({str(annotations[STATIC_POD_UID])} if STATIC_POD_UID in annotations else set())
+
+
+def _check_owners(ward: Ward) -> None:
+    """Manifests as people write them have no UID: every entry would seem to have no owner."""
+    made_up = [pod.uid for pod in ward.pods if pod.uid == made_up_uid(pod.namespace, pod.name)]
+    if made_up and ward.texts and not any(uid in text for uid in made_up for text in ward.texts.values()):
+        raise InputError(
+            "a pod has no UID, so it cannot be found in the state files",
+            cure="give the pods as the API server has them: kubectl get pods -o yaml",
+        )
+
+
+def _unknown(loaded: LoadedConfig, version: KubeVersion) -> list[Diagnosis]:
+    return [
+        Diagnosis(
+            UNKNOWN_FIELD,
+            "warning",
+            f"{unknown.source}:{unknown.line}" if unknown.line else unknown.source,
+            f"the kubelet {version} does not know {unknown.field} and ignores it",
+            cure=("remove it or correct its name",),
+        )
+        for unknown in loaded.unknown
+    ]
+
+
+def _repair(checkup: Checkup, ward: Ward, *, in_place: bool) -> tuple[tuple[Repair, Path | None], ...]:
+    """What was made of each file, and where it lies now."""
+    if checkup.node is None:
+        return ()
+    done: list[tuple[Repair, Path | None]] = []
+    for made in repair(checkup.node, ward.texts, ward.owners):
+        if not made.text:
+            done.append((made, None))
+            continue
+        path = ward.paths[made.name]
+        target = path.with_name(f"{path.name}.repaired")
+        if in_place:
+            old = next(name for name in _old_names(path) if not name.exists())
+            _write(old, ward.texts[made.name], path)
+            target = path
+        _write(target, made.text, path)
+        done.append((made, target))
+    return tuple(done)
+
+
+def _write(target: Path, text: str, like: Path) -> None:
+    """With the permissions of the file that it is made from: nobody else may read the kubelet's."""
+    mode = like.stat().st_mode & 0o777
+    write_whole(target, text.encode())
+    target.chmod(mode)
+
+
+def _old_names(path: Path) -> list[Path]:
+    """Nothing that was kept before is written over."""
+    return [path.with_name(f"{path.name}.old"), *(path.with_name(f"{path.name}.old.{i}") for i in range(1, 1000))]

@@ -1,0 +1,87 @@
+"""`numafit explain`: why a pod is admitted or rejected, container by container and NUMA node by NUMA node."""
+
+from pathlib import Path
+
+import click
+
+from numafit.cli.options.agent import agent_option
+from numafit.cli.options.node import NodeOptions, load_setting, node_options
+from numafit.errors import InputError
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit explain docs/examples
+  numafit explain --machine box.yaml --kubelet kubelet.yaml --pod default/train pods/
+  numafit explain --log kubelet.log.gz
+  journalctl -u kubelet | numafit explain --log - --pod default/train --all"""
+)
+@agent_option
+@node_options
+@click.option(
+    "--log",
+    "log",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Tell a kubelet's log instead (gzip too, - for standard input); --machine names its machine.",
+)
+@click.option("--all", "everything", is_flag=True, help="With --log: tell admitted pods too, as JSON always does.")
+@click.option(
+    "--pod", "pod_name", metavar="NAME", help="Only this pod (name or namespace/name); the others are played."
+)
+@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def explain(options: NodeOptions, log: Path | None, everything: bool, pod_name: str | None, output: str) -> int:
+    """Play PODS as `simulate` does, and tell the story of each decision.
+
+    Per container: what is needed, free and held on every NUMA node, what each manager offers, what the merge makes of
+    it, and the one sentence that matters. Exit status as of `simulate`.
+
+    With --log nothing is played: the story is read from what a kubelet (1.20 or later) wrote. Rejected pods are told,
+    and pods that are recreated and rejected again and again. Exit status 1 if some were rejected.
+    """
+    if log is not None:
+        return _explain_log(options, log, everything=everything, pod_name=pod_name, output=output)
+    if everything:
+        raise InputError("goes with --log only", source="--all")
+    return _explain_pods(options, pod_name, output)
+
+
+def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> int:
+    from numafit.decision.simulation import play
+    from numafit.decision.story import story_of
+    from numafit.show.text.story import story_json, story_text
+
+    setting = load_setting(options)
+    simulation = play(setting.node, setting.ledger, setting.pods, setting.allocatable)
+    decisions = [step.decision for step in simulation.steps]
+    told = [d for d in decisions if _is_named(d.pod.full_name, pod_name)]
+    if not told:
+        known = ", ".join(decision.pod.full_name for decision in decisions)
+        raise InputError(f"there is no pod {pod_name}", source="--pod", cure=f"there are {known}")
+    stories = [(decision, story_of(setting.node, decision)) for decision in told]
+    click.echo(story_json(stories) if output == "json" else story_text(stories))
+    return 0 if all(decision.admitted for decision in decisions) else 1
+
+
+def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name: str | None, output: str) -> int:
+    from numafit.cli.kubelet.log import load_report
+    from numafit.cli.options.machine import resolve_machine
+    from numafit.show.text.log import report_json, report_text
+
+    if options.pods:
+        raise InputError(
+            "a log is told, no pods are played", source=str(options.pods[0]), cure="leave one of both away"
+        )
+    machine = resolve_machine(options.machines).machine if options.machines else None
+    told = everything or output == "json"
+    report = load_report(
+        log, lambda admission: (told or admission.admitted is False) and _is_named(admission.pod, pod_name)
+    )
+    click.echo(
+        report_json(report, machine) if output == "json" else report_text(report, machine, everything=everything)
+    )
+    return 1 if report.rejected else 0
+
+
+def _is_named(pod: str, name: str | None) -> bool:
+    return name is None or name in (pod, pod.partition("/")[2])

@@ -1,0 +1,107 @@
+"""`numafit lint`: mistakes in kubelet configurations, flags, pods and device plugin configurations."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from numafit.advice.lint.lint import LintFile, LintReport
+from numafit.advice.lint.lint import lint as lint_sources
+from numafit.advice.lint.manual import page_of
+from numafit.cli.files import MANIFESTS, read_bytes, write_whole
+from numafit.cli.options.machine import machine_option, resolve_machine
+from numafit.errors import InputError
+from numafit.settings.versions import DEFAULT_VERSION, parse_version
+from numafit.show.text.lint import lint_github, lint_json, lint_sarif, lint_text
+
+SUFFIXES = (*MANIFESTS, ".env")
+STANDARD_INPUT = "standard input"
+
+_VIEWS = {"text": lint_text, "json": lint_json, "sarif": lint_sarif, "github": lint_github}
+
+
+def _explain(context: click.Context, _parameter: click.Parameter, code: str | None) -> None:
+    if code is not None:
+        click.echo(page_of(code), nl=False)
+        context.exit()
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit lint /var/lib/kubelet/config.yaml
+  numafit lint kubelet.yaml kubelet.env pods/ --machine dgx-h100 --kube-version 1.31
+  numafit lint --fix kubelet.yaml
+  numafit lint -o sarif manifests/ > lint.sarif
+  numafit lint --explain NF110"""
+)
+@click.argument("files", nargs=-1, required=True, metavar="FILES...", type=click.Path(path_type=Path, allow_dash=True))
+@machine_option
+@click.option("--kube-version", default=str(DEFAULT_VERSION), show_default=True, help="Release of the kubelet.")
+@click.option("-o", "output", type=click.Choice(list(_VIEWS)), default="text", show_default=True)
+@click.option("--fix", is_flag=True, help="Correct the case of policy names and missing quotes in the files.")
+@click.option(
+    "--explain",
+    metavar="CODE",
+    is_eager=True,
+    expose_value=False,
+    callback=_explain,
+    help="Print the page of a code, with examples, and end.",
+)
+def lint(files: Sequence[Path], specs: Sequence[str], kube_version: str, output: str, fix: bool) -> int:
+    """Find mistakes in FILES before a kubelet, a pod or a user does.
+
+    FILES are kubelet configurations, environment files with kubelet flags, pod manifests and configurations of NVIDIA's
+    device plugin, recognised by content; folders of them; or - for standard input. What is given together is judged
+    together. --machine adds what a machine tells. Exit status: 0 nothing found or only hints, 1 errors or warnings, 2
+    a file that is no such file or cannot be read.
+    """
+    version = parse_version(kube_version)
+    machine = resolve_machine(specs).machine if specs else None
+    sources = _sources(files)
+    report = lint_sources(sources, version, machine)
+    if fix and report.fixed:
+        _write(report, sources)
+        report = lint_sources([each._replace(data=_new_data(each, report)) for each in sources], version, machine)
+    click.echo(_VIEWS[output](report))
+    if report.unreadable:
+        return 2
+    return 1 if report.failed else 0
+
+
+def _sources(files: Sequence[Path]) -> list[LintFile]:
+    """A folder stands for the manifests and environment files in it; a file that comes twice is read once."""
+    sources: dict[str, LintFile] = {}
+    for path in files:
+        if not path.is_dir():
+            name = STANDARD_INPUT if str(path) == "-" else str(path)
+            sources[name] = LintFile(name, read_bytes(path))
+            continue
+        found = sorted(entry for entry in path.iterdir() if entry.suffix in SUFFIXES and entry.is_file())
+        if not found:
+            raise InputError(
+                "nothing to lint in this folder", source=str(path), cure=f"files end in {', '.join(SUFFIXES)}"
+            )
+        for entry in found:
+            sources.setdefault(str(entry), LintFile(str(entry), read_bytes(entry), named=False))
+    return list(sources.values())
+
+
+def _write(report: LintReport, sources: Sequence[LintFile]) -> None:
+    for source in sources:
+        if source.name in report.fixed:
+            if source.name == STANDARD_INPUT:
+                raise InputError("standard input cannot be fixed", cure="name the file")
+            # A link stays a link, and the file keeps its mode.
+            path = Path(source.name).resolve()
+            mode = path.stat().st_mode & 0o7777
+            write_whole(path, _new_data(source, report))
+            path.chmod(mode)
+            click.echo(f"{source.name}: fixed", err=True)
+
+
+def _new_data(source: LintFile, report: LintReport) -> bytes:
+    if source.name not in report.fixed:
+        return source.data
+    mark = b"\xef\xbb\xbf" if source.data.startswith(b"\xef\xbb\xbf") else b""
+    return mark + report.fixed[source.name].encode()

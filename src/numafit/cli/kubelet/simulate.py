@@ -1,0 +1,155 @@
+"""`numafit simulate`: what a kubelet would do with pods, one after the other, on one node.
+
+`--events` names a small file, one line for each thing that happens:
+
+    add default/web-0
+    remove default/web-0
+    reconcile            # one tick of the CPU manager's loop
+    restart              # the kubelet restarts
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from numafit.cli.files import read_text, write_whole
+from numafit.cli.options.agent import agent_option
+from numafit.cli.options.node import NodeOptions, load_setting, node_options
+from numafit.cli.terminal import progress_over
+from numafit.decision.node import DEVICE_FILE
+from numafit.decision.simulation import Event, Simulation, play_events
+from numafit.errors import InputError
+from numafit.show.text.simulation import simulation_json, simulation_table, simulation_yaml
+from numafit.workload.pod import Pod
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  numafit simulate docs/examples
+  numafit simulate --machine box.yaml --kubelet kubelet.yaml pod.yaml
+  numafit simulate --kubelet-env kubelet.env --kube-version 1.27 pods/
+  numafit simulate --machine dgx-h100 --state /var/lib/kubelet -o json - < pod.yaml
+  numafit simulate --record case.jsonl docs/examples && numafit replay case.jsonl"""
+)
+@agent_option
+@node_options
+@click.option(
+    "-o",
+    "output",
+    type=click.Choice(["table", "wide", "json", "yaml"]),
+    default="table",
+    show_default=True,
+    help="wide adds what was asked for and the merged hint.",
+)
+@click.option("--save-kubelet", type=click.Path(path_type=Path), help="Write the example kubelet that was used.")
+@click.option("--write-state", type=click.Path(path_type=Path), help="Write the state files the kubelet would have.")
+@click.option("--events", type=click.Path(path_type=Path), help="File of events: add POD, remove POD, restart, …")
+@click.option("--picture", type=click.Path(path_type=Path), help="Draw the machine with who sits where (SVG).")
+@click.option("--record", type=click.Path(path_type=Path), help="Write a recording (JSON lines) for `numafit replay`.")
+def simulate(
+    options: NodeOptions,
+    output: str,
+    save_kubelet: Path | None,
+    write_state: Path | None,
+    events: Path | None,
+    picture: Path | None,
+    record: Path | None,
+) -> int:
+    """Say what the kubelet would do with PODS, in this order.
+
+    PODS are manifests, folders of them, or - for standard input. A folder may also hold machine.* and kubelet.*.
+    Without --kubelet an example with all managers on is used, and printed. Exit status: 0 all admitted, 1 some
+    rejected, 2 bad input or a kubelet that would not start.
+    """
+    setting = load_setting(options)
+    if setting.example:
+        click.echo(f"No kubelet configuration given; using this one:\n\n{setting.example}", err=True)
+        if save_kubelet is not None:
+            write_whole(save_kubelet, setting.example.encode())
+    happens = (
+        [Event("add", pod) for pod in setting.pods]
+        if events is None
+        else read_events(read_text(events), str(events), setting.pods)
+    )
+    with progress_over(happens) as watched:
+        simulation = play_events(setting.node, setting.ledger, watched, setting.allocatable)
+    if picture is not None:
+        _draw(simulation, picture)
+    if write_state is not None:
+        _write_state(simulation, write_state)
+    if record is not None:
+        if events is not None:
+            raise InputError("a recording holds pods that come, not other events", source="--record")
+        _write_record(simulation, record)
+    if output == "json":
+        click.echo(simulation_json(simulation))
+    elif output == "yaml":
+        click.echo(simulation_yaml(simulation))
+    else:
+        click.echo(simulation_table(simulation, wide=output == "wide"))
+    return 0 if all(step.decision.admitted for step in simulation.steps) else 1
+
+
+def _write_state(simulation: Simulation, folder: Path) -> None:
+    """As the kubelet lays them: the device manager's file in a folder of its own."""
+    from numafit.decision.files import state_files
+
+    for name, text in state_files(simulation.node, simulation.after).items():
+        path = folder / "device-plugins" / name if name == DEVICE_FILE else folder / name
+        write_whole(path, text.encode())
+
+
+# What only one option needs is loaded with it: the plain command starts quicker.
+
+
+def _draw(simulation: Simulation, path: Path) -> None:
+    from numafit.show.draw.overlay import overlay_of
+    from numafit.show.draw.picture.svg import draw_svg
+
+    write_whole(path, draw_svg(simulation.node.machine, overlay=overlay_of(simulation.after)).encode())
+
+
+def _write_record(simulation: Simulation, path: Path) -> None:
+    from numafit.replay.simulated import case_of, unlike
+
+    if simulation.before.active:
+        raise InputError(
+            "a recording cannot say which pods of the state files are alive",
+            source="--record",
+            cure="leave --state away, or start from state files that hold no pods",
+        )
+    case = case_of(simulation, path.name.removesuffix(".jsonl"))
+    write_whole(path, msgspec.json.encode(case) + b"\n")
+    for pod in unlike(case, simulation):
+        # a plugin that prefers near GPUs, or a status that a manifest carries along
+        click.echo(f"{path}: {pod} is decided otherwise there: a recording cannot say all of this node", err=True)
+
+
+CURE = "write add POD, remove POD, reconcile or restart"
+
+
+def read_events(text: str, source: str, pods: Sequence[Pod]) -> list[Event]:
+    """Pods that the file never adds are added first, in their order."""
+    named = {name: pod for pod in pods for name in (pod.name, pod.full_name)}
+    events: list[Event] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        kind, names = words[0], words[1:]
+        if kind == "reconcile" and not names:
+            events.append(Event("reconcile"))
+        elif kind == "restart" and not names:
+            events.append(Event("restart"))
+        elif kind in ("add", "remove") and len(names) == 1:
+            pod = named.get(names[0])
+            if pod is None:
+                raise InputError(f"there is no pod {names[0]}", source=source, line=number, cure="name one of PODS")
+            events.append(Event("add" if kind == "add" else "remove", pod))
+        else:
+            raise InputError(f'"{line.strip()}" is not an event', source=source, line=number, cure=CURE)
+    added = {event.pod.uid for event in events if event.kind == "add" and event.pod is not None}
+    return [Event("add", pod) for pod in pods if pod.uid not in added] + events

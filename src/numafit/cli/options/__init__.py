@@ -1,0 +1,10 @@
+"""Options that several commands share, each up to the value that it stands for.
+
+    machine   `--machine`: files, folders, names, sketches, this machine; combined to one
+    node      machine, kubelet, release, state and pods: a node that has started, and the pods to play on it
+    agent     `--agent` in the place of those
+    lease     CPUs, memory, devices, policy and waiting: what is asked of this host; `--state-dir`
+
+A decorator adds the options and hands them to the command as one value. `agent` goes above `node`, whose parameters
+it fills.
+"""

@@ -1,0 +1,247 @@
+"""The ladder: binds the calling process as strongly as this host allows, and reads back what came of it.
+
+A cgroup of numafit's own comes before a systemd scope also where systemd runs: it takes effect at once and needs no
+bus. systemd leaves groups alone that it did not make. It does take back the cpuset controller at the root when no unit
+needs it, but the kernel refuses that while a group there hands the controller on, as `numafit` does. The price: while
+`numafit` is there, a unit's `AllowedCPUs=` is undone by naming all CPUs, not by an empty value.
+"""
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from numafit.bits import cpuset_text
+from numafit.bits import members as ids_of
+from numafit.host.bind import cgroup as groups
+from numafit.host.bind import cgroup_v1, kernel, systemd
+from numafit.host.bind.cgroup import LeaseGroup
+from numafit.host.bind.target import (
+    AFFINITY,
+    AFFINITY_AND_POLICY,
+    CGROUP_V1,
+    CGROUP_V2,
+    NONE,
+    SCOPE,
+    BindError,
+    Bound,
+    RungRefused,
+    Target,
+    check_lease_id,
+)
+from numafit.host.process.identity import PROC, descendants, threads
+
+_ORPHAN_SECONDS = 600.0
+_PASSES = 5
+"""Threads may be born while the others are moved; new ones inherit from those that were moved already."""
+
+_TOLD = 3
+"""So many processes are named in a sentence."""
+_SETTLE = 1.0
+"""Seconds until a changed cpuset must show."""
+
+
+def bind_self(lease_id: str, target: Target, *, strict: bool) -> Bound:
+    """Called in the new process, before it becomes the command. With `strict`, nothing less than a cpuset will do, by
+    whichever of the three ways to one."""
+    check_lease_id(lease_id)
+    _check_allowed(target, kernel.allowed())
+    skipped: list[str] = []
+    attempts: dict[str, Callable[[], Bound]] = {
+        CGROUP_V2: lambda: _in_v2(lease_id, target),
+        CGROUP_V1: lambda: _in_v1(lease_id, target),
+        SCOPE: lambda: _in_scope(lease_id, target),
+    }
+    for rung, attempt in attempts.items():
+        try:
+            return replace(attempt(), skipped=tuple(skipped))
+        except RungRefused as refused:
+            skipped.append(f"{rung}: {refused}")
+        except OSError as error:
+            skipped.append(f"{rung}: {groups.refusal(error)}")
+    if strict:
+        raise BindError(f"the job cannot be held by a cpuset: {'; '.join(skipped)} (without --strict it is bound less)")
+    bound = bind_affinity(target)
+    return replace(bound, skipped=(*skipped, *bound.skipped))
+
+
+def _check_allowed(target: Target, allowed: Target) -> None:
+    if not target.cpus:
+        raise BindError("there is no CPU to bind to")
+    for what, wanted, have in (("CPUs", target.cpus, allowed.cpus), ("memory nodes", target.mems, allowed.mems)):
+        # A kernel without cpusets names no memory nodes; the memory policy will tell.
+        if have and wanted & ~have:
+            outside, inside = cpuset_text(wanted & ~have), cpuset_text(have)
+            raise BindError(f"{what} {outside} are not allowed to this process, which may use {inside}")
+
+
+def _in_v2(lease_id: str, target: Target) -> Bound:
+    root = groups.v2_root()
+    old = groups.v2_group(root)
+    groups.check_limits(root, old)
+    return _entered(CGROUP_V2, groups.enter_v2(root, lease_id, target, os.getpid()), target, old)
+
+
+def _in_v1(lease_id: str, target: Target) -> Bound:
+    old = cgroup_v1.own_group()
+    return _entered(CGROUP_V1, cgroup_v1.enter_v1(old, lease_id, target, os.getpid()), target, old)
+
+
+def _in_scope(lease_id: str, target: Target) -> Bound:
+    # The read back is of the affinity, which must not be narrower than the cpuset for another reason.
+    with suppress(OSError):
+        kernel.widen_affinity()
+    return _entered(SCOPE, systemd.enter_scope(lease_id, target, os.getpid()), target, None)
+
+
+def _entered(rung: str, group: Path, target: Target, old: Path | None) -> Bound:
+    """The process may have come with a narrower affinity; in its cpuset it gets all of it, now and after a change.
+    Where the kernel does not agree, the process goes back to its `old` group."""
+    with suppress(OSError):
+        kernel.widen_affinity()
+    found = kernel.status()
+    if found.cpus == target.cpus and (not target.mems or found.mems == target.mems):
+        return Bound(rung, found.cpus, found.mems, str(group))
+    if old is not None:
+        with suppress(OSError):
+            groups.write(old / groups.PROCESSES, str(os.getpid()))
+            group.rmdir()
+    cpus, mems = cpuset_text(found.cpus), cpuset_text(found.mems)
+    raise RungRefused(f"the kernel gives CPUs {cpus} and memory nodes {mems} instead")
+
+
+def bind_affinity(target: Target, *, prefer: bool = False) -> Bound:
+    """The rungs that need no privilege. With `prefer` memory may come from elsewhere when its node is full."""
+    before = kernel.affinity()
+    try:
+        os.sched_setaffinity(0, ids_of(target.cpus))
+        if kernel.affinity() != target.cpus:
+            found = cpuset_text(kernel.affinity())
+            os.sched_setaffinity(0, ids_of(before))
+            raise RungRefused(f"the kernel gives CPUs {found} instead")
+    except (OSError, RungRefused) as error:
+        now = kernel.status()
+        return Bound(NONE, now.cpus, now.mems, skipped=(f"{AFFINITY}: {groups.refusal(error)}",))
+    mems = kernel.status().mems
+    if not target.mems:
+        return Bound(AFFINITY, target.cpus, mems)
+    several = target.mems.bit_count() > 1
+    modes = [kernel.BIND, kernel.PREFERRED_MANY if several else kernel.PREFERRED]
+    refusals: list[str] = []
+    for mode in modes[1:] if prefer else modes:
+        wanted = kernel.MemoryPolicy(mode, target.mems)
+        try:
+            kernel.set_memory_policy(mode, target.mems)
+            found_policy = kernel.get_memory_policy()
+        except OSError as error:
+            refusals.append(f"{wanted}: {error.strerror}")
+            continue
+        if found_policy == wanted:
+            skipped = tuple(f"{AFFINITY_AND_POLICY}: {refusal}" for refusal in refusals)
+            return Bound(AFFINITY_AND_POLICY, target.cpus, target.mems, "", str(found_policy), skipped)
+        refusals.append(f"the kernel made {found_policy or 'the default'} of {wanted}")
+        kernel.set_memory_policy(kernel.DEFAULT, 0)
+    return Bound(AFFINITY, target.cpus, mems, skipped=(f"{AFFINITY_AND_POLICY}: {'; '.join(refusals)}",))
+
+
+def rebind(lease_id: str, bound_rung: str, cgroup: str, pids: Iterable[int], target: Target) -> Bound | str:
+    """Moves a running job to other CPUs; without a cgroup, by every thread of `pids` and their descendants. A text says
+    why it did not work; then some threads may have been moved."""
+    try:
+        if bound_rung == SCOPE:
+            systemd.change_scope(lease_id, target)
+        elif bound_rung == CGROUP_V2:
+            groups.rewrite_v2(Path(cgroup), target)
+        elif bound_rung == CGROUP_V1:
+            cgroup_v1.rewrite_v1(Path(cgroup), target)
+        else:
+            return _move_threads(bound_rung, pids, target)
+        found = _settled(Path(cgroup), target)
+    except (OSError, RungRefused) as error:
+        return str(groups.refusal(error))
+    if found.cpus != target.cpus or (target.mems and found.mems != target.mems):
+        return f"{cgroup} has CPUs {cpuset_text(found.cpus)} and memory nodes {cpuset_text(found.mems)} instead"
+    return Bound(bound_rung, found.cpus, found.mems, cgroup)
+
+
+def _settled(group: Path, target: Target) -> Target:
+    """What the cgroup gives; systemd writes it some time after its answer."""
+    until = time.monotonic() + _SETTLE
+    while True:
+        found = groups.group_masks(group)
+        if found.cpus == target.cpus or time.monotonic() >= until:
+            return found
+        time.sleep(_SETTLE / 100)
+
+
+def _move_threads(rung: str, pids: Iterable[int], target: Target) -> Bound | str:
+    roots = sorted(set(pids))
+    cpus = list(ids_of(target.cpus))
+    refused: dict[int, str] = {}
+    for _ in range(_PASSES):
+        moved = 0
+        for pid in sorted({*roots, *(child for root in roots for child in descendants(root))}):
+            for thread in threads(pid):
+                try:
+                    if kernel.affinity(thread) != target.cpus:
+                        os.sched_setaffinity(thread, cpus)
+                        moved += 1
+                        if kernel.affinity(thread) != target.cpus:
+                            refused[pid] = f"its CPUs are {cpuset_text(kernel.affinity(thread))} instead"
+                except ProcessLookupError:
+                    continue
+                except OSError as error:
+                    refused[pid] = error.strerror or str(error)
+        if not moved or refused:
+            break
+    if refused:
+        told = [f"process {pid}: {reason}" for pid, reason in refused.items()][:_TOLD]
+        return "; ".join(told) + (f" and {len(refused) - _TOLD} more" if len(refused) > _TOLD else "")
+    # The memory policy of a process can be changed by itself only.
+    mems = next((kernel.status(PROC / str(pid)).mems for pid in roots if threads(pid)), 0)
+    return Bound(AFFINITY if rung == NONE else rung, target.cpus, mems)
+
+
+def group_pids(cgroup: str) -> list[int]:
+    """The processes in a lease's cgroup, ascending; none when it is gone."""
+    return groups.group_members(Path(cgroup)) if cgroup else []
+
+
+def remove_group(cgroup: str) -> bool:
+    """Removes a lease's cgroup if nothing runs in it; True when it is gone. That of a scope is systemd's to remove."""
+    path = Path(cgroup)
+    if not cgroup or not path.exists():
+        return True
+    if path.parent.name != groups.FOLDER:
+        return False
+    return groups.remove_folder(path)
+
+
+def remove_orphans(known: Collection[str]) -> None:
+    """Removes empty cgroups of leases that nobody knows any more, left behind where numafit itself was killed. A young
+    one may belong to a job that is about to enter it, of this or another ledger."""
+    for group in existing():
+        with suppress(OSError):
+            age = time.time() - os.stat(group.cgroup).st_ctime
+            if group.lease_id not in known and not group.pids and age > _ORPHAN_SECONDS:
+                remove_group(group.cgroup)
+
+
+def existing() -> list[LeaseGroup]:
+    """The cgroups of all leases on this host, also empty ones, by lease id."""
+    found: list[LeaseGroup] = []
+    mounts = (*groups.cgroup_mounts("cgroup2"), *groups.cgroup_mounts("cgroup", "cpuset"))
+    # The same hierarchy may be mounted more than once.
+    roots = {mount.folder.stat().st_dev: mount.folder for mount in reversed(mounts) if mount.folder.exists()}
+    for root in reversed(roots.values()):
+        for name, names, _ in os.walk(root):
+            folder = Path(name)
+            for child in names:
+                lease_id = child if folder.name == groups.FOLDER else systemd.lease_of_unit(child)
+                if lease_id:
+                    with suppress(OSError):
+                        found.append(groups.lease_group(lease_id, folder / child))
+    return sorted(found, key=lambda group: (group.lease_id, group.cgroup))

@@ -1,0 +1,16 @@
+"""The ledger on disk: who holds what of this host, in one SQLite file that every user of it may write.
+
+Read `book` first: all that can be done with leases, each as one transaction. Below it `store` opens the file,
+takes the lock and tells damage from other trouble; `tables` are its tables and what one transaction reads and
+writes; `folder` says which ledger is meant. `work` knows what runs under a lease: whether it is still in use, and
+how shared work is moved when the pool changes. `rebuild` finds the leases that really run, for a ledger that was
+lost. Above it `queue` waits for a lease in the order of coming, and `strays` enters containers that were started
+again.
+
+There is no daemon that must be alive: every command that opens the book first frees the leases of those who are
+gone. The tables themselves refuse a CPU or a device that is held twice, whatever the code above them does. Memory
+has no such row; it is counted by the engine, inside the transaction.
+
+Docker is asked inside a transaction only when a container is in question, and an engine that does not answer
+frees nothing.
+"""

@@ -1,0 +1,344 @@
+"""The leases of this host: taken, changed and freed, each in one transaction of the ledger on disk."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.errors import InputError, NumafitError
+from numafit.host.book.folder import make_folder
+from numafit.host.book.store import DamagedError, Store
+from numafit.host.book.tables import LeaseEvent, Transaction
+from numafit.host.book.work import LEASE_VARIABLE, cgroup_of, is_in_use, move_to_pool
+from numafit.host.grant import Owner, QueuePlace, Refused, granted, refused_data, sentence_about
+from numafit.host.host import Host
+from numafit.host.lease import Lease, LiveContainers, record_of
+from numafit.host.place import Placed, place
+from numafit.host.process.identity import ProcessId, Sight, is_alive, user_name
+from numafit.host.request import JobRequest
+
+T = TypeVar("T")
+
+
+Warn = Callable[[str], None]
+Watch = Callable[[Sequence[Lease]], LiveContainers | None]
+"""Asks Docker which of the leases have a container that lives; None: it did not answer."""
+
+
+def caller(processes: Sequence[ProcessId], command: str = "") -> Owner:
+    uid = os.getuid()
+    # It is only shown, and bytes that are no UTF-8 have no place in JSON.
+    shown = command.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return Owner(tuple(processes), uid, user_name(uid), shown)
+
+
+class Book:
+    """Opened for one command; closed at its end."""
+
+    def __init__(self, store: Store, watch: Watch | None = None, warn: Warn = lambda _: None) -> None:
+        self._store = store
+        self._watch = watch
+        self._warn = warn
+        self._entered: tuple[str, ...] = ()
+        """Leases that run, which a new ledger was begun with and nobody was told of yet."""
+
+    @classmethod
+    def open(cls, folder: Path, watch: Watch | None = None, warn: Warn = lambda _: None) -> "Book":
+        """Makes the ledger if there is none. One that turns out damaged is set aside and made anew from what runs."""
+        group = make_folder(folder)
+        # The store is asked to begin a ledger only after the book is there.
+        book = cls(Store(folder, group=group, begin=lambda tx, lost: book._enter_running(tx, lost)), watch, warn)
+        return book
+
+    def close(self) -> None:
+        self._store.close()
+
+    def __enter__(self) -> "Book":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Reading
+
+    def leases(self, host: Host | None = None) -> list[Lease]:
+        """Those that are in use; the others are freed on the way. With `host` shared work is moved, too."""
+        return self._run(lambda tx: self._swept(tx, host))
+
+    def history(self, limit: int, before: int | None = None) -> list[LeaseEvent]:
+        return self._run(lambda tx: tx.history(limit, before))
+
+    def latest(self) -> int:
+        return self._run(lambda tx: tx.latest())
+
+    def waiting(self) -> list[QueuePlace]:
+        return self._run(lambda tx: [place for _, place in _queue(tx)])
+
+    # Taking
+
+    def take(
+        self, host: Host, request: JobRequest, owner: Owner, *, ticket: int | None = None, quiet: bool = False
+    ) -> Lease | Refused:
+        """`ticket` is the caller's own place in the queue; `quiet` keeps a refusal out of the history."""
+
+        def run(tx: Transaction) -> Lease | Refused:
+            waiting = (place for number, place in _queue(tx) if ticket is None or number < ticket)
+            # One that waits looks often, and only whether it is its turn.
+            ahead = tuple(islice(waiting, 1 if quiet else None)) if request.holds else ()
+            if ahead:
+                return Refused(ahead=ahead)
+            leases = self._swept(tx, None)
+            placed = granted(host, leases, request)
+            if isinstance(placed, Refused):
+                if not quiet:
+                    tx.note("refused", "", owner.user, refused_data(owner, placed))
+                return placed
+            lease = _lease_of(placed, owner, host, {lease.id for lease in leases})
+            tx.insert(lease)
+            tx.note("taken", lease.id, owner.user, record_of(lease))
+            if ticket is not None:
+                tx.dequeue(ticket)
+            if lease.exclusive:
+                _move_shared(tx, host, [*leases, lease], owner.processes)
+            return lease
+
+        return self._run(run)
+
+    def enqueue(self, host: Host, request: JobRequest, owner: Owner) -> int:
+        """A place in the queue. Refused at once: what would not fit on an idle host either."""
+        placed = place(host, (), request)
+        if not placed.admitted:
+            raise InputError(
+                f"{request.words()} do not fit this host even when nobody holds anything",
+                source="--wait",
+                cure="ask for less, or with another --policy",
+            )
+
+        def run(tx: Transaction) -> int:
+            around = tx.lease(os.environ.get(LEASE_VARIABLE, ""))
+            if around is not None and not host.usable_cpus & ~around.exclusive:
+                raise InputError(
+                    f"this process is a part of the lease {around.label}, which holds every CPU that it may use: it "
+                    "would wait for its own end",
+                    source="--wait",
+                    cure="start it outside of that job",
+                )
+            return tx.enqueue(QueuePlace(owner, request, time.time()))
+
+        return self._run(run)
+
+    def leave_queue(self, ticket: int) -> None:
+        self._run(lambda tx: tx.dequeue(ticket))
+
+    # Changing
+
+    def change(self, lease_id: str, edit: Callable[[Lease], Lease], event: str = "") -> Lease | None:
+        """None: the lease is gone."""
+
+        def run(tx: Transaction) -> Lease | None:
+            lease = tx.lease(lease_id)
+            if lease is None:
+                return None
+            changed = edit(lease)
+            tx.update(changed)
+            if event:
+                tx.note(event, lease_id, changed.user, record_of(changed))
+            return changed
+
+        return self._run(run)
+
+    def add(self, lease: Lease, event: str) -> None:
+        """A lease that was placed elsewhere (a container that is adopted, a ledger that is made anew)."""
+
+        def run(tx: Transaction) -> None:
+            tx.insert(lease)
+            tx.note(event, lease.id, lease.user, record_of(lease))
+
+        self._run(run)
+
+    def release(self, lease_id: str, host: Host | None = None, *, event: str = "released") -> Lease | None:
+        """Free it, whoever uses it. None: it was gone already."""
+
+        def run(tx: Transaction) -> Lease | None:
+            found = tx.lease(lease_id)
+            if found is not None:
+                _free(tx, found, event)
+                if host is not None and found.exclusive:
+                    _move_shared(tx, host, tx.leases())
+            return found
+
+        return self._run(run)
+
+    def finish(self, lease_id: str, host: Host, watcher: ProcessId) -> Lease | None:
+        """The job has ended, says the process that watched over it. The lease that stays when others still use it."""
+
+        def run(tx: Transaction) -> Lease | None:
+            found = tx.lease(lease_id)
+            if found is None:
+                return None
+            rest = replace(found, owners=tuple(owner for owner in found.owners if owner != watcher))
+            if is_in_use(rest, _Once(self._watch, [rest])):
+                tx.update(rest)
+                return rest
+            _free(tx, found, "released")
+            if found.exclusive:
+                _move_shared(tx, host, tx.leases())
+            return None
+
+        return self._run(run)
+
+    def follow(self, lease_id: str, host: Host) -> Lease | None:
+        """Move the processes of one shared lease to where the pool is now, if they are elsewhere."""
+
+        def run(tx: Transaction) -> Lease | None:
+            leases = tx.leases()
+            found = next((lease for lease in leases if lease.id == lease_id), None)
+            if found is not None and found.pooled:
+                change = move_to_pool(host, leases, found)
+                if change is not None:
+                    tx.update(change)
+                    return change
+            return found
+
+        return self._run(run)
+
+    # Inside a transaction
+
+    def _swept(self, tx: Transaction, host: Host | None) -> list[Lease]:
+        leases = tx.leases()
+        containers = _Once(self._watch, leases)
+        kept: list[Lease] = []
+        freed: list[Lease] = []
+        sight = Sight()
+        for lease in leases:
+            (kept if is_in_use(lease, containers, sight=sight) else freed).append(lease)
+        for lease in freed:
+            _free(tx, lease, "freed")
+        return kept if host is None else _move_shared(tx, host, kept)
+
+    def _run(self, action: Callable[[Transaction], T]) -> T:
+        try:
+            return self._committed(action)
+        except DamagedError as error:
+            self._check_sight(str(error))
+            aside = self._store.set_aside()
+            if aside is not None:
+                self._warn(f"{error}; it lies in {aside} now, and a new one is made from what runs")
+        return self._committed(action)
+
+    def _committed(self, action: Callable[[Transaction], T]) -> T:
+        with self._store.write() as tx:
+            result = action(tx)
+        if self._entered:
+            self._warn(f"the ledger was made anew; leases that run and were entered: {', '.join(self._entered)}")
+            self._entered = ()
+        return result
+
+    def _check_sight(self, what: str) -> None:
+        """The variables of a job may be read by its own user and by root."""
+        if os.geteuid() not in (0, self._store.folder.stat().st_uid):
+            raise NumafitError(f"{what} (let root run `numafit ps`: only he sees the jobs of all users, to enter them)")
+
+    def _enter_running(self, tx: Transaction, lost: bool) -> None:
+        from numafit.host.book.rebuild import running_leases
+
+        if lost:
+            self._check_sight(f"{self._store.path}: the ledger is gone")
+        found = running_leases(ledger=self._store.folder, named=not lost)
+        for lease in found:
+            tx.insert(lease)
+            tx.note("rebuilt", lease.id, lease.user, record_of(lease))
+        self._entered = tuple(lease.label for lease in found)
+
+
+class _Once:
+    """Docker is asked when the first container is in question, and only then."""
+
+    def __init__(self, watch: Watch | None, leases: Sequence[Lease]) -> None:
+        self._watch = watch
+        self._leases = leases
+        self._answer: list[LiveContainers | None] = []
+
+    def __call__(self) -> LiveContainers | None:
+        if not self._answer:
+            self._answer.append(self._watch(self._leases) if self._watch is not None else None)
+        return self._answer[0]
+
+
+def _queue(tx: Transaction) -> Iterator[tuple[int, QueuePlace]]:
+    """Those that still wait; the places of processes that are gone are given up."""
+    for waiting in tx.waiting():
+        try:
+            place = msgspec.json.decode(waiting.data, type=QueuePlace)
+        except ValueError:
+            # Nobody can tell whose it was; who still has the number goes on trying with it.
+            tx.dequeue(waiting.ticket)
+            continue
+        if all(is_alive(process) is False for process in place.owner.processes):
+            tx.dequeue(waiting.ticket)
+        else:
+            yield waiting.ticket, place
+
+
+def _lease_of(placed: Placed, owner: Owner, host: Host, taken: set[str]) -> Lease:
+    lease_id = os.urandom(4).hex()
+    while lease_id in taken:
+        lease_id = os.urandom(4).hex()
+    return Lease(
+        id=lease_id,
+        name=placed.request.name,
+        uid=owner.uid,
+        user=owner.user,
+        since=time.time(),
+        command=owner.command,
+        policy=placed.request.policy,
+        exclusive=placed.exclusive,
+        nodes=placed.nodes,
+        mems=placed.mems,
+        memory=placed.memory,
+        devices=placed.devices,
+        owners=owner.processes,
+        container=owner.container,
+        allowed=host.allowed_cpus or 0,
+        until=owner.until,
+        boot=owner.boot,
+        sentence=sentence_about(placed),
+    )
+
+
+def _free(tx: Transaction, lease: Lease, event: str) -> None:
+    tx.delete(lease.id)
+    tx.note(event, lease.id, lease.user, record_of(lease))
+    # A search through all cgroups is worth it only where a process may have been killed in the midst of binding.
+    cgroup = cgroup_of(lease) if event == "freed" else lease.cgroup
+    if cgroup:
+        from numafit.host.bind.ladder import remove_group
+
+        remove_group(cgroup)
+
+
+def _is_inside(processes: Sequence[ProcessId], lease: Lease) -> bool:
+    if not processes or not lease.cgroup:
+        return False
+    from numafit.host.bind.ladder import group_pids
+
+    return not {process.pid for process in processes}.isdisjoint(group_pids(lease.cgroup))
+
+
+def _move_shared(tx: Transaction, host: Host, leases: Sequence[Lease], taker: Sequence[ProcessId] = ()) -> list[Lease]:
+    """The pool has changed: shared work follows it, as far as this user may move it. A cgroup in which the taker itself
+    runs comes later: he could not bind his new job to CPUs that he had just been moved off."""
+    result = []
+    for lease in leases:
+        change = (
+            move_to_pool(host, leases, lease) if lease.pooled and lease.rung and not _is_inside(taker, lease) else None
+        )
+        if change is not None:
+            tx.update(change)
+        result.append(change or lease)
+    return result

@@ -1,0 +1,68 @@
+"""Which ledger is meant: the host's, or one of the user's own."""
+
+import grp
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from numafit.errors import InputError
+from numafit.host.book.store import FILE
+
+SYSTEM = Path("/var/lib/numafit")
+VARIABLE = "NUMAFIT_STATE"
+GROUP = "numafit"
+
+
+def ledger_folder(chosen: Path | None = None, system: Path = SYSTEM) -> Path:
+    """The folder that was chosen, by option or variable; else the host's for root and where there is one, else the
+    user's own."""
+    if chosen is None and os.environ.get(VARIABLE):
+        chosen = Path(os.environ[VARIABLE])
+    if chosen is not None:
+        return chosen
+    if os.geteuid() == 0:
+        return system
+    if _is_hidden(system) or os.path.exists(system / FILE):
+        if not os.access(system / FILE, os.W_OK) or not os.access(system, os.W_OK):
+            raise InputError(
+                f"this host has a ledger that user {os.getuid()} may not write",
+                source=str(system),
+                cure=f"join its group, usually {GROUP}; a ledger of your own, {VARIABLE}=…, knows of no others",
+            )
+        return system
+    # A home may be shared by several hosts, and process ids mean nothing on another one.
+    return _state_home() / "numafit" / os.uname().nodename
+
+
+def _state_home() -> Path:
+    chosen = os.environ.get("XDG_STATE_HOME")
+    if chosen:
+        return Path(chosen)
+    try:
+        return Path.home() / ".local/state"
+    except RuntimeError:
+        # A number without an entry in the list of users, as containers are often started with.
+        raise InputError(f"user {os.getuid()} has no home for a ledger", cure=f"set HOME or {VARIABLE}") from None
+
+
+def _is_hidden(folder: Path) -> bool:
+    # Path.is_dir would raise where a folder above may not be looked into.
+    return os.path.isdir(folder) and not os.access(folder, os.X_OK)
+
+
+def make_folder(folder: Path, system: Path = SYSTEM) -> int | None:
+    """Make the folder if it is missing. Returns the group that shares the ledger, for the host's."""
+    group = None
+    if folder == system and os.geteuid() == 0:
+        with suppress(KeyError):
+            group = grp.getgrnam(GROUP).gr_gid
+    try:
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
+            if group is not None:
+                os.chown(folder, -1, group)
+                # What is made in there belongs to the group, too.
+                os.chmod(folder, 0o2775)
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror}", source=str(folder)) from None
+    return group

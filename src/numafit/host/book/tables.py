@@ -1,0 +1,175 @@
+"""The tables of the ledger on disk: how an older ledger becomes a newer one, and what one transaction reads and
+writes.
+"""
+
+import sqlite3
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from numafit.errors import NumafitError
+from numafit.host.lease import Lease, claims, decode_lease, encode_lease
+
+STEPS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE leases (number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, data BLOB NOT NULL)",
+        # One row per CPU and device that is held: a second holder breaks the primary key.
+        "CREATE TABLE claims (kind TEXT, name TEXT, lease TEXT NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID",
+        "CREATE INDEX claims_of_lease ON claims (lease)",
+        "CREATE TABLE history (number INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, event TEXT NOT NULL,"
+        " lease TEXT NOT NULL, user TEXT NOT NULL, data BLOB NOT NULL)",
+    ),
+    ("CREATE TABLE waiting (ticket INTEGER PRIMARY KEY AUTOINCREMENT, data BLOB NOT NULL)",),
+)
+"""Each step leads from the version of its index to the next one; a step that was released is never changed."""
+
+VERSION = len(STEPS)
+
+
+def migrate(
+    connection: sqlite3.Connection, found: int, fill: Callable[[sqlite3.Connection], None] | None = None
+) -> None:
+    """In one transaction, `fill` with it: a ledger is of one version or of the other, never between."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in STEPS[found:]:
+            for statement in step:
+                connection.execute(statement)
+        if fill is not None:
+            fill(connection)
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+MOST_HISTORY = 10_000
+
+
+class HeldError(NumafitError):
+    """Another lease holds it; nothing was changed."""
+
+
+class LeaseEvent(msgspec.Struct, frozen=True):
+    """Something that happened."""
+
+    number: int
+    time: float
+    event: str
+    """taken, refused, released, freed, moved, adopted, extended or rebuilt."""
+    lease: str
+    user: str
+    data: msgspec.Raw
+    """The lease then, or what was refused, as JSON."""
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    ticket: int
+    data: msgspec.Raw
+
+
+class Transaction:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def leases(self) -> list[Lease]:
+        """In the order they were taken."""
+        rows = self._connection.execute("SELECT data FROM leases ORDER BY number").fetchall()
+        return [_lease(row[0]) for row in rows]
+
+    def lease(self, lease_id: str) -> Lease | None:
+        row = self._connection.execute("SELECT data FROM leases WHERE id = ?", (lease_id,)).fetchone()
+        return _lease(row[0]) if row is not None else None
+
+    def insert(self, lease: Lease) -> None:
+        """Raises `HeldError` when another lease holds some of it."""
+        try:
+            self._connection.execute("INSERT INTO leases (id, data) VALUES (?, ?)", (lease.id, encode_lease(lease)))
+        except sqlite3.IntegrityError:
+            raise HeldError(f"the lease {lease.id} is in the ledger already") from None
+        try:
+            self._connection.executemany(
+                "INSERT INTO claims (kind, name, lease) VALUES (?, ?, ?)",
+                [(kind, name, lease.id) for kind, name in claims(lease)],
+            )
+        except sqlite3.IntegrityError as error:
+            raise self._held(lease) or _corrupt(str(error)) from None
+
+    def _held(self, lease: Lease) -> "HeldError | None":
+        """None: nobody holds any of it, and the tables contradict each other."""
+        own = set(claims(lease))
+        for other in self.leases():
+            both = sorted(own.intersection(claims(other)))
+            if both and other.id != lease.id:
+                kind, name = both[0]
+                return HeldError(f"{'CPU' if kind == 'cpu' else kind} {name} is held by the lease {other.label}")
+        return None
+
+    def update(self, lease: Lease) -> None:
+        """What it holds may shrink or stay."""
+        self._connection.execute("UPDATE leases SET data = ? WHERE id = ?", (encode_lease(lease), lease.id))
+        held = set(claims(lease))
+        listed = self._connection.execute("SELECT kind, name FROM claims WHERE lease = ?", (lease.id,)).fetchall()
+        self._connection.executemany(
+            "DELETE FROM claims WHERE kind = ? AND name = ?", [tuple(row) for row in listed if tuple(row) not in held]
+        )
+
+    def delete(self, lease_id: str) -> None:
+        self._connection.execute("DELETE FROM leases WHERE id = ?", (lease_id,))
+        self._connection.execute("DELETE FROM claims WHERE lease = ?", (lease_id,))
+
+    # History
+
+    def note(self, event: str, lease: str, user: str, data: object) -> None:
+        cursor = self._connection.execute(
+            "INSERT INTO history (time, event, lease, user, data) VALUES (?, ?, ?, ?, ?)",
+            (time.time(), event, lease, user, msgspec.json.encode(data)),
+        )
+        if cursor.lastrowid is not None and cursor.lastrowid % 100 == 0:
+            self._connection.execute("DELETE FROM history WHERE number <= ?", (cursor.lastrowid - MOST_HISTORY,))
+
+    def history(self, limit: int, before: int | None = None) -> list[LeaseEvent]:
+        """Newest first."""
+        rows = self._connection.execute(
+            "SELECT number, time, event, lease, user, data FROM history WHERE number < ? ORDER BY number DESC LIMIT ?",
+            (before if before is not None else 1 << 62, limit),
+        ).fetchall()
+        return [
+            LeaseEvent(number, when, event, lease, user, msgspec.Raw(data))
+            for number, when, event, lease, user, data in rows
+        ]
+
+    def latest(self) -> int:
+        """The number of the last entry of the history: it grows with every change."""
+        row = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'history'").fetchone()
+        return int(row[0]) if row else 0
+
+    # The queue
+
+    def waiting(self) -> list[Waiting]:
+        """First come first."""
+        rows = self._connection.execute("SELECT ticket, data FROM waiting ORDER BY ticket").fetchall()
+        return [Waiting(row[0], msgspec.Raw(row[1])) for row in rows]
+
+    def enqueue(self, data: object) -> int:
+        cursor = self._connection.execute("INSERT INTO waiting (data) VALUES (?)", (msgspec.json.encode(data),))
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+
+    def dequeue(self, ticket: int) -> None:
+        self._connection.execute("DELETE FROM waiting WHERE ticket = ?", (ticket,))
+
+
+def _lease(data: bytes) -> Lease:
+    try:
+        return decode_lease(data)
+    except ValueError as error:
+        raise _corrupt(str(error)) from None
+
+
+def _corrupt(reason: str) -> sqlite3.DatabaseError:
+    """What SQLite cannot see: it reads well, and makes no sense."""
+    return sqlite3.DatabaseError(f"database corruption: {reason}")

@@ -1,0 +1,143 @@
+"""The work under a lease: whether somebody still uses it, and how shared work is moved when the pool changes.
+
+A lease is freed only when it is certain that nobody uses it: doubt keeps it.
+"""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from numafit.bits import CpusetError, parse_cpuset
+from numafit.errors import InputError
+from numafit.host.bind.target import Target
+from numafit.host.host import Host
+from numafit.host.lease import Lease, LiveContainers
+from numafit.host.pool import shared_cpus
+from numafit.host.process.identity import (
+    PROC,
+    Sight,
+    boot_id,
+    descendants,
+    identify,
+    is_alive,
+    processes,
+    processes_with_environment,
+    user_of,
+)
+
+LEASE_VARIABLE = "NUMAFIT_LEASE"
+
+
+def is_in_use(
+    lease: Lease, containers: Callable[[], LiveContainers | None], root: Path = PROC, sight: Sight | None = None
+) -> bool:
+    """`containers` asks Docker. None: it did not answer, so every container may be alive. `sight` is given by who asks
+    for many leases."""
+    sight = sight or Sight(root)
+    if any(sight.is_alive(owner) is not False for owner in lease.owners):
+        return True
+    cgroup = cgroup_of(lease)
+    # One that is not to be seen was removed, or is not mounted where this process runs.
+    if cgroup and os.path.isdir(cgroup):
+        from numafit.host.bind.ladder import group_pids
+
+        return bool(group_pids(cgroup))
+    if lease.container:
+        listed = containers()
+        return listed is None or listed.get(lease.id, False)
+    if lease.until is not None:
+        return lease.boot == boot_id(root) and time.clock_gettime(time.CLOCK_BOOTTIME) < lease.until
+    return _has_survivors(lease, root)
+
+
+def cgroup_of(lease: Lease) -> str:
+    """The cgroup made for it, if any. It is not written down when the process that had to was killed just before."""
+    if lease.cgroup or lease.rung or lease.container or lease.until is not None:
+        return lease.cgroup
+    from numafit.host.bind.ladder import existing
+
+    return next((group.cgroup for group in existing() if group.lease_id == lease.id), "")
+
+
+def _has_survivors(lease: Lease, root: Path) -> bool:
+    """Processes that the job left behind: they carry its variable and are bound as it was."""
+    boot = boot_id(root)
+    if lease.owners and boot and all(owner.boot not in ("", boot) for owner in lease.owners):
+        # Nothing survives a restart of the machine.
+        return False
+    if processes_with_environment(LEASE_VARIABLE, lease.id, root):
+        return True
+    # Of other users only the CPUs may be read: what came later than the lease, belongs to the same user and is bound to
+    # nothing but these CPUs is taken for a part of it.
+    return bool(lease.exclusive) and any(_looks_bound(pid, lease, root) for pid in processes(root))
+
+
+def _looks_bound(pid: int, lease: Lease, root: Path) -> bool:
+    if user_of(pid, root) != lease.uid or _may_read_environment(pid, root) or _is_older(pid, lease, root):
+        return False
+    try:
+        text = (root / str(pid) / "status").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    if "VmSize:" not in text:
+        # a thread of the kernel
+        return False
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        if key == "Cpus_allowed_list":
+            try:
+                return parse_cpuset(value.strip()) & ~lease.exclusive == 0
+            except CpusetError:
+                return False
+    return False
+
+
+def _is_older(pid: int, lease: Lease, root: Path) -> bool:
+    """Than every process that the lease was given to: those of the machine itself, which may be bound to all CPUs."""
+    try:
+        process = identify(pid, root)
+    except InputError:
+        return False
+    return process is None or any(process.start < owner.start for owner in lease.owners[:1])
+
+
+def _may_read_environment(pid: int, root: Path) -> bool:
+    try:
+        (root / str(pid) / "environ").read_bytes()
+    except OSError:
+        return False
+    return True
+
+
+def move_to_pool(host: Host, leases: Sequence[Lease], lease: Lease) -> Lease | None:
+    """The lease after its processes were moved to the pool; None when they are there, or could not be moved.
+
+    With an empty pool they stay where they are: there is no better place.
+    """
+    from numafit.host.bind.ladder import rebind
+
+    cpus = shared_cpus(host, leases, lease)
+    if cpus in (0, lease.bound):
+        return None
+    if lease.container:
+        from numafit.host.docker.containers import repinned
+
+        return repinned(lease, cpus)
+    target = Target(cpus, 0)
+    bound = rebind(lease.id, lease.rung, lease.cgroup, _job_pids(lease), target)
+    if isinstance(bound, str):
+        return None
+    return replace(lease, bound=bound.cpus)
+
+
+def _job_pids(lease: Lease) -> list[int]:
+    """The job without the process that watches over it: the first owner."""
+    pids: dict[int, None] = {}
+    for owner in lease.owners[1:]:
+        if is_alive(owner):
+            pids[owner.pid] = None
+            pids.update(dict.fromkeys(descendants(owner.pid)))
+    return list(pids)

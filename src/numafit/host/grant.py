@@ -1,0 +1,198 @@
+"""Whether a job gets a lease: who asks, where it would go, why there is none for him, and the sentences that tell of
+it.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.bits import cpuset_text, mask_of
+from numafit.errors import InputError
+from numafit.host.host import Host
+from numafit.host.lease import Lease
+from numafit.host.place import Placed, place
+from numafit.host.pool import left_to_shared, pool_of, shared_cpus
+from numafit.host.process.identity import ProcessId
+from numafit.host.request import CONTAINER, JobRequest
+from numafit.managers.ask import MEMORY
+from numafit.managers.device.manager import free_devices
+from numafit.quantity import Quantity
+
+_UUIDS = ("GPU-", "MIG-")
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """Who asks for a lease."""
+
+    processes: tuple[ProcessId, ...] = ()
+    uid: int = 0
+    user: str = ""
+    command: str = ""
+    container: str = ""
+    until: float | None = None
+    boot: str = ""
+
+
+class QueuePlace(msgspec.Struct, frozen=True):
+    """One that waits."""
+
+    owner: Owner
+    request: JobRequest
+    since: float
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """No lease: what the engine said, or who waits before."""
+
+    placed: Placed | None = None
+    ahead: tuple[QueuePlace, ...] = ()
+    why: str = ""
+    """A reason of this host and not of the engine."""
+
+
+def granted(host: Host, leases: Sequence[Lease], request: JobRequest) -> Placed | Refused:
+    """Where a job goes on top of the leases, if it may. The engine does not know that shared work keeps a CPU to run
+    on: where it chose the last one of such work, it is asked again without the CPUs that are left to it."""
+    _check_names(host, leases, request)
+    placed = place(host, leases, request)
+    refused = _refusal(host, leases, placed)
+    if refused is None or not placed.exclusive:
+        return refused or placed
+    pool = pool_of(host, leases)
+    rest = replace(host, allowed_cpus=host.usable_cpus & ~left_to_shared(pool, leases, pool))
+    other = place(rest, leases, request)
+    return other if other.admitted else refused
+
+
+def _check_names(host: Host, leases: Sequence[Lease], request: JobRequest) -> None:
+    """Where GPUs are known by their PCI addresses only, one that is held by its UUID could be given again."""
+    for resource in request.devices:
+        own = {device.id: device.bus for device in host.machine.devices if device.resource == resource}
+        if all(name != address for name, address in own.items()):
+            continue
+        for lease in leases:
+            for device in lease.devices.get(resource, ()):
+                if device.startswith(_UUIDS) and device not in own:
+                    raise InputError(
+                        f"the lease {lease.label} holds {device}, and here no driver tells which {resource} that is",
+                        cure="`nvidia-smi -L` must list it",
+                    )
+
+
+def _refusal(host: Host, leases: Sequence[Lease], placed: Placed) -> Refused | None:
+    if not placed.admitted:
+        return Refused(placed)
+    before = pool_of(host, leases)
+    if not placed.exclusive:
+        if before & host.usable_cpus:
+            return None
+        mine = "every CPU" if host.allowed_cpus is None or not before else "every CPU that this process may use"
+        return Refused(placed, why=f"{mine} is held exclusively: there is no shared pool to run in")
+    if left_to_shared(before, leases, placed.exclusive):
+        return Refused(placed, why="shared work runs on this host, and the last CPUs are left to it")
+    return None
+
+
+def refused_data(owner: Owner, refused: Refused) -> dict[str, object]:
+    placed = refused.placed
+    assert placed is not None
+    return {
+        "request": placed.request,
+        "command": owner.command,
+        "reason": placed.decision.reason,
+        "sentence": sentence_of(refused),
+    }
+
+
+def sentence_of(refused: Refused) -> str:
+    """Why there is no lease, in one sentence."""
+    if refused.ahead:
+        first = refused.ahead[0]
+        who = f"{first.owner.user} waits for {first.request.words()}"
+        others = f" and {len(refused.ahead) - 1} more" if len(refused.ahead) > 1 else ""
+        return f"{who}{others}, first come first served"
+    if refused.why or refused.placed is None:
+        return refused.why
+    return sentence_about(refused.placed)
+
+
+def sentence_about(placed: Placed) -> str:
+    """Where it went, or why it could not."""
+    if placed.admitted:
+        return _where(placed)
+    short = _shortage(placed)
+    if short:
+        return short
+    from numafit.decision.story import story_of
+
+    text = story_of(placed.node, placed.decision).sentence
+    return text.replace("rejects container lease", "rejects it").replace("container lease", "the job")
+
+
+def _shortage(placed: Placed) -> str:
+    """What there is too little of, wherever it lies. The managers tell of that too, but only of the part of the request
+    that they were about to take when nothing was left."""
+    request, ledger, node = placed.request, placed.decision.ledger, placed.node
+    cpus = node.cpu.available(ledger.cpu).bit_count()
+    if request.cpus > cpus:
+        return f"{request.cpus} CPU{'s are' if request.cpus > 1 else ' is'} asked for and {_free(cpus)}"
+    memory = sum(numa.tables[MEMORY].free for numa in ledger.memory.nodes.values() if MEMORY in numa.tables)
+    if request.memory > memory:
+        asked, left = (Quantity(size, 0, "BinarySI") for size in (request.memory, memory))
+        return f"{asked} of memory are asked for and {left} are free"
+    for resource, count in sorted(request.devices.items()):
+        devices = len(free_devices(ledger.device, resource))
+        if count > devices:
+            return f"{count} {resource} {'are' if count > 1 else 'is'} asked for and {_free(devices)}"
+    return ""
+
+
+def _free(count: int) -> str:
+    return f"{count} are free" if count > 1 else ("1 is free" if count else "none is free")
+
+
+def _where(placed: Placed) -> str:
+    parts = [f"CPUs {cpuset_text(placed.exclusive)}" if placed.exclusive else "shared CPUs"]
+    parts += [str(Quantity(block.size, 0, "BinarySI")) for block in placed.memory]
+    devices = [(resource, device) for resource, ids in placed.devices.items() for device in ids]
+    names = [device for _, device in devices]
+    numa = {(device.resource, device.id): device.numa or () for device in placed.node.machine.devices}
+    near = mask_of(node for device in devices for node in numa.get(device, ()))
+    apart = f"; {', '.join(names)} on {_nodes(near)}" if near & ~placed.nodes else ""
+    held = ", ".join(parts if apart else parts + names)
+    aligned = placed.decision.containers[CONTAINER].affinity[1] or not placed.nodes
+    return f"{held} on {_nodes(placed.nodes)}{apart}" + ("" if aligned else ", not aligned")
+
+
+def _nodes(nodes: int) -> str:
+    return f"node{'s' if nodes.bit_count() > 1 else ''} {cpuset_text(nodes)}" if nodes else "any node"
+
+
+class PlannedLease(msgspec.Struct, frozen=True):
+    placed: Placed
+    lease: Lease
+    """Without an id, an owner and times that mean anything."""
+    cpus: int
+    """Its own, or those of the shared pool."""
+
+
+def planned(host: Host, leases: Sequence[Lease], request: JobRequest) -> PlannedLease | Refused:
+    """Who waits in the queue is not asked."""
+    placed = granted(host, leases, request)
+    if isinstance(placed, Refused):
+        return placed
+    lease = Lease(
+        f"planned-{len(leases)}",
+        request.name,
+        0,
+        "",
+        0.0,
+        exclusive=placed.exclusive,
+        nodes=placed.nodes,
+        mems=placed.mems,
+        memory=placed.memory,
+        devices=placed.devices,
+        allowed=host.allowed_cpus or 0,
+    )
+    return PlannedLease(placed, lease, lease.exclusive or shared_cpus(host, leases, lease))

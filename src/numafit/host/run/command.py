@@ -1,0 +1,94 @@
+"""A command under a lease: bound, recorded before it runs, watched over, and the lease freed when it has ended."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from numafit.errors import NumafitError
+from numafit.host.bind.ladder import bind_self, group_pids, remove_group
+from numafit.host.bind.target import Bound, Target
+from numafit.host.book.work import LEASE_VARIABLE
+from numafit.host.lease import Lease
+from numafit.host.pool import shared_cpus
+from numafit.host.process.identity import ProcessId, identify
+from numafit.host.run.supervise import supervise
+from numafit.host.session import Here
+
+FOLLOW_SECONDS = 1.0
+"""How often shared work looks whether the pool has changed."""
+
+
+def run_leased(
+    here: Here,
+    lease: Lease,
+    target: Target,
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    watcher: ProcessId,
+    strict: bool,
+    report: Callable[[Lease, Bound], None],
+) -> int:
+    """The status of the command; negative: the signal that ended it. `watcher` is this process."""
+
+    cgroups: list[str] = []
+
+    def started(pid: int, bound: Bound) -> None:
+        cgroups.append(bound.cgroup)
+        child = identify(pid)
+        with here.book() as book:
+            changed = book.change(lease.id, lambda old: _bound(old, child, bound))
+            if lease.pooled:
+                # Who took CPUs since this job looked at the pool could not move it: nobody knew where it was.
+                followed = book.follow(lease.id, here.host)
+                bound = replace(bound, cpus=followed.bound) if followed is not None else bound
+            elif LEASE_VARIABLE in os.environ:
+                # Inside shared work, which could not be moved before the new job had left it.
+                book.leases(here.host)
+        if changed is None:
+            raise NumafitError(f"the lease {lease.id} was released before the command could start")
+        report(changed, bound)
+
+    def tick() -> None:
+        with here.book() as book:
+            book.follow(lease.id, here.host)
+
+    try:
+        return supervise(
+            command,
+            environment,
+            prepare=lambda: bind_self(lease.id, target, strict=strict),
+            started=started,
+            tick=tick if lease.pooled else None,
+            every=FOLLOW_SECONDS,
+        )
+    finally:
+        _finish(here, lease, watcher)
+        # It goes with the lease, unless the ledger was lost meanwhile; what still runs in there keeps it.
+        for cgroup in cgroups:
+            if not group_pids(cgroup):
+                remove_group(cgroup)
+
+
+def target_of(here: Here, lease: Lease) -> Target:
+    if lease.exclusive:
+        return Target(lease.exclusive, lease.mems)
+    with here.book() as book:
+        return Target(shared_cpus(here.host, book.leases(), lease), lease.mems)
+
+
+def _bound(lease: Lease, child: ProcessId | None, bound: Bound) -> Lease:
+    owners = (*lease.owners, child) if child is not None else lease.owners
+    return replace(lease, owners=owners, rung=bound.rung, cgroup=bound.cgroup, bound=bound.cpus, notes=bound.skipped)
+
+
+def _finish(here: Here, lease: Lease, watcher: ProcessId) -> None:
+    try:
+        with here.book() as book:
+            rest = book.finish(lease.id, here.host, watcher)
+    except NumafitError as error:
+        here.warn(f"the lease {lease.id} could not be freed now, the next command frees it: {error}")
+        return
+    if rest is not None:
+        here.warn(f"processes of the job still run: the lease {lease.id} stays until they end")

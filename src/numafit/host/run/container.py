@@ -1,0 +1,123 @@
+"""`docker run` under a lease: written down before it can start anything, watched over, read back from the kernel."""
+
+import os
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from numafit.bits import cpuset_text
+from numafit.errors import NumafitError
+from numafit.host.bind import kernel
+from numafit.host.bind.target import NONE, Bound
+from numafit.host.docker.command_line import DockerRun
+from numafit.host.docker.containers import RUNG, RUNNING
+from numafit.host.docker.engine import DockerContainer, labelled
+from numafit.host.docker.options import label_flags, placement_flags, variable_flags
+from numafit.host.lease import Lease
+from numafit.host.pool import shared_cpus
+from numafit.host.process.identity import PROC, ProcessId, identify
+from numafit.host.run.supervise import supervise
+from numafit.host.session import Here
+
+LOOK_SECONDS = 0.25
+"""How often the engine is asked for a container that is about to start."""
+
+
+def run_container(
+    here: Here,
+    lease: Lease,
+    run: DockerRun,
+    words: Sequence[str],
+    *,
+    address: str,
+    variables: bool,
+    watcher: ProcessId,
+    report: Callable[[Lease], None],
+) -> int:
+    """The status of the `docker` command; negative: the signal that ended it. `words` are the user's own after
+    `docker run`, `watcher` is this process."""
+    known: list[Lease] = []
+
+    def started(pid: int, _bound: Bound) -> None:
+        child = identify(pid)
+        with here.book() as book:
+            changed = book.change(lease.id, lambda old: replace(old, owners=(*old.owners, *([child] if child else ()))))
+        if changed is None:
+            raise NumafitError(f"the lease {lease.id} was released before the container could start")
+
+    def tick() -> None:
+        if not known:
+            found = _recorded(here, lease)
+            if found is not None:
+                known.append(found)
+                report(found)
+        elif lease.pooled:
+            with here.book() as book:
+                book.follow(lease.id, here.host)
+
+    try:
+        lease = _prepared(here, lease, address)
+        added = placement_flags(lease, lease.bound, here.host.machine, run)
+        for note in added.notes:
+            here.warn(note)
+        flags = [*added.flags, *label_flags(lease), *(variable_flags(lease, lease.bound, run) if variables else ())]
+        status = supervise(
+            ["docker", "run", *flags, *words],
+            os.environ,
+            prepare=lambda: Bound(NONE, 0, 0),
+            started=started,
+            tick=tick,
+            every=LOOK_SECONDS,
+        )
+        tick()
+    finally:
+        rest = _finished(here, lease, watcher)
+    if rest is not None and not run.is_on("detach"):
+        here.warn(f"the container still runs: the lease {lease.id} stays until it ends")
+    return status
+
+
+def _prepared(here: Here, lease: Lease, address: str) -> Lease:
+    """Which engine and which CPUs are written down before anything starts."""
+    with here.book() as book:
+        cpus = lease.exclusive or shared_cpus(here.host, book.leases(), lease)
+        changed = book.change(lease.id, lambda old: replace(old, engine=address, bound=cpus))
+    if changed is None:
+        raise NumafitError(f"the lease {lease.id} was released before the container could start")
+    return changed
+
+
+def _recorded(here: Here, lease: Lease) -> Lease | None:
+    """The lease with the container that the engine shows for it; None: it shows none that runs."""
+    found = [one for one in labelled(lease.engine, lease.id) or () if one.state in RUNNING and one.pid]
+    if not found:
+        return None
+    with here.book() as book:
+        return book.change(lease.id, lambda old: read_back(old, found[0]))
+
+
+def read_back(lease: Lease, container: DockerContainer) -> Lease:
+    """The lease with what the kernel says of the container's first process."""
+    wanted = lease.exclusive or lease.bound
+    lease = replace(lease, container=container.id, rung=RUNG, notes=())
+    try:
+        status = kernel.status(PROC / str(container.pid))
+    except OSError:
+        # It has ended, or its processes are not to be seen from here: nothing is claimed.
+        return replace(lease, rung="")
+    reasons = []
+    if status.cpus & ~wanted:
+        reasons.append(f"the kernel lets the container use CPUs {cpuset_text(status.cpus)}")
+    if lease.mems and status.mems & ~lease.mems:
+        reasons.append(f"the kernel lets its memory come from node {cpuset_text(status.mems)}")
+    return replace(lease, rung=NONE if reasons else RUNG, notes=tuple(reasons))
+
+
+def _finished(here: Here, lease: Lease, watcher: ProcessId) -> Lease | None:
+    """The lease if its container lives on."""
+    try:
+        with here.book() as book:
+            return book.finish(lease.id, here.host, watcher)
+    except NumafitError as error:
+        here.warn(f"the lease {lease.id} is looked at again by the next command: {error}")
+        return None

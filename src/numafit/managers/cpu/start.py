@@ -1,0 +1,162 @@
+"""The CPU manager when the kubelet starts: its policy, the reserved CPUs, and the state it finds on disk."""
+
+from numafit.bits import cpuset_text, parse_cpuset
+from numafit.errors import KubeletError, StartError
+from numafit.golang.text import map_text, quoted
+from numafit.ledger.ledger import CpuLedger
+from numafit.machine.model import Machine
+from numafit.machine.topology import CpuTopology, TopologyError, cpu_topology
+from numafit.managers.cpu.assignment import take_outcomes
+from numafit.managers.cpu.manager import CpuManager
+from numafit.managers.cpu.pick.errors import PickError
+from numafit.managers.protocol import Choices
+from numafit.settings.options import CpuOptions, cpu_options
+from numafit.settings.settings import Settings
+
+NEW = "cpumanager.NewManager"
+START = "cpumanager.Start"
+
+
+def new_cpu_manager(machine: Machine, settings: Settings, choices: Choices) -> CpuManager:
+    behaviour = settings.behaviour
+    if settings.cpu_policy not in ("none", "static"):
+        raise StartError(NEW, f'unknown policy: "{settings.cpu_policy}"')
+    static = settings.cpu_policy == "static"
+    try:
+        topology = cpu_topology(machine, behaviour)
+    except TopologyError as error:
+        # Up to 1.31 the policy none does not look at the CPUs; a machine without any is refused all the same.
+        raise StartError(NEW, str(error)) from error
+    pod_entries = settings.gate("PodLevelResourceManagers")
+    if not static:
+        if settings.cpu_options:
+            text = f"None policy: received unsupported options={map_text(settings.cpu_options)}"
+            raise StartError(NEW, f"new none policy error: {text}")
+        return CpuManager(False, topology, behaviour, pod_entries=pod_entries)
+    count = _reserved_count(settings)
+    try:
+        options = cpu_options(settings)
+        _check_machine(options, settings, topology)
+        reserved = _reserve(topology, settings, options, count, choices)
+    except KubeletError as error:
+        raise StartError(NEW, f"new static policy error: {error}") from error
+    return CpuManager(
+        True,
+        topology,
+        behaviour,
+        options,
+        reserved,
+        topology.with_siblings(reserved & topology.cpus),
+        pod_entries,
+    )
+
+
+def _reserved_count(settings: Settings) -> int:
+    reserved = settings.reservation.get("cpu")
+    if reserved is None:
+        raise StartError(NEW, "[cpumanager] unable to determine reserved CPU resources for static policy")
+    if reserved.is_zero:
+        raise StartError(
+            NEW,
+            "[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero",
+        )
+    return -(-reserved.milli() // 1000)
+
+
+def _check_machine(options: CpuOptions, settings: Settings, topology: CpuTopology) -> None:
+    if not options.align_by_socket:
+        return
+    if settings.topology_policy == "single-numa-node":
+        raise KubeletError(
+            "Topolgy manager single-numa-node policy is incompatible with CPUManager align-by-socket policy option"
+        )
+    if topology.num_sockets > topology.num_numa_nodes:
+        raise KubeletError(
+            "Align by socket is not compatible with hardware where number of sockets are more than number of NUMA"
+        )
+
+
+def _reserve(topology: CpuTopology, settings: Settings, options: CpuOptions, count: int, choices: Choices) -> int:
+    behaviour = settings.behaviour
+    reserved = parse_cpuset(settings.reserved_cpus, reversed_sign=behaviour.reversed_range_sign)
+    if reserved == 0:
+        used = options if behaviour.reserved_uses_options else CpuOptions()
+        try:
+            reserved = choices.cpus("", take_outcomes(topology, behaviour, used, topology.cpus, count))
+        except PickError:
+            reserved = 0
+    if reserved.bit_count() != count:
+        raise KubeletError(
+            "[cpumanager] unable to reserve the required amount of CPUs "
+            f"(size of {cpuset_text(reserved)} did not equal {count})"
+        )
+    if behaviour.reserved_must_exist:
+        try:
+            topology.with_siblings(reserved)
+        except TopologyError as error:
+            raise KubeletError(
+                f"[cpumanager] unable to build the reserved physical CPUs from the reserved set: {error}"
+            ) from error
+    return reserved
+
+
+def start_cpu_manager(
+    manager: CpuManager, settings: Settings, text: str | None, containers: tuple[tuple[str, str, str], ...] = ()
+) -> CpuLedger:
+    """The ledger that the file on disk gives; `containers`: (pod UID, container, container id) known to the runtime."""
+    ledger = CpuLedger()
+    if text is not None:
+        # A node that starts empty needs no reader, and a command starts quicker without it.
+        from numafit.ledger.files.cpu import RESIZE_GATE, read_cpu
+
+        try:
+            restored = read_cpu(
+                text,
+                policy=settings.cpu_policy,
+                behaviour=settings.behaviour,
+                gate=manager.pod_entries,
+                resize_gate=settings.gate(RESIZE_GATE),
+                containers=containers,
+                state_dir=settings.state_dir,
+            )
+        except KubeletError as error:
+            raise StartError(START, str(error)) from error
+        ledger = CpuLedger(restored.default, restored.entries, restored.pod_entries, file=text)
+    return _validated(manager, ledger) if manager.static else ledger
+
+
+def _validated(manager: CpuManager, ledger: CpuLedger) -> CpuLedger:
+    strict = manager.options.strict_cpu_reservation
+    everything = manager.topology.cpus & ~(manager.reserved if strict else 0)
+    default, reserved = ledger.default, manager.reserved
+    if default == 0:
+        if ledger.entries:
+            raise StartError(START, "default cpuset cannot be empty")
+        return CpuLedger(default=everything, pod_entries=ledger.pod_entries)
+    default_text = quoted(cpuset_text(default))
+    if strict and reserved & default:
+        both = quoted(cpuset_text(reserved & default))
+        raise StartError(START, f"some of strictly reserved cpus: {both} are present in defaultCpuSet: {default_text}")
+    if not strict and reserved & ~default:
+        own = quoted(cpuset_text(reserved))
+        raise StartError(START, f"not all reserved cpus: {own} are present in defaultCpuSet: {default_text}")
+    known = default
+    for uid, containers in sorted(ledger.entries.items()):
+        for container, cpus in sorted(containers.items()):
+            if cpus & default:
+                held = quoted(cpuset_text(cpus))
+                raise StartError(
+                    START,
+                    f"pod: {uid}, container: {container} cpuset: {held} overlaps with default cpuset {default_text}",
+                )
+            known |= cpus
+    if manager.pod_entries:
+        for cpus in ledger.pod_entries.values():
+            known |= cpus
+    if known != everything:
+        raise StartError(
+            START,
+            f"current set of available CPUs {quoted(cpuset_text(everything))} "
+            f"doesn't match with CPUs in state {quoted(cpuset_text(known))}",
+        )
+    return ledger

@@ -1,0 +1,82 @@
+"""A device plugin as the device manager meets it: which devices it prefers, and what its Allocate answers."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.errors import KubeletError
+from numafit.machine.gpu_sets import GpuPairs, pairs_of, preferred_set
+from numafit.machine.model import Machine
+
+NVIDIA_GPU = "nvidia.com/gpu"
+
+Preference = Literal["none", "first", "last", "short", "error", "near"]
+"""`none`: GetPreferredAllocation is not offered. `first` and `last`: the lexicographically smallest or largest of what
+is available. `short`: as `first`, with one device too few. `error`: the call fails. `near`: what NVIDIA's plugin
+prefers."""
+
+ResponseKind = Literal["nvidia", "empty"]
+
+
+class PluginError(KubeletError):
+    """The plugin's own error text."""
+
+
+class Plugin(msgspec.Struct, frozen=True):
+    preference: Preference = "none"
+    response: ResponseKind = "empty"
+    allocate_error: str = ""
+    """Allocate fails with this text."""
+    minors: Mapping[str, int] = {}
+    """Device id -> the number of its device node; for the response of NVIDIA's plugin."""
+    pairs: GpuPairs | None = None
+    """How near the GPUs are to each other; for `near`."""
+
+    def prefer(self, available: frozenset[str], must_include: frozenset[str], size: int) -> tuple[str, ...]:
+        if self.preference == "error":
+            raise PluginError("preferred allocation refused")
+        if self.preference == "near":
+            return self._near(available, must_include, size)
+        rest = sorted(available - must_include, reverse=self.preference == "last")
+        answer = (sorted(must_include) + rest)[:size]
+        if self.preference == "short" and len(answer) > 1:
+            answer.pop()
+        return tuple(answer)
+
+    def _near(self, available: frozenset[str], must_include: frozenset[str], size: int) -> tuple[str, ...]:
+        """The kubelet offers devices in random order; here they come in the order in which the machine lists them."""
+        if self.pairs is None:
+            return ()
+        gpus = [gpu.id for gpu in self.pairs.gpus]
+        offered = [i for i, gpu in enumerate(gpus) if gpu in available]
+        required = [i for i, gpu in enumerate(gpus) if gpu in must_include]
+        return tuple(gpus[i] for i in preferred_set(self.pairs, size, offered, required))
+
+    def allocate(self, ids: frozenset[str]) -> bytes:
+        """The ContainerAllocateResponse as protobuf."""
+        if self.allocate_error:
+            raise PluginError(self.allocate_error)
+        if self.response == "empty":
+            return b""
+        from numafit.ledger.files.allocate_response import nvidia_response
+
+        return nvidia_response(ids, self.minors)
+
+
+def plugins_of(machine: Machine) -> dict[str, Plugin]:
+    """One plugin for each resource of the machine: NVIDIA's for its GPUs, for others one that prefers nothing."""
+    plugins: dict[str, Plugin] = {}
+    for device in machine.devices:
+        if device.resource and device.resource not in plugins:
+            plugins[device.resource] = _plugin_for(device.resource, machine)
+    return plugins
+
+
+def _plugin_for(resource: str, machine: Machine) -> Plugin:
+    if resource != NVIDIA_GPU:
+        return Plugin()
+    own = tuple(replace(device, kind="gpu") for device in machine.devices if device.resource == resource)
+    minors = {device.id: i for i, device in enumerate(own)}
+    return Plugin("near", "nvidia", minors=minors, pairs=pairs_of(replace(machine, devices=own)))

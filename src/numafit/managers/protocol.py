@@ -1,0 +1,86 @@
+"""What a manager of a resource is: the topology manager knows this protocol and nothing else of its managers."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+import msgspec
+
+from numafit.ledger.ledger import Ledger
+from numafit.managers.ask import Ask
+from numafit.managers.topology.hint import ProviderHints
+from numafit.workload.pod import Container
+
+UNEXPECTED = "UnexpectedAdmissionError"
+SMT_ALIGNMENT = "SMTAlignmentError"
+TOPOLOGY_AFFINITY = "TopologyAffinityError"
+EMPTY_SHARED_POOL = "EmptyPodSharedPoolError"
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """An allocation that failed. `reason` is empty for an error without a type of its own."""
+
+    text: str
+    reason: str = ""
+
+
+class PluginCall(msgspec.Struct, frozen=True):
+    """A call to a device plugin that succeeded, in the order made."""
+
+    kind: str
+    resource: str
+    devices: tuple[str, ...] = ()
+    available: tuple[str, ...] = ()
+    must_include: tuple[str, ...] = ()
+    size: int = 0
+
+
+class Choices:
+    """What the kubelet leaves to chance: the order in which Go walks a map. numafit sorts.
+
+    A subclass may answer differently to find out whether another outcome is possible.
+    """
+
+    def devices(self, container: str, resource: str, candidates: Iterable[str]) -> Sequence[str]:
+        """The order in which equal devices are taken."""
+        return sorted(candidates)
+
+    def nodes(self, nodes: Iterable[int]) -> Sequence[int]:
+        """The order of NUMA nodes in which devices that sit on several are looked for (1.20 and 1.21)."""
+        return sorted(nodes)
+
+    def resources(self, container: str, names: Iterable[str]) -> Sequence[str]:
+        """The order in which the device resources of a container are served."""
+        return sorted(names)
+
+    def stale(self, containers: Iterable[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        """The order in which stale (pod UID, container) pairs are released."""
+        return sorted(containers)
+
+    def cpus(self, container: str, outcomes: Iterator[int]) -> int:
+        """One of the CPU sets that the assignment algorithm may give (several only in 1.20 and 1.21).
+
+        `container` is empty for the reserved CPUs."""
+        return next(outcomes)
+
+
+class Call(msgspec.Struct):
+    """One admission as the managers see it: the ledger moves on from call to call."""
+
+    ledger: Ledger
+    ask: Ask
+    choices: Choices
+    plugin_calls: list[PluginCall] = msgspec.field(default_factory=list)
+    swept: set[str] = msgspec.field(default_factory=set)
+    """The managers that have removed stale state. Nothing becomes stale during an admission, so once is enough."""
+
+
+class Manager(Protocol):
+    """Each method may move `call.ledger` on, also when it refuses: the kubelet does not roll back."""
+
+    def hints(self, call: Call, container: Container) -> ProviderHints: ...
+
+    def pod_hints(self, call: Call) -> ProviderHints: ...
+
+    def allocate(self, call: Call, container: Container) -> Refusal | None: ...
+
+    def allocate_pod(self, call: Call) -> Refusal | None: ...

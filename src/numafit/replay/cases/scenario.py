@@ -1,0 +1,169 @@
+"""Plays the scenario of a recording: a node starts, pods come and go, plugins change, the kubelet restarts."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import msgspec
+
+from numafit.bits import cpuset_text
+from numafit.decision.admit import admit
+from numafit.decision.life import list_devices, reconcile, release, restart, start_containers
+from numafit.decision.node import new_node, register, start
+from numafit.errors import InputError, StartError
+from numafit.machine.model import Device
+from numafit.managers.device.plugin import Plugin, Preference, ResponseKind
+from numafit.managers.protocol import Choices
+from numafit.replay.inputs import RecordedPod, machine_from_recording, pod_of, settings_from_recording
+from numafit.replay.outcomes import FileLog, Json, decision_record, start_record
+from numafit.settings.versions import KubeVersion
+
+ChoicesFor = Callable[[int, int], Choices]
+"""(step, pod within a restart) -> the choices to make there; step -1 is the start, pod -1 the start of a restart."""
+
+
+def sorted_choices(_step: int, _pod: int) -> Choices:
+    return Choices()
+
+
+class _Device(msgspec.Struct, frozen=True):
+    id: str
+    resource: str = ""
+    numa: tuple[int, ...] | None = None
+    healthy: bool = True
+
+
+class _Plugin(msgspec.Struct, frozen=True, rename="camel"):
+    resource: str
+    preferred_allocation: Preference = "none"
+    response: ResponseKind = "empty"
+    fail_allocate: str | None = None
+
+
+class RecordedStep(msgspec.Struct, frozen=True, rename="camel"):
+    op: Literal["add", "remove", "reconcile", "devices", "restart"]
+    uid: str = ""
+    pod: RecordedPod | None = None
+    reconcile: bool = False
+    resource: str = ""
+    devices: tuple[_Device, ...] | None = None
+    plugins_first: bool = False
+
+
+class _Input(msgspec.Struct, frozen=True, rename="camel"):
+    """The scenario of a recording. Machine and configuration have readers of their own."""
+
+    machine: dict[str, Any]
+    config: dict[str, Any] | None = None
+    devices: tuple[_Device, ...] | None = None
+    plugins: tuple[_Plugin, ...] | None = None
+    initial_files: dict[str, str] | None = None
+    steps: tuple[RecordedStep, ...] | None = None
+
+
+def _devices(recorded: Sequence[_Device] | None, resource: str) -> tuple[Device, ...]:
+    return tuple(
+        Device(resource, item.id, item.numa, item.healthy) for item in recorded or () if item.resource in ("", resource)
+    )
+
+
+class Scenario:
+    def __init__(self, scenario: Mapping[str, Any], version: KubeVersion, choices: ChoicesFor = sorted_choices) -> None:
+        self.scenario = msgspec.convert(scenario, _Input)
+        self.version = version
+        self.choices = choices
+        self.files = FileLog()
+        self.devices: dict[str, tuple[Device, ...]] = {}
+
+    def play(self) -> Json:
+        try:
+            start_json = self._start()
+        except StartError as error:
+            return {"start": _error_record(error)}
+        steps: list[Json] = []
+        for i, step in enumerate(self.scenario.steps or ()):
+            record = self._step(i, step)
+            steps.append({"op": step.op, **record})
+            if "panic" in record or "error" in record:
+                break
+        return {"start": start_json, "steps": steps or None}
+
+    def _start(self) -> Json:
+        scenario = self.scenario
+        machine = machine_from_recording(scenario.machine)
+        settings = settings_from_recording(scenario.config or {}, self.version)
+        plugins = {}
+        for item in scenario.plugins or ():
+            self.devices[item.resource] = _devices(scenario.devices, item.resource)
+            minors = {device.id: i for i, device in enumerate(self.devices[item.resource])}
+            plugins[item.resource] = Plugin(item.preferred_allocation, item.response, item.fail_allocate or "", minors)
+        choices = self.choices(-1, -1)
+        self.node = new_node(machine, settings, plugins, choices)
+        started = start(self.node, scenario.initial_files, choices=choices)
+        self.ledger = register(self.node, started.ledger, self._all_devices())
+        return start_record(started, self._files())
+
+    def _all_devices(self) -> list[Device]:
+        return [device for own in self.devices.values() for device in own]
+
+    def _step(self, i: int, step: RecordedStep) -> Json:
+        match step.op:
+            case "add":
+                return self._add(i, step)
+            case "remove":
+                return self._remove(step)
+            case "reconcile":
+                self.ledger = reconcile(self.node, self.ledger)
+                return {"defaultCPUSet": self._default(), "files": self._files()}
+            case "devices":
+                self.devices[step.resource] = _devices(step.devices, step.resource)
+                self.ledger = list_devices(self.node, self.ledger, step.resource, self.devices[step.resource])
+                return {"files": self._files()}
+            case "restart":
+                return self._restart(i, step.plugins_first)
+
+    def _add(self, i: int, step: RecordedStep) -> Json:
+        if step.pod is None:
+            raise InputError("a step that adds a pod has no pod", field=f"steps[{i}].pod")
+        pod = pod_of(step.pod)
+        decision = admit(self.node, self.ledger, pod, self.choices(i, 0))
+        self.ledger = decision.ledger
+        record = decision_record(decision)
+        record["qos"] = decision.qos
+        record["files"] = self._files()
+        if decision.panic:
+            return record
+        record["defaultCPUSet"] = self._default()
+        if decision.admitted:
+            self.ledger = start_containers(self.node, self.ledger, pod.uid)
+            after = self._files()
+            if after:
+                record["filesAfterStart"] = after
+        return record
+
+    def _remove(self, step: RecordedStep) -> Json:
+        self.ledger = release(self.ledger, step.uid)
+        if step.reconcile:
+            self.ledger = reconcile(self.node, self.ledger)
+        return {"uid": step.uid, "defaultCPUSet": self._default(), "files": self._files()}
+
+    def _restart(self, i: int, plugins_first: bool) -> Json:
+        choices = [self.choices(i, pod) for pod in range(-1, len(self.ledger.active))]
+        try:
+            restarted = restart(
+                self.node, self.ledger, self._all_devices(), plugins_first=plugins_first, choices=choices
+            )
+        except StartError as error:
+            return _error_record(error)
+        self.ledger = restarted.ledger
+        readmit = [decision_record(decision) for decision in restarted.readmitted]
+        return {"readmit": readmit or None, "defaultCPUSet": self._default(), "files": self._files()}
+
+    def _default(self) -> str:
+        return cpuset_text(self.ledger.cpu.default)
+
+    def _files(self) -> dict[str, str]:
+        return self.files.changed(self.node, self.ledger)
+
+
+def _error_record(error: StartError) -> Json:
+    return {"error": {"stage": error.stage, "message": error.message}}

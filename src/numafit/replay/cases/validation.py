@@ -1,0 +1,29 @@
+"""One recorded validation of a KubeletConfiguration: what becomes of it, in the form of the recordings."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from numafit.golang.text import aggregate_text
+from numafit.settings.config import config_of_file
+from numafit.settings.gates import GateError
+from numafit.settings.read.decoder import DecodeError, decode_config
+from numafit.settings.validation import GATE_PANIC, validate
+from numafit.settings.versions import KubeVersion, behaviour_of
+
+
+def config_case(spec: Mapping[str, object], gates: Mapping[str, bool], version: KubeVersion) -> dict[str, object]:
+    """What becomes of a parsed KubeletConfiguration when `gates` were set before: the form of the recordings."""
+    text = msgspec.json.encode(spec).decode()
+    try:
+        config = config_of_file(decode_config(spec, version, text=text, sort_keys=False).fields, version)
+    except DecodeError as error:
+        return {"decodeError": str(error)}
+    config = msgspec.structs.replace(config, feature_gates={**gates, **config.feature_gates})
+    try:
+        errors = validate(config, version)
+    except GateError as error:
+        if behaviour_of(version).unknown_gate_panics:
+            return {"panic": GATE_PANIC + str(error)}
+        return {"featureGateError": str(error)}
+    return {"error": aggregate_text(list(errors)), "errors": list(errors)} if errors else {"error": None}

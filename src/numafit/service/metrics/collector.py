@@ -1,0 +1,129 @@
+"""The metrics as Prometheus reads them, made from the board each time it asks."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric as Family
+
+from numafit import __version__
+from numafit.bits import parse_cpuset
+from numafit.service.board import Board
+from numafit.service.metrics.table import METRICS
+from numafit.show.records.ledger import NodeAmounts
+
+MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+L = TypeVar("L", bound=tuple[str, ...])
+
+Samples = Iterable[tuple[tuple[str, ...], float]]
+"""Values of the labels, and the value."""
+
+
+class Collector:
+    def __init__(self, board: Board) -> None:
+        self.board = board
+
+    def collect(self) -> Iterator[Family]:
+        values = self._values()
+        for metric in METRICS:
+            if metric.name in values:
+                kind = "unknown" if metric.type == "untyped" else metric.type
+                family = Family(metric.name.removesuffix("_total"), metric.help, kind)
+                for labels, value in values[metric.name]:
+                    family.add_sample(metric.name, dict(zip(metric.labels, labels, strict=True)), value)
+                yield family
+
+    def _values(self) -> dict[str, Samples]:
+        board = self.board
+        place = board.shown.place
+        found: dict[str, Samples] = {
+            "numafit_info": [((__version__, place.kind, place.name, place.version), 1)],
+            "numafit_source_ready": [((), float(board.ready and not board.problem))],
+            "numafit_holders": _counted((holder.kind,) for holder in board.view.holders),
+            "numafit_leases": _counted((one.rung,) for one in board.view.holders if one.kind == "lease"),
+            "numafit_audit_findings": _table({(code,): count for code, count in board.findings.items()}),
+            "numafit_decisions_total": _table(board.told),
+            "numafit_requests_total": _table({(status,): count for status, count in board.requests.items()}),
+            "numafit_event_streams": [((), len(board.broadcast.listeners))],
+            "numafit_event_streams_dropped_total": [((), board.broadcast.dropped)],
+        }
+        return found | self._nodes() | self._pools() | self._counters()
+
+    def _nodes(self) -> dict[str, Samples]:
+        cpus, memory, devices = {}, {}, {}
+        stranded_cpus, stranded_memory, stranded_devices = {}, {}, {}
+        for node in self.board.view.nodes:
+            name = str(node.id)
+            for state in ("held", "free", "reserved"):
+                cpus[name, state] = getattr(node.cpus, state)
+                memory[name, state] = getattr(node.memory, state)
+            for resource, own in node.devices.items():
+                devices[name, resource, "held"] = own.held
+                devices[name, resource, "free"] = own.free
+                stranded_devices[name, resource] = own.free if _without_cpus(node) else 0
+            stranded_cpus[(name,)] = node.cpus.free if _without_devices(node) else 0
+            stranded_memory[(name,)] = node.memory.free if _without_cpus(node) else 0
+        return {
+            "numafit_numa_cpus": _table(cpus),
+            "numafit_numa_memory_bytes": _table(memory),
+            "numafit_numa_devices": _table(devices),
+            "numafit_numa_stranded_cpus": _table(stranded_cpus),
+            "numafit_numa_stranded_memory_bytes": _table(stranded_memory),
+            "numafit_numa_stranded_devices": _table(stranded_devices),
+        }
+
+    def _pools(self) -> dict[str, Samples]:
+        """A kubelet without the static policy has no such pools; leases are no matter of a kubelet."""
+        board = self.board
+        if not board.shown.stage.node.cpu.static or board.shown.place.kind == "live":
+            return {}
+        held = {(str(node.id),): node.cpus.held for node in board.view.nodes}
+        shared = parse_cpuset(board.view.shared_cpus) & ~parse_cpuset(board.view.reserved_cpus)
+        return {
+            "kubelet_cpu_manager_shared_pool_size_millicores": [((), shared.bit_count() * 1000)],
+            "kubelet_cpu_manager_exclusive_cpu_allocation_count": [((), sum(held.values()))],
+            "kubelet_cpu_manager_allocation_per_numa": _table(held),
+        }
+
+    def _counters(self) -> dict[str, Samples]:
+        """Only for decisions that the engine took: those of a real kubelet cannot be counted from its files."""
+        counters = self.board.counters
+        if self.board.shown.place.kind != "demo":
+            return {}
+        return {
+            "kubelet_topology_manager_admission_requests_total": [((), counters.requests)],
+            "kubelet_topology_manager_admission_errors_total": [((), counters.errors)],
+            "kubelet_admission_rejections_total": _table({(name,): n for name, n in counters.rejections.items()}),
+            "kubelet_cpu_manager_pinning_requests_total": [((), counters.cpu_requests)],
+            "kubelet_cpu_manager_pinning_errors_total": [((), counters.cpu_errors)],
+            "kubelet_memory_manager_pinning_requests_total": [((), counters.memory_requests)],
+            "kubelet_memory_manager_pinning_errors_total": [((), counters.memory_errors)],
+            "kubelet_container_aligned_compute_resources_count": _table(counters.aligned),
+            "kubelet_container_aligned_compute_resources_failure_count": _table(counters.not_aligned),
+        }
+
+
+def _without_cpus(node: NodeAmounts) -> bool:
+    return bool(node.cpus.total) and not node.cpus.free
+
+
+def _without_devices(node: NodeAmounts) -> bool:
+    return bool(node.devices) and not any(own.free for own in node.devices.values())
+
+
+def _table(values: Mapping[L, float]) -> Samples:
+    return sorted(values.items())
+
+
+def _counted(labels: Iterable[tuple[str, ...]]) -> Samples:
+    counts: dict[tuple[str, ...], float] = {}
+    for each in labels:
+        counts[each] = counts.get(each, 0) + 1
+    return _table(counts)
+
+
+def metrics_text(board: Board) -> bytes:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Collector(board))
+    return generate_latest(registry)

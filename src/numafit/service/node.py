@@ -1,0 +1,104 @@
+"""The node that is shown: its machine, its kubelet, who holds what on it at one moment, and where it comes from.
+
+A source has a node and tells what happens there.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Literal, Protocol
+
+import msgspec
+
+from numafit.decision.decision import Decision
+from numafit.decision.node import Node
+from numafit.decision.stage import Stage, new_stage
+from numafit.ledger.ledger import Ledger
+from numafit.machine.model import Machine
+from numafit.settings.read.loader import ConfigFile, load_config
+from numafit.settings.versions import parse_version
+from numafit.show.records.ledger import Known, LedgerView, ledger_view
+from numafit.show.records.node import NodeKind
+
+
+class ShownNode(msgspec.Struct, frozen=True):
+    """What does not change while the agent runs."""
+
+    machine: Machine
+    name: str
+    kind: NodeKind
+    kubelet: str
+    """Its KubeletConfiguration."""
+    version: str
+
+    @property
+    def simulation(self) -> bool:
+        return self.kind == "demo"
+
+    def stage(self) -> Stage:
+        """The node with nobody on it."""
+        version = parse_version(self.version)
+        config = load_config(version, file=ConfigFile("kubelet", self.kubelet)).config
+        return new_stage(self.machine, config, version)
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    place: ShownNode
+    stage: Stage
+    """With the ledger of now."""
+    known: Mapping[str, Known] = {}
+    revision: int = 0
+    time: str = ""
+
+    @property
+    def ledger(self) -> Ledger:
+        return self.stage.ledger
+
+    def view(self, node: Node | None = None, ledger: Ledger | None = None) -> LedgerView:
+        """Of another node and ledger than those that questions are asked, where they are given."""
+        return ledger_view(
+            node or self.stage.node,
+            ledger or self.ledger,
+            self.known,
+            revision=self.revision,
+            time=self.time,
+            simulation=self.place.simulation,
+        )
+
+
+class Happening(msgspec.Struct, frozen=True):
+    """Something to tell: a decision of the engine, or what could be seen of one from outside."""
+
+    kind: Literal["pod", "lease", "release"]
+    name: str
+    sentence: str
+    decision: Decision | None = None
+    uid: str = ""
+    refused: bool = False
+    reason: str = ""
+    """Of a refusal that is known without its decision."""
+
+
+class ViewedNode(msgspec.Struct, frozen=True):
+    """What the view is made from, where that is not the node that questions are asked."""
+
+    node: Node
+    ledger: Ledger
+
+
+class Change(msgspec.Struct, frozen=True):
+    stage: Stage
+    """With the ledger after it."""
+    known: Mapping[str, Known]
+    happened: Happening | None = None
+    seen: ViewedNode | None = None
+    warning: str = ""
+    """What is doubtful about what was read."""
+    findings: Mapping[str, int] | None = None
+    """Of an audit: code -> how many; None: there was none."""
+
+
+class NodeSource(Protocol):
+    place: ShownNode
+
+    def changes(self) -> AsyncIterator[Change]:
+        """The first one says how things stand. It waits for what happens, and ends only when it is closed."""
+        ...

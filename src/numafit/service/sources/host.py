@@ -1,0 +1,178 @@
+"""This machine as a source: what the kernel tells of it, and the leases that are held on it.
+
+It is also the agent of the host: leases of those who are gone are freed, and shared work follows the pool.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.errors import NumafitError
+from numafit.host.bind.ladder import remove_orphans
+from numafit.host.book.store import FILE
+from numafit.host.book.tables import LeaseEvent
+from numafit.host.lease import Lease
+from numafit.host.place import OUTSIDE, ledger_of, node_of
+from numafit.host.request import JobRequest
+from numafit.host.session import here, reenter_containers
+from numafit.ledger.ledger import Ledger
+from numafit.service.leases import Leases
+from numafit.service.node import Change, Happening, ShownNode, ViewedNode
+from numafit.service.sources.wake import Wake
+from numafit.settings.example import example_kubelet
+from numafit.settings.versions import DEFAULT_VERSION
+from numafit.show.records.ledger import Known
+from numafit.show.records.time import time_text
+
+LOOK_SECONDS = 1.0
+"""Between two looks at the file of the ledger."""
+SWEEP_SECONDS = 10.0
+"""Between two sweeps: who is gone, and where does shared work run?"""
+AUDIT_SECONDS = 60.0
+MOST_ENTRIES = 100
+RELEASES = ("released", "freed")
+WORDS = {
+    "freed": "was freed: its job has ended",
+    "released": "was released",
+    "moved": "was moved with the shared pool",
+    "adopted": "was adopted",
+    "extended": "was extended",
+    "rebuilt": "was found running, after the ledger was damaged",
+}
+
+
+class HostSource:
+    def __init__(self, folder: Path | None = None) -> None:
+        self.here = here(folder, _warn)
+        self.leases = Leases(self.here)
+        machine = self.here.host.machine
+        name = machine.name or "this machine"
+        # A question about pods asks a kubelet that would run here; leases themselves need none.
+        self.place = ShownNode(machine, name, "live", example_kubelet(machine), str(DEFAULT_VERSION))
+        self.idle = self.place.stage()
+        self.node = node_of(self.here.host, JobRequest(memory=1))
+        self.last: int | None = None
+        self.before: Sequence[Lease] | None = None
+        self.audited = 0.0
+        self.warned: set[str] = set()
+        self.findings: Mapping[str, int] = {}
+
+    async def changes(self) -> AsyncIterator[Change]:
+        """A sweep comes every ten seconds, and at once when an owner of a lease ends or Docker tells of a container."""
+        wake = Wake()
+        stamp: object = None
+        swept = -SWEEP_SECONDS
+        try:
+            while True:
+                sweep = time.monotonic() - swept >= SWEEP_SECONDS
+                if sweep or self._stamp() != stamp:
+                    leases, entries = await asyncio.to_thread(self._look, sweep)
+                    wake.watch(leases)
+                    if sweep:
+                        swept = time.monotonic()
+                    for change in self._told(leases, entries):
+                        yield change
+                    # A sweep may have written; what it wrote has been read.
+                    stamp = self._stamp()
+                if time.monotonic() - self.audited > AUDIT_SECONDS:
+                    self.audited = time.monotonic()
+                    findings = await asyncio.to_thread(self._audit)
+                    if findings != self.findings:
+                        self.findings = findings
+                        yield replace(self._change(leases), findings=findings)
+                if await wake.wait(LOOK_SECONDS):
+                    swept = -SWEEP_SECONDS
+        finally:
+            wake.close()
+
+    def _stamp(self) -> object:
+        return tuple(_stamp_of(self.here.folder / f"{FILE}{ending}") for ending in ("", "-wal"))
+
+    def _look(self, sweep: bool) -> tuple[list[Lease], list[LeaseEvent]]:
+        """The leases, and what has happened since the last look, oldest first."""
+        with self.here.book() as book:
+            if sweep:
+                reenter_containers(book, self._warn_once)
+            leases = book.leases(self.here.host if sweep else None)
+            if sweep:
+                remove_orphans([lease.id for lease in leases])
+            entries = book.history(MOST_ENTRIES)
+        last, self.last = self.last, entries[0].number if entries else 0
+        return leases, [entry for entry in reversed(entries) if last is not None and entry.number > last]
+
+    def _warn_once(self, message: str) -> None:
+        """A container that has no lease is there at every sweep."""
+        if message not in self.warned:
+            self.warned.add(message)
+            _warn(message)
+
+    def _told(self, leases: Sequence[Lease], entries: Sequence[LeaseEvent]) -> Iterator[Change]:
+        before, self.before = self.before, leases
+        change = self._change(leases)
+        if not entries and leases != before:
+            yield change
+        for entry in entries:
+            yield replace(change, happened=_happened(entry))
+
+    def _change(self, leases: Sequence[Lease]) -> Change:
+        host = self.here.host
+        stage = replace(self.idle, ledger=_placed(ledger_of(host, self.idle.node, leases)))
+        seen = ViewedNode(self.node, _placed(ledger_of(host, self.node, leases)))
+        return Change(stage, {lease.id: _known(lease) for lease in leases} | OUTSIDE_KNOWN, seen=seen)
+
+    def _audit(self) -> Mapping[str, int]:
+        from numafit.host.audit.holders import lease_promises
+        from numafit.host.audit.survey import Survey
+
+        counts: dict[str, int] = {}
+        try:
+            report = Survey(self.here.host.machine, lease_promises(self.here.folder)).of_promises()
+        except NumafitError as error:
+            _warn(f"no audit: {error}")
+            return counts
+        for found in report.findings:
+            counts[found.code] = counts.get(found.code, 0) + 1
+        return counts
+
+
+OUTSIDE_KNOWN = {OUTSIDE: Known("not for this agent", kind="outside")}
+
+
+def _placed(ledger: Ledger) -> Ledger:
+    """Without the one who stands for what this process may not use, if that is nothing."""
+    if OUTSIDE in ledger.cpu.entries:
+        return ledger
+    return replace(ledger, active={uid: pod for uid, pod in ledger.active.items() if uid != OUTSIDE})
+
+
+def _known(lease: Lease) -> Known:
+    return Known(lease.name or lease.command[:60] or lease.id, time_text(lease.since), "lease", lease.user, lease.rung)
+
+
+def _happened(entry: LeaseEvent) -> Happening:
+    data: Any = msgspec.json.decode(entry.data)
+    if entry.event == "refused":
+        who = data.get("command") or entry.user
+        return Happening("lease", who, data.get("sentence", ""), refused=True, reason=data.get("reason", ""))
+    name = data.get("name") or data.get("command") or entry.lease
+    sentence = data.get("sentence", "") if entry.event == "taken" else f"{name} {WORDS.get(entry.event, entry.event)}."
+    kind = "release" if entry.event in RELEASES else "lease"
+    return Happening(kind, name, sentence, uid=entry.lease)  # type: ignore[arg-type]
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _warn(message: str) -> None:
+    print(f"numafit: {message}", file=sys.stderr, flush=True)

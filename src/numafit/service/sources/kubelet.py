@@ -1,0 +1,199 @@
+"""The node of a kubelet as a source: its state files are watched, and what changes in them is told.
+
+The kubelet keeps who it has admitted, not why: a decision is seen here only by what it left in the files. They name
+pods by UID; the folders of the pods' logs tell the names, where they can be read.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from numafit.bits import parse_cpuset
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, register, start
+from numafit.decision.simulation import restored_pods
+from numafit.decision.stage import Stage
+from numafit.errors import InputError, KubeletError, StartError
+from numafit.ledger.files.cpu import parse_cpu
+from numafit.ledger.files.memory import parse_memory
+from numafit.ledger.ledger import CpuLedger, Ledger, MemoryLedger
+from numafit.machine.model import Machine
+from numafit.quantity import Quantity
+from numafit.service.node import Change, Happening, ShownNode
+from numafit.show.records.ledger import Holder, Known, ledger_view
+from numafit.show.records.time import now_text
+
+SECONDS = 1.0
+"""Between two looks at the files."""
+TRIES = 3
+"""The files are written one after the other: read in between they may not fit together."""
+POD_LOGS = Path("/var/log/pods")
+"""Its folders are called `namespace_name_uid`."""
+LARGEST_FILE = 64 << 20
+
+Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class KubeletNode:
+    def __init__(self, folder: Path, machine: Machine, kubelet: str, version: str, pod_logs: Path = POD_LOGS) -> None:
+        self.folder = folder
+        self.pod_logs = pod_logs
+        self.place = ShownNode(machine, str(folder), "kubelet", kubelet, version)
+        self.idle = self.place.stage()
+        self.known: dict[str, Known] = {}
+        self.holders: dict[str, Holder] = {}
+        self.first = True
+
+    async def changes(self) -> AsyncIterator[Change]:
+        seen: Stamp | None = None
+        while True:
+            stamp = self._stamp()
+            if stamp != seen:
+                stage, warning = await self._read()
+            if stamp != seen or self._can_name():
+                seen = stamp
+                for change in self._told(stage):
+                    yield replace(change, warning=warning)
+            await asyncio.sleep(SECONDS)
+
+    def _paths(self) -> dict[str, Path]:
+        """As they lie in the kubelet's folder: the device manager's file in one of its own."""
+        return {
+            CPU_FILE: self.folder / CPU_FILE,
+            MEMORY_FILE: self.folder / MEMORY_FILE,
+            DEVICE_FILE: self.folder / "device-plugins" / DEVICE_FILE,
+        }
+
+    def _stamp(self) -> Stamp:
+        return tuple(_stamp_of(path) for path in self._paths().values())
+
+    async def _read(self) -> tuple[Stage, str]:
+        """The node, and what a kubelet that starts now would say against its state."""
+        message = ""
+        for attempt in range(TRIES):
+            if attempt:
+                await asyncio.sleep(SECONDS / 2)
+            files = {name: text for name, path in self._paths().items() if (text := _text(path)) is not None}
+            try:
+                return self._stage(start(self.idle.node, files).ledger), ""
+            except StartError as error:
+                message = error.message
+        warning = f"{self.folder}: a kubelet would not start over this state: {message} (`numafit doctor` says more)"
+        return self._stage(as_written(self.idle.node, files, str(self.folder))), warning
+
+    def _stage(self, restored: Ledger) -> Stage:
+        node = self.idle.node
+        ledger = register(node, restored, node.machine.devices)
+        return replace(self.idle, ledger=replace(ledger, active=restored_pods(restored)))
+
+    def _told(self, stage: Stage) -> Iterator[Change]:
+        """One change for each pod that came, went or holds something else now; at first one for all."""
+        now = None if self.first else now_text()
+        names = self._names()
+        self.known = {
+            uid: replace(self.known.get(uid) or Known(uid, now), name=names.get(uid, uid))
+            for uid in stage.ledger.active
+        }
+        stage = _with_names(stage, names)
+        view = ledger_view(stage.node, stage.ledger, self.known, revision=0, time="", simulation=False)
+        before, self.holders = self.holders, {holder.id: holder for holder in view.holders}
+        if self.first:
+            self.first = False
+            yield Change(stage, self.known)
+            return
+        happened = [*_gone(before, self.holders), *_came(before, self.holders)]
+        for each in happened:
+            yield Change(stage, self.known, each)
+        if not happened:
+            yield Change(stage, self.known)
+
+    def _can_name(self) -> bool:
+        """The folder of a pod's logs is made after its state was written."""
+        nameless = {uid for uid, one in self.known.items() if one.name == uid}
+        return bool(nameless) and not nameless.isdisjoint(self._names())
+
+    def _names(self) -> dict[str, str]:
+        """UID -> namespace/name."""
+        names: dict[str, str] = {}
+        try:
+            entries = [entry.name for entry in self.pod_logs.iterdir()]
+        except OSError:
+            return names
+        for entry in entries:
+            parts = entry.split("_")
+            if len(parts) == 3:
+                names[parts[2]] = f"{parts[0]}/{parts[1]}"
+        return names
+
+
+def _with_names(stage: Stage, names: Mapping[str, str]) -> Stage:
+    """Stories call a holder by the name of its pod."""
+    active = dict(stage.ledger.active)
+    for uid in active.keys() & names.keys():
+        namespace, _, name = names[uid].partition("/")
+        active[uid] = replace(active[uid], namespace=namespace, name=name)
+    return replace(stage, ledger=replace(stage.ledger, active=active))
+
+
+def as_written(node: Node, files: Mapping[str, str], source: str) -> Ledger:
+    """What stands in the files, whether or not it makes sense to a kubelet: the one that wrote them may still run."""
+    kept = {DEVICE_FILE: files[DEVICE_FILE]} if DEVICE_FILE in files else {}
+    ledger = start(node, kept).ledger
+    try:
+        if CPU_FILE in files:
+            cpu = parse_cpu(files[CPU_FILE])
+            entries = {
+                uid: {name: parse_cpuset(cpus) for name, cpus in containers.items()}
+                for uid, containers in (cpu.entries or {}).items()
+            }
+            pods = {uid: parse_cpuset(cpus) for uid, cpus in (cpu.pod_entries or {}).items()}
+            ledger = replace(ledger, cpu=CpuLedger(parse_cpuset(cpu.default), entries, pods))
+        if MEMORY_FILE in files:
+            memory = parse_memory(files[MEMORY_FILE])
+            ledger = replace(ledger, memory=MemoryLedger(memory.nodes, memory.entries, memory.pod_entries))
+    except KubeletError as error:
+        raise InputError(f"the state cannot be read: {error}", source=source) from None
+    return ledger
+
+
+def _gone(before: Mapping[str, Holder], after: Mapping[str, Holder]) -> Iterator[Happening]:
+    for uid, holder in before.items():
+        if uid not in after:
+            yield Happening("release", holder.name, f"{holder.name} holds nothing any more.", uid=uid)
+
+
+def _came(before: Mapping[str, Holder], after: Mapping[str, Holder]) -> Iterator[Happening]:
+    for uid, holder in after.items():
+        was = before.get(uid)
+        if was is None or (was.cpus, was.memory, was.devices) != (holder.cpus, holder.memory, holder.devices):
+            yield Happening("pod", holder.name, _sentence(holder), uid=uid)
+
+
+def _sentence(holder: Holder) -> str:
+    parts = [f"CPUs {holder.cpus}"] if holder.cpus else []
+    parts += [f"{Quantity(held.bytes, 0, 'BinarySI')} of {held.type}" for held in holder.memory]
+    parts += [device for ids in holder.devices.values() for device in ids]
+    nodes = ", ".join(str(node) for node in holder.nodes)
+    return f"{holder.name} holds {', '.join(parts) or 'nothing'}" + (f" on NUMA node {nodes}." if nodes else ".")
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _text(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from None
+    if len(data) > LARGEST_FILE:
+        raise InputError(f"more than {LARGEST_FILE >> 20} MiB", source=str(path))
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,197 @@
+"""From what a question names to a node that can be asked: its machine, its kubelet, and who is on it.
+
+Single settings of a question are laid over the text of a kubelet configuration.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.advice.refusal import start_refusal
+from numafit.decision.stage import Stage, new_stage, restarted, start_problem
+from numafit.document import read_document
+from numafit.errors import InputError, KubeletError, StartError
+from numafit.machine.catalogue.names import machine_named
+from numafit.machine.file.read import read_machine_file
+from numafit.machine.model import Machine
+from numafit.machine.sketch.devices import parse_devices
+from numafit.service.node import Snapshot
+from numafit.service.workers.question import Place as Asked
+from numafit.service.workers.question import Shorthand
+from numafit.settings.example import example_kubelet
+from numafit.settings.gates import default_gates
+from numafit.settings.options import CPU_OPTION_STAGES, TOPOLOGY_OPTION_STAGES, OptionStages, stage_of
+from numafit.settings.read.decoder import API_VERSION, KIND
+from numafit.settings.read.loader import ConfigFile, load_config, refuse_unknown
+from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
+from numafit.show.records.ledger import Known
+from numafit.workload.manifest import Workload, read_pods
+from numafit.workload.pod import Pod
+
+SOURCE = "kubelet"
+
+
+def with_shorthand(text: str, shorthand: Shorthand, version: KubeVersion) -> str:
+    """The configuration with these settings. Options are laid over those that are there, key by key."""
+    import yaml
+
+    document = read_document(text, SOURCE)
+    if not isinstance(document.value, dict):
+        cure = f"it starts with apiVersion: {API_VERSION}"
+        raise InputError("is not a KubeletConfiguration", source=SOURCE, cure=cure)
+    fields = {"apiVersion": API_VERSION, "kind": KIND, **document.value}
+    for name, value in (
+        ("topologyManagerPolicy", shorthand.policy),
+        ("topologyManagerScope", shorthand.scope),
+        ("cpuManagerPolicy", shorthand.cpu_manager_policy),
+        ("memoryManagerPolicy", shorthand.memory_manager_policy),
+    ):
+        if value is not None:
+            fields[name] = value
+    for name, options in (
+        ("cpuManagerPolicyOptions", shorthand.cpu_options),
+        ("topologyManagerPolicyOptions", shorthand.topology_options),
+    ):
+        if options:
+            there = fields.get(name)
+            fields[name] = (there if isinstance(there, dict) else {}) | options
+    gates = _gates(shorthand, version)
+    if gates:
+        there = fields.get("featureGates")
+        fields["featureGates"] = gates | (there if isinstance(there, dict) else {})
+    return yaml.safe_dump(fields, sort_keys=False)
+
+
+def _gates(shorthand: Shorthand, version: KubeVersion) -> dict[str, bool]:
+    """Those that the options need and that are off in this release unless somebody switches them on."""
+    names = [
+        *_gate_names("CPUManagerPolicy", shorthand.cpu_options or {}, CPU_OPTION_STAGES, version),
+        *_gate_names("TopologyManagerPolicy", shorthand.topology_options or {}, TOPOLOGY_OPTION_STAGES, version),
+    ]
+    defaults = default_gates(version)
+    return {name: True for name in names if defaults.get(name) is False}
+
+
+def _gate_names(prefix: str, options: Mapping[str, str], stages: OptionStages, version: KubeVersion) -> list[str]:
+    reached = {stage_of(option, stages, version.minor) for option in options}
+    names = [f"{prefix}{stage.capitalize()}Options" for stage in ("alpha", "beta") if stage in reached]
+    return [f"{prefix}Options", *names] if options else []
+
+
+SKETCH = "sketch:"
+MOST_PODS = 500
+"""In one question; a kubelet takes 110 unless told otherwise."""
+MOST_STAGES = 32
+"""Nodes that have been built are kept: most questions name the same one again."""
+
+
+class Scene(msgspec.Struct, frozen=True):
+    stage: Stage
+    kubelet: str
+    """The configuration, with all that the question laid over it."""
+    known: Mapping[str, Known]
+    """Those who were there before."""
+
+
+class Scenes:
+    """Builds scenes for the node that is shown, and remembers those it has built."""
+
+    def __init__(self, shown: Snapshot) -> None:
+        self.shown = shown
+        self.stages: OrderedDict[tuple[object, ...], tuple[Stage, str]] = OrderedDict()
+
+    def scene(self, asked: Asked, *, empty: bool) -> Scene:
+        own = asked.machine is None
+        stage, kubelet = self._idle(asked)
+        if empty or not own or not self.shown.ledger.active:
+            return Scene(stage, kubelet, {})
+        return Scene(self._occupied(stage, same=not _changes(asked)), kubelet, self.shown.known)
+
+    def machine(self, spec: str | dict[str, object] | None) -> Machine:
+        """Never a file: what a request names is not looked up on this machine."""
+        if spec is None:
+            return self.shown.place.machine
+        if isinstance(spec, dict):
+            return read_machine_file(msgspec.json.encode(spec), "machine")
+        if spec.startswith(SKETCH):
+            from numafit.machine.sketch.line import read_sketch
+
+            return read_sketch(spec.removeprefix(SKETCH))
+        return machine_named(spec)
+
+    def _occupied(self, stage: Stage, *, same: bool) -> Stage:
+        shown = self.shown.stage
+        if same:
+            return shown
+        try:
+            return restarted(shown, stage.config, stage.node.settings.version)
+        except KubeletError as error:
+            raise InputError(
+                f"the kubelet would not start over the pods that are here: {start_problem(error)}",
+                source=SOURCE,
+                cure='ask an idle node with "empty": true',
+            ) from None
+
+    def _idle(self, asked: Asked) -> tuple[Stage, str]:
+        spec = msgspec.json.encode(asked.machine) if isinstance(asked.machine, dict) else asked.machine
+        settings = None if asked.settings is None else msgspec.json.encode(asked.settings)
+        key = (spec, asked.kubelet, settings, asked.version, asked.devices)
+        if key not in self.stages:
+            self.stages[key] = self._built(asked)
+            if len(self.stages) > MOST_STAGES:
+                self.stages.popitem(last=False)
+        self.stages.move_to_end(key)
+        return self.stages[key]
+
+    def _built(self, asked: Asked) -> tuple[Stage, str]:
+        own = asked.machine is None
+        place = self.shown.place
+        machine = _with_devices(self.machine(asked.machine), asked.devices)
+        if not machine.numa_nodes:
+            raise InputError("no NUMA node of this machine is known", source="machine")
+        version = parse_version(asked.version or (place.version if own else str(DEFAULT_VERSION)))
+        text = asked.kubelet or (place.kubelet if own else example_kubelet(machine))
+        try:
+            if asked.settings is not None:
+                text = with_shorthand(text, asked.settings, version)
+            loaded = load_config(version, file=ConfigFile(SOURCE, text))
+            refuse_unknown(loaded, version)
+            return new_stage(machine, loaded.config, version), text
+        except StartError as error:
+            raise start_refusal(error, SOURCE, version, text) from error
+
+
+def _changes(asked: Asked) -> bool:
+    return any(part for part in (asked.kubelet, asked.settings, asked.version, asked.devices))
+
+
+def _with_devices(machine: Machine, specs: tuple[str, ...]) -> Machine:
+    given = parse_devices(specs)
+    named = {device.resource for device in given}
+    kept = tuple(device for device in machine.devices if device.resource not in named)
+    return replace(machine, devices=kept + given) if given else machine
+
+
+def pods_of(text: str, stage: Stage) -> tuple[list[Pod], dict[str, Workload]]:
+    """The pods in their order, and for each UID the object that makes it."""
+    workloads = read_pods(text, "pods", pod_level=stage.node.settings.gate("PodLevelResources"))
+    total = sum(workload.count for workload in workloads)
+    if total > MOST_PODS:
+        raise InputError(f"{total} pods are more than {MOST_PODS}", source="pods", cure="ask for fewer replicas")
+    makers: dict[str, Workload] = {}
+    pods: list[Pod] = []
+    for workload in workloads:
+        for pod in workload.pods():
+            name = pod.full_name
+            if pod.uid in makers:
+                raise InputError(f"the pod {name} comes twice", source="pods", cure="give it another name or uid")
+            if pod.uid in stage.ledger.active:
+                cure = 'give it another name, or ask an idle node with "empty": true'
+                raise InputError(f"the pod {name} is on this node already", source="pods", cure=cure)
+            makers[pod.uid] = workload
+            pods.append(pod)
+    if not pods:
+        raise InputError("no pods to play", source="pods", cure="are the replicas right?")
+    return pods, makers

@@ -1,0 +1,10 @@
+"""From what an administrator wrote to a `KubeletConfig`, in the kubelet's order: file, drop-in files, flags.
+
+- `arguments`: the words of a command line, from a list or from an environment file, with their lines.
+- `flags`: what the flags say, and how they override a file.
+- `decoder`: a parsed file into typed fields, with the errors of Go's decoder; unknown fields are listed, not refused.
+- `loader`: `load_config`, the door of this folder, which calls the others and the static validation.
+
+Nothing is opened here: files come as texts with a name. What the kubelet would refuse is a `StartError` with its
+words and its stage; what only numafit refuses (a flag of another release, old drop-in rules) is an `InputError`.
+"""

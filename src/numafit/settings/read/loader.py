@@ -1,0 +1,195 @@
+"""From a kubelet's files and command line to its configuration, in the kubelet's order: file, drop-in files, flags."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from numafit.document import Document, Path, field_text, read_document
+from numafit.errors import InputError, StartError
+from numafit.golang.text import aggregate_text
+from numafit.settings.config import KubeletConfig, config_of_file, config_of_merged, default_config, fields_of
+from numafit.settings.gates import GateError, resolve_gates
+from numafit.settings.read.arguments import Argument
+from numafit.settings.read.decoder import API_VERSION, KIND, DecodeError, decode_config, unknown_fields
+from numafit.settings.read.flags import parse_flags, with_flags
+from numafit.settings.validation import GATE_PANIC, validate
+from numafit.settings.versions import LATEST_PATCH, NEWEST_MINOR, KubeVersion, behaviour_of
+
+GATES_STAGE = "featuregate.SetFromMap"
+FILE_STAGE = "configfiles.Load"
+DROP_IN_STAGE = "kubelet.mergeKubeletConfigurations"
+VALIDATION_STAGE = "validation.ValidateKubeletConfiguration"
+
+
+class ConfigFile(NamedTuple):
+    name: str
+    text: str
+
+
+class UnknownField(msgspec.Struct, frozen=True):
+    """A field that the release does not know. The kubelet only logs it, so it has no effect."""
+
+    source: str
+    field: str
+    line: int | None
+    later: bool = False
+    """A later release knows it."""
+
+
+class LoadedConfig(msgspec.Struct, frozen=True):
+    config: KubeletConfig
+    unknown: tuple[UnknownField, ...] = ()
+    missing: tuple[str, ...] = ()
+    """`--config=…` and `--config-dir=…` of the arguments, where what they name was not given."""
+
+
+def load_config(
+    version: KubeVersion,
+    *,
+    file: ConfigFile | None = None,
+    drop_ins: Sequence[ConfigFile] | None = None,
+    arguments: Sequence[Argument] = (),
+    arguments_source: str = "",
+) -> LoadedConfig:
+    """What the kubelet runs with. Raises the StartError with which it would not start, or an InputError.
+
+    Files that the arguments name are not opened: they lie on the kubelet's machine, not always on this one.
+    """
+    flags = parse_flags(arguments, version, source=arguments_source)
+    _check_gates(version, flags.feature_gates)
+    unknown: tuple[UnknownField, ...] = ()
+    config = default_config(version)
+    if file is not None:
+        config, unknown = _read_file(file, version, flags.feature_gates)
+    # as Go walks through a folder: a folder `a` in it comes before a file `a.conf`, though "a/" is after "a."
+    patches = sorted(
+        (patch for patch in drop_ins or () if patch.name.endswith(".conf")), key=lambda patch: patch.name.split("/")
+    )
+    if patches:
+        config, more = _with_drop_ins(config, patches, version, flags.feature_gates)
+        unknown += more
+    config = with_flags(config, flags)
+    _check_gates(version, config.feature_gates)
+    errors = validate(config, version)
+    if errors:
+        message = f"failed to validate kubelet configuration, error: {aggregate_text(list(errors))}"
+        raise StartError(VALIDATION_STAGE, message)
+    missing = (
+        *((f"--config={flags.config}",) if flags.config and file is None else ()),
+        *((f"--config-dir={flags.config_dir}",) if flags.config_dir and drop_ins is None else ()),
+    )
+    return LoadedConfig(config, unknown, missing)
+
+
+def refuse_unknown(loaded: LoadedConfig, version: KubeVersion) -> None:
+    """The kubelet ignores a field that it does not know; whoever wrote one that no release knows meant another."""
+    for unknown in loaded.unknown:
+        if not unknown.later:
+            raise InputError(
+                f"the kubelet {version} does not know this field and would ignore it",
+                source=unknown.source,
+                line=unknown.line,
+                field=unknown.field,
+                cure="remove it or correct its name",
+            )
+
+
+def merge_patch(target: object, patch: object) -> object:
+    """A JSON merge patch: objects merge key by key, null deletes, anything else replaces."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
+
+
+def _read_file(
+    file: ConfigFile, version: KubeVersion, gates: Mapping[str, bool]
+) -> tuple[KubeletConfig, tuple[UnknownField, ...]]:
+    if not file.text:
+        raise StartError(FILE_STAGE, f'kubelet config file "{file.name}" was empty')
+    document = read_document(file.text, file.name)
+    try:
+        decoded = decode_config(document.value, version, text=file.text, sort_keys=not _is_json(file.text))
+    except DecodeError as error:
+        raise StartError(FILE_STAGE, str(error)) from None
+    config = config_of_file(decoded.fields, version)
+    _check_file_gates(version, {**gates, **config.feature_gates})
+    return config, _places(document, decoded.unknown)
+
+
+def _with_drop_ins(
+    config: KubeletConfig, patches: Sequence[ConfigFile], version: KubeVersion, gates: Mapping[str, bool]
+) -> tuple[KubeletConfig, tuple[UnknownField, ...]]:
+    if not behaviour_of(version).drop_ins:
+        raise InputError(
+            f"the drop-in files of kubelet 1.{version.minor} are merged by rules that numafit does not cover",
+            source=patches[0].name,
+            cure="1.32 and later are covered; or put everything into the configuration file",
+        )
+    unknown: tuple[UnknownField, ...] = ()
+    merged: object = fields_of(config)
+    for patch in patches:
+        if not patch.text:
+            raise StartError(DROP_IN_STAGE, f'kubelet config file "{patch.name}" was empty')
+        document = read_document(patch.text, patch.name)
+        _check_drop_in_kind(document, patch)
+        unknown += _places(document, unknown_fields(document.value, version))
+        merged = merge_patch(merged, document.value)
+    try:
+        decoded = decode_config(merged, version, text="", sort_keys=True)
+    except DecodeError as error:
+        problem = str(error).removeprefix("failed to decode: ")
+        message = f"failed to unmarshal merged JSON into kubelet configuration: {problem}"
+        raise StartError(DROP_IN_STAGE, message) from None
+    config = config_of_merged(decoded.fields)
+    _check_file_gates(version, {**gates, **config.feature_gates})
+    return config, unknown
+
+
+def _check_drop_in_kind(document: Document, patch: ConfigFile) -> None:
+    value = document.value if isinstance(document.value, dict) else {}
+    api_version, kind = value.get("apiVersion") or "", value.get("kind") or ""
+    problem = ""
+    if not kind:
+        problem = f"error: Object 'Kind' is missing in '{patch.text}'"
+    elif (api_version, kind) != (API_VERSION, KIND):
+        group, _, name = str(api_version).rpartition("/")
+        problem = f"unknown apiVersion/kind: {group}/{name}, Kind={kind}"
+    if problem:
+        raise StartError(DROP_IN_STAGE, f"failed to load kubelet dropin file, path: {patch.name}, {problem}")
+
+
+def _check_gates(version: KubeVersion, gates: Mapping[str, bool]) -> None:
+    try:
+        resolve_gates(version, gates)
+    except GateError as error:
+        message = f"failed to set feature gates from initial flags-based config: {error}"
+        raise StartError(GATES_STAGE, message) from None
+
+
+def _check_file_gates(version: KubeVersion, gates: Mapping[str, bool]) -> None:
+    """Releases that panic meet the gates of a file while they fill in defaults; others later, like those of flags."""
+    if behaviour_of(version).unknown_gate_panics:
+        try:
+            resolve_gates(version, gates)
+        except GateError as error:
+            raise StartError(GATES_STAGE, f"{GATE_PANIC}{error}") from None
+
+
+def _places(document: Document, unknown: Sequence[Path]) -> tuple[UnknownField, ...]:
+    # No field has ever been taken out of a configuration: what the newest release lacks, none has.
+    nowhere = unknown_fields(document.value, KubeVersion(1, NEWEST_MINOR, LATEST_PATCH)) if unknown else ()
+    return tuple(
+        UnknownField(document.source, field_text(path), document.place(path, key=True)[0], later=path not in nowhere)
+        for path in unknown
+    )
+
+
+def _is_json(text: str) -> bool:
+    return text.lstrip().startswith("{")

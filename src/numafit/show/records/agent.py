@@ -1,0 +1,60 @@
+"""What the agent answers to GET, where no other record has it: the machine, its decisions, its health."""
+
+from typing import Any
+
+import msgspec
+
+from numafit.show.records.node import NodeKind
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """One line of the story. `kind` is `pod`, `lease` or `release`."""
+
+    id: int
+    time: str
+    pod: str
+    kind: str
+    admitted: bool
+    reason: str
+    message: str
+    sentence: str
+    cpus: str
+    nodes: tuple[int, ...]
+
+
+class Page(msgspec.Struct, frozen=True):
+    decisions: tuple[Summary, ...]
+    next: int | None
+    """Ask with `before` this id for older ones; null: there are none."""
+
+
+class CatalogueEntry(msgspec.Struct, frozen=True):
+    name: str
+    title: str
+
+
+class MachineAnswer(msgspec.Struct, frozen=True):
+    """`machine` is a machine file, as `numafit machine show -o json` prints it."""
+
+    machine: dict[str, Any]
+    name: str
+    source: NodeKind
+    catalogue: tuple[CatalogueEntry, ...]
+
+
+class CatalogueMachine(msgspec.Struct, frozen=True):
+    machine: dict[str, Any]
+
+
+class OneDecision(Summary, frozen=True, kw_only=True):
+    story: msgspec.Raw
+    """As `numafit explain -o json` tells it; null where nothing was decided, as at a release."""
+    ledger: msgspec.Raw
+    """How things stood after it."""
+
+
+class Health(msgspec.Struct, frozen=True, omit_defaults=True):
+    status: str
+    """`ok`, or `waiting` while the node has not been read yet."""
+    problem: str = ""
+    """Why the node cannot be read at the moment (shown is the last that could be), or what is doubtful about it."""

@@ -1,0 +1,197 @@
+"""Who holds what, as the API shows it: holders, and the amounts of each NUMA node."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from numafit.bits import cpuset_text, mask_of, members
+from numafit.decision.node import Node
+from numafit.ledger.ledger import Block, Ledger
+from numafit.managers.device.manager import free_devices
+from numafit.workload.pod import Pod
+
+MEMORY = "memory"
+
+
+class MemoryHeld(msgspec.Struct, frozen=True):
+    nodes: tuple[int, ...]
+    type: str
+    bytes: int
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """Somebody who holds a part of the machine. `kind` is `pod`, `lease`, or `shared`: runs in the shared pool only."""
+
+    id: str
+    name: str
+    kind: str
+    since: str | None = None
+    owner: str = ""
+    cpus: str = ""
+    memory: tuple[MemoryHeld, ...] = ()
+    devices: Mapping[str, tuple[str, ...]] = {}
+    nodes: tuple[int, ...] = ()
+    rung: str = ""
+    """How a lease is bound."""
+    new: bool = False
+    """It came by the question asked."""
+    gone: bool = False
+    """Its pod has ended; the kubelet frees this at the next admission."""
+
+
+class Amounts(msgspec.Struct, frozen=True):
+    total: int
+    held: int
+    free: int
+    reserved: int
+
+
+class DeviceAmounts(msgspec.Struct, frozen=True):
+    total: int
+    held: int
+    free: int
+
+
+class NodeAmounts(msgspec.Struct, frozen=True):
+    """One NUMA node: CPUs, bytes, devices by resource."""
+
+    id: int
+    cpus: Amounts
+    memory: Amounts
+    devices: Mapping[str, DeviceAmounts]
+
+
+class LedgerView(msgspec.Struct, frozen=True, rename="camel"):
+    revision: int
+    time: str
+    simulation: bool
+    holders: tuple[Holder, ...]
+    reserved_cpus: str
+    shared_cpus: str
+    free_cpus: str
+    """CPUs that could still become exclusive."""
+    nodes: tuple[NodeAmounts, ...]
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What a ledger does not tell about a holder."""
+
+    name: str
+    since: str | None = None
+    kind: str = "pod"
+    owner: str = ""
+    rung: str = ""
+
+
+def ledger_view(
+    node: Node,
+    ledger: Ledger,
+    known: Mapping[str, Known],
+    *,
+    revision: int,
+    time: str,
+    simulation: bool,
+    new: frozenset[str] = frozenset(),
+) -> LedgerView:
+    """`known` and `new` go by pod UID; holders are sorted by name."""
+    holders = sorted(_holders(node, ledger, known, new), key=lambda holder: (holder.name, holder.id))
+    return LedgerView(
+        revision,
+        time,
+        simulation,
+        tuple(holders),
+        cpuset_text(node.cpu.reserved if node.cpu.static else 0),
+        cpuset_text(ledger.cpu.default if node.cpu.static else node.cpu.topology.cpus),
+        cpuset_text(node.cpu.available(ledger.cpu) if node.cpu.static else 0),
+        tuple(node_amounts(node, ledger)),
+    )
+
+
+def _holders(node: Node, ledger: Ledger, known: Mapping[str, Known], new: frozenset[str]) -> Iterator[Holder]:
+    numa_of = {device.id: device.numa or () for own in ledger.device.devices.values() for device in own.values()}
+    for uid in {**ledger.active, **ledger.cpu.entries, **ledger.memory.entries, **ledger.device.held}:
+        pod = ledger.active.get(uid)
+        told = known.get(uid) or Known(_name(pod, uid))
+        cpus = ledger.cpu.pod_entries.get(uid, 0)
+        for own in ledger.cpu.entries.get(uid, {}).values():
+            cpus |= own
+        memory = _memory(ledger, uid)
+        devices = _devices(ledger, uid)
+        nodes = mask_of(numa for block in memory for numa in block.nodes)
+        nodes |= mask_of(numa for ids in devices.values() for device in ids for numa in numa_of.get(device, ()))
+        nodes |= mask_of(numa for numa, own in node.cpu.topology.numa_nodes.items() if own & cpus)
+        holds = bool(cpus or memory or devices)
+        if pod is None and not holds:
+            continue
+        yield Holder(
+            uid,
+            told.name,
+            told.kind if holds else "shared",
+            told.since,
+            told.owner,
+            cpuset_text(cpus),
+            memory,
+            devices,
+            tuple(members(nodes)),
+            told.rung,
+            uid in new,
+            pod is None,
+        )
+
+
+def _name(pod: Pod | None, uid: str) -> str:
+    """A pod known from a state file only has no name but its UID."""
+    return uid if pod is None else pod.known_name
+
+
+def _memory(ledger: Ledger, uid: str) -> tuple[MemoryHeld, ...]:
+    blocks: list[Block] = list(ledger.memory.pod_entries.get(uid, ()))
+    if not blocks:
+        blocks = [block for own in ledger.memory.entries.get(uid, {}).values() for block in own]
+    sums: dict[tuple[tuple[int, ...], str], int] = {}
+    for block in blocks:
+        key = (tuple(sorted(block.numa)), block.type)
+        sums[key] = sums.get(key, 0) + block.size
+    return tuple(MemoryHeld(nodes, kind, size) for (nodes, kind), size in sorted(sums.items()) if size)
+
+
+def _devices(ledger: Ledger, uid: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {}
+    for resources in ledger.device.held.get(uid, {}).values():
+        for resource, held in resources.items():
+            found.setdefault(resource, set()).update(held.ids)
+    return {resource: tuple(sorted(ids)) for resource, ids in sorted(found.items())}
+
+
+def node_amounts(node: Node, ledger: Ledger) -> Iterator[NodeAmounts]:
+    free = node.cpu.available(ledger.cpu) if node.cpu.static else node.cpu.topology.cpus
+    reserved = node.cpu.reserved if node.cpu.static else 0
+    held = 0
+    for containers in ledger.cpu.entries.values():
+        for own in containers.values():
+            held |= own
+    for own in ledger.cpu.pod_entries.values():
+        held |= own
+    for numa in sorted(node.machine.numa_nodes, key=lambda numa: numa.id):
+        own = node.cpu.topology.numa_nodes.get(numa.id, 0)
+        cpus = Amounts(*((own & part).bit_count() for part in (own, held, free & ~held, reserved & ~held)))
+        memory = _memory_amounts(ledger, numa.id, numa.memory)
+        yield NodeAmounts(numa.id, cpus, memory, _device_amounts(ledger, numa.id))
+
+
+def _memory_amounts(ledger: Ledger, numa: int, total: int) -> Amounts:
+    """Ordinary memory; what the memory manager does not look after is free."""
+    table = ledger.memory.nodes[numa].tables.get(MEMORY) if numa in ledger.memory.nodes else None
+    if table is None:
+        return Amounts(total, 0, total, 0)
+    return Amounts(table.total, table.reserved, table.free, table.system_reserved)
+
+
+def _device_amounts(ledger: Ledger, numa: int) -> dict[str, DeviceAmounts]:
+    found: dict[str, DeviceAmounts] = {}
+    for resource, devices in sorted(ledger.device.devices.items()):
+        here = {device_id for device_id, device in devices.items() if numa in (device.numa or ())}
+        if here:
+            taken = here & ledger.device.allocated.get(resource, frozenset())
+            found[resource] = DeviceAmounts(len(here), len(taken), len(here & free_devices(ledger.device, resource)))
+    return found

@@ -1,0 +1,30 @@
+"""The node that is shown, as a kubelet would find it on its disk: for others that want to ask it themselves."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from numafit.quantity import parse_quantity
+from numafit.workload.pod import Pod
+
+STATE_PATH = "/api/v1/state"
+
+
+class State(msgspec.Struct, frozen=True):
+    machine: dict[str, Any]
+    """A machine file."""
+    kubelet: str
+    """A KubeletConfiguration."""
+    version: str
+    files: dict[str, str]
+    """The state files of the managers; they name pods by UID."""
+    revision: int
+    pods: tuple[dict[str, Any], ...]
+    """Who is there, with names and what they asked for: the files name none, and tell of pods that have ended, too."""
+
+    def active(self) -> tuple[Pod, ...]:
+        """Raises msgspec.ValidationError for pods that are none."""
+        return msgspec.convert(self.pods, tuple[Pod, ...], dec_hook=lambda _, text: parse_quantity(text))
+
+
+NodeKind = Literal["live", "demo", "kubelet"]

@@ -1,0 +1,72 @@
+"""How advice reads: before and after for people, patches for kubectl, JSON for programs."""
+
+from collections.abc import Sequence
+
+from numafit.advice.propose.advise import Advice
+from numafit.advice.propose.proposal import Proposal, patch_of
+from numafit.decision.decision import Decision
+from numafit.settings.config import KubeletConfig
+from numafit.show.json import json_text
+from numafit.show.records.advice import Makers, advice_record, maker_of
+from numafit.show.text.simulation import decision_text
+
+
+def advice_text(advices: Sequence[Advice], most: int) -> str:
+    return "\n\n".join(_one(advice, most) for advice in advices)
+
+
+def _one(advice: Advice, most: int) -> str:
+    decision = advice.decision
+    name = decision.pod.full_name
+    if not advice.fault:
+        return f"{name}: nothing to change\n  now  {decision_text(decision)}"
+    lines = [f"{name}: {advice.fault}", f"  {advice.why}"]
+    if decision.admitted:
+        lines.append(f"  now  {decision_text(decision)}")
+    if not advice.proposals:
+        lines += ["", "  No single change helps: the pod is too large for this machine, or it is too full."]
+    for number, proposal in enumerate(advice.proposals[:most], 1):
+        lines += ["", f"  {number}. {proposal.kind}: {proposal.text}"]
+        if proposal.pods and advice.alike > 1:
+            lines[-1] += f" (in all {advice.alike} pods)"
+        lines += [f"     then {_after(each, proposal)}" for each in proposal.decisions]
+        if proposal.loses:
+            lines.append(f"     but rejects {', '.join(proposal.loses)}")
+    hidden = len(advice.proposals) - most
+    if hidden > 0:
+        lines += ["", f"  {hidden} more with --most {len(advice.proposals)}"]
+    return "\n".join(lines)
+
+
+def _after(decision: Decision, proposal: Proposal) -> str:
+    text = decision_text(decision)
+    if len(proposal.decisions) > 1:
+        text = f"{decision.pod.name} {text}"
+    return text if proposal.aligned else f"{text}; not aligned"
+
+
+def advice_patches(advices: Sequence[Advice], config: KubeletConfig, makers: Makers) -> str:
+    """One YAML document per pod, its first proposal that changes a file; comments say for what."""
+    import yaml
+
+    documents = []
+    for advice in advices:
+        pod = advice.decision.pod
+        if not advice.fault:
+            continue
+        for proposal in advice.proposals:
+            kind, name = maker_of(makers, pod)
+            patch = patch_of(proposal, pod, config, kind)
+            if patch is None:
+                continue
+            target = "the kubelet's configuration" if proposal.config is not None else f"{kind} {pod.namespace}/{name}"
+            comment = f"# {target}, so that {pod.full_name} fits: {proposal.text}\n"
+            documents.append(comment + yaml.safe_dump(patch, sort_keys=False))
+            break
+        else:
+            documents.append(f"# {pod.full_name}: no change of a file helps\n")
+    return "---\n".join(documents)
+
+
+def advice_json(advices: Sequence[Advice], config: KubeletConfig, makers: Makers, most: int) -> str:
+    return json_text(advice_record(advices, config, makers, most))

@@ -1,0 +1,38 @@
+"""How a comparison reads: changed pods first, then what differs between the two kubelets."""
+
+from numafit.advice.compare import Comparison, Pair, RuleChange
+from numafit.show.json import json_text
+from numafit.show.records.comparison import comparison_record, no_start_record
+
+
+def comparison_text(comparison: Comparison) -> str:
+    total, changed = len(comparison.pairs), comparison.changed
+    pods = "1 pod is" if total == 1 else f"{total} pods are"
+    parts = [f"{len(changed)} of {total} decisions change" if changed else f"No decision changes: {pods} as before"]
+    parts += [_pair(pair, comparison.rules) for pair in changed]
+    if comparison.settings:
+        lines = [f"  {item.what}: {item.was} -> {item.becomes}" for item in comparison.settings]
+        parts.append("\n".join(["Settings that differ", *lines]))
+    if comparison.rules:
+        parts.append("\n".join(["Rules that differ", *(f"  {_rule(rule)}" for rule in comparison.rules)]))
+    return "\n\n".join(parts)
+
+
+def _pair(pair: Pair, rules: tuple[RuleChange, ...]) -> str:
+    name = pair.pod.full_name
+    lines = [name, *(f"  {item.what}: {item.was} -> {item.becomes}" for item in pair.differences)]
+    lines += [f"  because: {rule.text} ({rule.was} -> {rule.becomes})" for rule in rules if name in rule.explains]
+    return "\n".join(lines)
+
+
+def _rule(rule: RuleChange) -> str:
+    since = f" (since {rule.since})" if rule.since else ""
+    return f"{rule.text}: {rule.was} -> {rule.becomes}{since}"
+
+
+def comparison_json(comparison: Comparison) -> str:
+    return json_text(comparison_record(comparison))
+
+
+def no_start_json(message: str) -> str:
+    return json_text(no_start_record(message))

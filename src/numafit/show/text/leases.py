@@ -1,0 +1,104 @@
+"""How leases read: who holds what, what is left, and what happened, as tables."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+from numafit.amounts import size_text
+from numafit.bits import cpuset_text
+from numafit.host.book.tables import LeaseEvent
+from numafit.host.free import HostFree, NodeFree
+from numafit.host.lease import Lease, memory_of
+from numafit.show.records.leases import history_data, time_text
+from numafit.show.text.table import aligned
+from numafit.show.words import printable
+
+WIDEST_COMMAND = 40
+HEADER = ("LEASE", "USER", "NODES", "CPUS", "MEMORY", "DEVICES", "SINCE", "BOUND BY", "COMMAND")
+FIRST = 7
+"""Columns of the header that stay on the first line where the screen is narrow."""
+
+
+def leases_text(leases: Sequence[Lease], labels: Mapping[str, str], width: int = 0) -> str:
+    """One line per lease; two where the table would be wider than `width`, if that is given."""
+    if not leases:
+        return "No leases: nobody holds anything."
+    rows: list[Sequence[str]] = [HEADER]
+    rows += [
+        (
+            lease.id,
+            printable(lease.user),
+            cpuset_text(lease.nodes) or "any",
+            cpuset_text(lease.exclusive) or f"shared {cpuset_text(lease.bound)}".strip(),
+            size_text(memory_of(lease)) if lease.memory else "-",
+            devices_text(lease.devices, labels) or "-",
+            age_text(lease.since),
+            lease.rung or "-",
+            _command(lease),
+        )
+        for lease in leases
+    ]
+    text = aligned(rows)
+    if not width or max(map(len, text.splitlines())) <= width:
+        return text
+    lines = aligned([row[:FIRST] for row in rows]).splitlines()
+    rest = [f"    bound by {row[FIRST]}: {row[FIRST + 1]}"[:width] for row in rows[1:]]
+    return "\n".join([lines[0], *(line for pair in zip(lines[1:], rest, strict=True) for line in pair)])
+
+
+def devices_text(devices: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> str:
+    return ",".join(labels.get(device, device) for ids in devices.values() for device in ids)
+
+
+def _command(lease: Lease) -> str:
+    text = printable(f"{lease.name}: {lease.command}" if lease.name else lease.command) or "-"
+    return text if len(text) <= WIDEST_COMMAND else text[: WIDEST_COMMAND - 1] + "…"
+
+
+def free_text(free: HostFree, labels: Mapping[str, str]) -> str:
+    rows: list[Sequence[str]] = [("NODE", "CPUS FREE", "", "MEMORY FREE", "DEVICES FREE")]
+    for node in free.nodes:
+        rows.append(
+            (
+                str(node.id),
+                f"{node.cpus.bit_count()} of {node.all_cpus}",
+                cpuset_text(node.cpus) or "-",
+                f"{size_text(node.memory)} of {size_text(node.all_memory)}" if node.all_memory else "-",
+                ",".join(labels.get(device, device) for ids in node.devices.values() for device in ids) or "-",
+            )
+        )
+    if free.unplaced:
+        rows.append(("any", "-", "-", "-", devices_text(free.unplaced, labels)))
+    lines = [aligned(rows), "", f"Largest aligned job: {_shape(free.largest)}"]
+    lines.append(f"Shared pool: CPUs {cpuset_text(free.pool) or '-'}")
+    return "\n".join(lines)
+
+
+def _shape(node: NodeFree | None) -> str:
+    if node is None:
+        return "none; nothing is free"
+    devices = "".join(f" --device {resource}={len(ids)}" for resource, ids in node.devices.items() if ids)
+    memory = f" --memory {node.memory >> 20}Mi" if node.memory >> 20 else ""
+    cpus = f" --cpus {node.cpus.bit_count()}" if node.cpus else ""
+    return f"on node {node.id}:{cpus}{memory}{devices}"
+
+
+def history_text(entries: Sequence[LeaseEvent]) -> str:
+    if not entries:
+        return "No history yet."
+    rows: list[Sequence[str]] = [("TIME", "EVENT", "LEASE", "USER", "WHAT")]
+    for entry in entries:
+        rows.append((time_text(entry.time), entry.event, entry.lease or "-", printable(entry.user), _what(entry)))
+    return aligned(rows)
+
+
+def _what(entry: LeaseEvent) -> str:
+    return printable(str(history_data(entry).get("sentence", "")))
+
+
+def age_text(since: float) -> str:
+    """A clock that was set back makes it negative: then it is as good as new."""
+    seconds = max(0, int(time.time() - since))
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds >= size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

@@ -1,0 +1,75 @@
+"""A placement in words: where a job would go, and the same numbers as command lines of other tools."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from shlex import join, quote
+
+from numafit.bits import cpuset_text, mask_of
+from numafit.host.docker.plan import Review, WrittenRun, numafit_words
+from numafit.host.grant import sentence_about
+from numafit.host.place import Placed
+from numafit.quantity import Quantity
+
+
+def numactl_line(cpus: int, mems: int, command: Sequence[str]) -> str:
+    return join(["numactl", f"--physcpubind={cpuset_text(cpus)}", f"--membind={cpuset_text(mems)}", *command])
+
+
+def systemd_line(cpus: int, mems: int, command: Sequence[str]) -> str:
+    properties = ["-p", f"AllowedCPUs={cpuset_text(cpus)}", "-p", f"AllowedMemoryNodes={cpuset_text(mems)}"]
+    return join(["systemd-run", "--scope", *properties, "--", *command])
+
+
+def env_lines(variables: Mapping[str, str]) -> str:
+    return "\n".join(f"export {name}={quote(value)}" for name, value in variables.items())
+
+
+TOOL_LINES: Mapping[str, Callable[[int, int, Sequence[str]], str]] = {"numactl": numactl_line, "systemd": systemd_line}
+
+
+def review_text(one: Review, file: str) -> str:
+    name = one.line.run.value("name") or one.line.run.image
+    rows = [("as written", _written_text(one.written))]
+    rows += [("wrong", fault) for fault in (*one.written.faults, *one.clashes)]
+    if one.plan is not None:
+        rows.append(("numafit adds", shlex.join(one.plan.added.flags)))
+    else:
+        rows.append(("refused", one.refused))
+    rows.append(("run it as", shlex.join(numafit_words(one.written, one.line.run))))
+    width = max(len(title) for title, _ in rows)
+    body = "\n".join(f"  {title.ljust(width)}  {text}" for title, text in rows)
+    return f"{file}:{one.line.number}: {name}: {one.written.request.words()}\n{body}"
+
+
+def _written_text(written: WrittenRun) -> str:
+    parts = [f"CPUs {cpuset_text(written.cpus)}" if written.cpus else "any CPUs"]
+    parts.append(f"memory of node {cpuset_text(written.mems)}" if written.mems else "memory of any node")
+    for gpu in written.gpus:
+        node = cpuset_text(mask_of(gpu.numa or ()))
+        parts.append(f"{gpu.label or gpu.id}" + (f" (node {node})" if node else ""))
+    return ", ".join(parts)
+
+
+def plan_text(placed: Placed, cpus: int, *, explain: bool) -> str:
+    kind = "exclusive" if placed.exclusive else "shared"
+    rows = [
+        ("CPUs", f"{cpuset_text(cpus)} ({cpus.bit_count()}, {kind})"),
+        ("NUMA nodes", cpuset_text(placed.nodes) or "any"),
+        ("memory", _memory_text(placed)),
+    ]
+    rows += [(resource, ", ".join(ids)) for resource, ids in placed.devices.items()]
+    rows.append(("aligned", "yes" if placed.decision.containers["lease"].affinity[1] else "no: it crosses NUMA nodes"))
+    if explain:
+        rows.append(("why", sentence_about(placed)))
+        if placed.gpu_reason:
+            rows.append(("GPUs", placed.gpu_reason))
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in rows)
+
+
+def _memory_text(placed: Placed) -> str:
+    if not placed.memory:
+        return f"not held, from node {cpuset_text(placed.mems)}"
+    return ", ".join(
+        f"{Quantity(block.size, 0, 'BinarySI')} on node {cpuset_text(mask_of(block.numa))}" for block in placed.memory
+    )

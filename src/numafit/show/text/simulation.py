@@ -1,0 +1,152 @@
+"""How decisions read: a simulation as a table, as JSON or YAML; a decision in one line."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from numafit.bits import cpuset_text, mask_of
+from numafit.decision.decision import Decision, Placement
+from numafit.decision.simulation import Simulation
+from numafit.decision.story import sentence_of
+from numafit.ledger.ledger import Block
+from numafit.managers.ask import ask_of
+from numafit.quantity import Quantity
+from numafit.show.json import json_text
+from numafit.show.records.simulation import left_records, pod_name, simulation_record
+
+
+def simulation_json(simulation: Simulation) -> str:
+    return json_text(simulation_record(simulation))
+
+
+def simulation_yaml(simulation: Simulation) -> str:
+    """The same value. Recordings are JSON: `null`, truth values and numbers read the same in both."""
+    import yaml
+
+    value = msgspec.to_builtins(simulation_record(simulation))
+    # without aliases: the same list may stand in several places
+    dumper: Any = type("Plain", (yaml.CSafeDumper,), {"ignore_aliases": lambda *_: True})
+    text: str = yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120)
+    return text.rstrip("\n")
+
+
+def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
+    """`wide` adds what each container asks for, and the merged hint that decided about it."""
+    more = ("ASKED", "HINT") if wide else ()
+    rows: list[Sequence[str]] = [("POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES", *more)]
+    notes = []
+    # A UUID says nothing to a reader; the number that the vendor's tools give a GPU does.
+    labels = {device.id: device.label for device in simulation.node.machine.devices if device.label}
+    for step in simulation.steps:
+        decision = step.decision
+        first = True
+        for container, placement in decision.containers.items():
+            mask = placement.affinity[0]
+            devices = [labels.get(device, device) for own in placement.devices.values() for device in own]
+            rows.append(
+                (
+                    _container_name(decision, container),
+                    decision.qos if first else "",
+                    _verdict(decision) if first else "",
+                    "any" if mask is None else cpuset_text(mask) or "-",
+                    "shared" if placement.cpus is None else cpuset_text(placement.cpus) or "-",
+                    ", ".join(_block_text(block) for block in placement.memory or ()) or "-",
+                    ", ".join(sorted(devices)) or "-",
+                    *((_asked(decision, container), _hint(decision, container)) if wide else ()),
+                )
+            )
+            first = False
+        if decision.message:
+            ask = ask_of(decision.pod, simulation.node.settings)
+            sentence = sentence_of(simulation.node, decision, ask)
+            told = "" if decision.message in sentence else f" The kubelet says: {decision.message}"
+            notes.append(f"{pod_name(decision)}: {sentence}{told}")
+        if decision.panic:
+            notes.append(f"{pod_name(decision)}: the kubelet would crash here: {decision.panic}")
+    left: list[Sequence[str]] = [("LEFT", "EXCLUSIVE CPUS", "MEMORY", "DEVICES")]
+    for record in left_records(simulation):
+        memory = [_block_text(Block((), item["type"], item["size"])) for item in record["memory"] if item["size"]]
+        devices = [labels.get(device, device) for own in record["devices"].values() for device in own]
+        cells = (record["cpus"], ", ".join(memory), ", ".join(devices))
+        left.append((f"NUMA node {record['numaNode']}", *(cell or "-" for cell in cells)))
+    parts = [_aligned(rows), "\n".join(notes), _aligned(left)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _container_name(decision: Decision, container: str) -> str:
+    alone = len(decision.pod.all_containers) == 1
+    return pod_name(decision) if alone else f"{pod_name(decision)}/{container}"
+
+
+def _asked(decision: Decision, container: str) -> str:
+    """Requests; with limits above them `request..limit`, as a pod that is not Guaranteed has."""
+    asking = next(own for own in decision.pod.all_containers if own.name == container)
+    parts = []
+    for name in sorted(asking.requests.keys() | asking.limits.keys()):
+        request, limit = asking.requests.get(name), asking.limits.get(name)
+        amount = str(request) if limit is None or request == limit else f"{request or 0}..{limit}"
+        parts.append(f"{name} {amount}")
+    return ", ".join(parts) or "-"
+
+
+def _hint(decision: Decision, container: str) -> str:
+    """The merge that decided about the container: its own, or in the pod scope that of the pod."""
+    own = [step for step in decision.merges or () if step.container in ("", container)]
+    if not own:
+        return "-"
+    mask, preferred = own[-1].best
+    nodes = "any" if mask is None else cpuset_text(mask) or "-"
+    return f"{nodes} preferred" if preferred else f"{nodes} not preferred"
+
+
+def _verdict(decision: Decision) -> str:
+    if decision.panic:
+        return "crash"
+    return "admitted" if decision.admitted else decision.reason
+
+
+def _block_text(block: Block) -> str:
+    size = str(Quantity(block.size, 0, "BinarySI"))
+    kind = "" if block.type == "memory" else f" {block.type}"
+    where = f"@{cpuset_text(sum(1 << node for node in block.numa))}" if block.numa else ""
+    return f"{size}{where}{kind}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def decision_text(decision: Decision) -> str:
+    """`admitted: CPUs 1-2,9-10, 4Gi@0, GPU-0`, or the reason of a rejection."""
+    if decision.panic:
+        return "crash of the kubelet"
+    if not decision.admitted:
+        return f"rejected, {decision.reason}"
+    parts = {name: placement_text(placement) for name, placement in decision.containers.items()}
+    if len(parts) == 1:
+        return f"admitted: {next(iter(parts.values()))}"
+    return "admitted: " + "; ".join(f"{name}: {text}" for name, text in parts.items())
+
+
+def placement_text(placement: Placement) -> str:
+    cpus = "shared CPUs" if placement.cpus is None else _cpus_text(placement.cpus)
+    return ", ".join(text for text in (cpus, memory_text(placement.memory or ()), devices_text(placement)) if text)
+
+
+def _cpus_text(cpus: int) -> str:
+    return f"CPUs {cpuset_text(cpus)}" if cpus else "no CPUs"
+
+
+def memory_text(blocks: tuple[Block, ...]) -> str:
+    return ", ".join(
+        f"{Quantity(block.size, 0, 'BinarySI')}@{cpuset_text(mask_of(block.numa))}"
+        + ("" if block.type == "memory" else f" {block.type}")
+        for block in blocks
+    )
+
+
+def devices_text(placement: Placement) -> str:
+    return ", ".join(sorted(device for own in placement.devices.values() for device in own))

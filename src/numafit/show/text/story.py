@@ -1,0 +1,69 @@
+"""How the story of a decision reads in a terminal, and as JSON."""
+
+from collections.abc import Sequence
+
+from numafit.decision.decision import Decision
+from numafit.decision.story import Chapter, Row, Story, amount_in_words
+from numafit.managers.ask import is_memory
+from numafit.quantity import Quantity
+from numafit.show.json import json_text
+from numafit.show.records.story import story_record
+
+DecisionTold = tuple[Decision, Story]
+
+
+def story_json(stories: Sequence[DecisionTold]) -> str:
+    result = {"stories": [story_record(decision, story) for decision, story in stories]}
+    return json_text(result)
+
+
+def story_text(stories: Sequence[DecisionTold]) -> str:
+    return "\n\n".join(_decision(decision, story) for decision, story in stories)
+
+
+def _decision(decision: Decision, story: Story) -> str:
+    verdict = "admitted" if decision.admitted else f"rejected, {decision.reason or 'crash'}"
+    parts = [f"{decision.pod.full_name} ({decision.qos}): {verdict}", f"  {story.sentence}"]
+    parts += [_chapter(chapter) for chapter in story.chapters]
+    if decision.message:
+        parts.append(f"  The kubelet says: {decision.reason}: {decision.message}")
+    return "\n".join(parts)
+
+
+def _chapter(chapter: Chapter) -> str:
+    title = f"container {chapter.container}" if chapter.container else "the pod as a whole"
+    lines = ["", f"  {title}"]
+    if chapter.grid:
+        lines += [f"    {line}" for line in _grid(chapter.grid)]
+    width = max(len(resource) for resource in chapter.hints)
+    lines += [f"    {resource.ljust(width)}  {words}" for resource, words in chapter.hints.items()]
+    lines.append(f"    {chapter.outcome}")
+    return "\n".join(lines)
+
+
+def _grid(rows: Sequence[Row]) -> list[str]:
+    """Free of allocatable per NUMA node; `*` where the request fits now. Holders stand below, node by node."""
+    nodes = sorted({cell.numa for row in rows for cell in row.cells})
+    table = [["needed (* fits)", *(f"node {node}" for node in nodes)]]
+    holders: list[str] = []
+    for row in rows:
+        cells = {cell.numa: cell for cell in row.cells}
+        line = [amount_in_words(row.resource, row.needed)]
+        for node in nodes:
+            cell = cells.get(node)
+            if cell is None:
+                line.append("-")
+                continue
+            fits = "*" if cell.free >= row.needed else " "
+            line.append(f"{_short(row.resource, cell.free)} of {_short(row.resource, cell.allocatable)} free{fits}")
+            if cell.held:
+                who = ", ".join(f"{pod} {_short(row.resource, amount)}" for pod, amount in cell.held.items())
+                holders.append(f"{row.resource} on node {node} is held by {who}")
+        table.append(line)
+    widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
+    lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in table]
+    return [*lines, *holders]
+
+
+def _short(resource: str, amount: int) -> str:
+    return str(Quantity(amount, 0, "BinarySI")) if is_memory(resource) else str(amount)

@@ -1,0 +1,137 @@
+"""The one sentence that matters, from a log."""
+
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from numafit.advice.logs.admission import Admission
+from numafit.advice.logs.report import LogReport, read_log
+from numafit.advice.logs.story import LogStory, story_of_admission
+from tests.advice.logs.log_text import denied, go_hint, json_hint, json_map, klog, merge_lines, report_of
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "recreate-loop.log"
+SEEDS = Path(__file__).resolve().parents[3].parent / "shared" / "seeds"
+
+
+def stories(report: LogReport) -> dict[str, LogStory]:
+    return {
+        kept.admission.pod: story_of_admission(kept.admission, report.kubelet_of(kept.admission))
+        for kept in report.kept
+    }
+
+
+def seed(pattern: str) -> LogReport:
+    found = sorted(SEEDS.glob(pattern))
+    if not found:
+        pytest.skip("the field cases are not there")
+    with found[0].open("rb") as file:
+        return read_log(file, lambda _: True)
+
+
+def test_cpus_on_one_node_and_memory_on_the_other() -> None:
+    """The second field case: two nodes, single-numa-node, 1.28 to 1.30; every recreation repeats it."""
+    report = seed("002*")
+    (story,) = stories(report).values()
+    assert story.sentence == (
+        "The CPUs fit only on node 1, the memory pages fit only on node 0: no common place, "
+        "so `single-numa-node` rejects container vmstorage."
+    )
+    assert story.doubts == ()
+    (loop,) = report.loops
+    assert (loop.rejections, loop.recreations, loop.period) == (1, 2, 0.6)
+
+
+def test_sixteen_cpus_and_a_gpu_in_1_20() -> None:
+    """The first field case: best-effort calls the merge preferred, yet the CPUs reach over both nodes."""
+    told = stories(seed("000*"))
+    assert told["default/16cpu-numa-batch-pod"].sentence == (
+        "Admitted on node 0 with CPUs 1-13,17-19. Not all CPUs lie there: they need nodes 0-1."
+    )
+    assert told["default/16cpu-2gpu-numa-kubebatch-pod"].sentence == (
+        "Admitted on nodes 0-1 with CPUs 1-5,17-27, although not as near as an empty machine would allow."
+    )
+    assert told["default/2gpu-numa-batch-pod"].sentence == "The log does not tell how this ended."
+    assert [pod for pod, story in told.items() if story.doubts] == ["default/2gpu-numa-batch-pod"]
+
+
+def test_sixteen_cpus_and_a_gpu_in_1_24() -> None:
+    """The same hints in Go values: since 1.24 masks that differ are not preferred, and both nodes are taken."""
+    gpu = "map[nvidia.com/gpu:[" + " ".join(go_hint(*hint) for hint in ((1, True), (2, True), (3, False))) + "]]"
+    cpu = f"map[cpu:[{go_hint(3, True)}]]"
+    lines = merge_lines("default/a", "app", [gpu, cpu, "map[]"], go_hint(3, False), stored=True)
+    report = report_of([*lines, klog('"AllocateCPUs" result="1-13,17-19"')])
+    (story,) = stories(report).values()
+    assert story.sentence == (
+        "Admitted on nodes 0-1 with CPUs 1-13,17-19, although not as near as an empty machine would allow."
+    )
+    assert story.doubts == ()
+    kubelet = report.kubelets[7]
+    assert (kubelet.policy, kubelet.first_minor, kubelet.last_minor) == ("best-effort", 21, 27)
+
+
+def test_without_hints_nothing_is_guessed() -> None:
+    (story,) = stories(report_of([denied("a/b", "u", "TopologyAffinityError")])).values()
+    assert story.sentence == (
+        "The topology manager rejects the pod; the log holds no hints of it, so it cannot be told why."
+    )
+
+
+def test_a_merge_that_the_engine_does_not_get_is_said() -> None:
+    """From these hints no release and no policy gets node 1."""
+    maps = [json_map("cpu", [(1, True)]), json_map("memory", [(1, True), (2, True)])]
+    (story,) = stories(report_of(merge_lines("a/b", "c", maps, json_hint(2, True), stored=True))).values()
+    assert story.doubts[0].startswith(
+        "The merge of container c is not what numafit computes from these hints: the log has node 1, preferred, "
+        "numafit gets node 0, preferred."
+    )
+
+
+def test_a_story_needs_no_policy() -> None:
+    """Rejected with hints, but the merged hint is lost: restricted and single-numa-node are both possible."""
+    maps = [json_map("cpu", [(1, True)]), json_map("memory", [(2, True)])]
+    lines = [
+        *merge_lines("a/b", "c", maps, json_hint(1, True), stored=False)[:2],
+        denied("a/b", "u", "TopologyAffinityError"),
+    ]
+    report = report_of(lines)
+    assert isinstance(report.kept[0].admission, Admission)
+    (story,) = stories(report).values()
+    assert story.sentence == (
+        "The CPUs fit only on node 0, the memory pages fit only on node 1: no common place, "
+        "so the topology manager rejects container c."
+    )
+    assert story.chapters[0].outcome == "what they merged to is not in this log"
+
+
+@given(st.sets(st.integers(0, 18)), st.booleans())
+def test_lost_lines_never_turn_a_rejection_into_an_admission(lost: set[int], cut: bool) -> None:
+    """journald drops lines when a kubelet writes too many; what is left may tell less, but nothing else."""
+    lines = EXAMPLE.read_bytes().splitlines()
+    left = [
+        line[: len(line) // 2] if cut and i in lost else line for i, line in enumerate(lines) if cut or i not in lost
+    ]
+    report = read_log(io.BytesIO(b"\n".join(left)), lambda _: True)
+    assert report.admitted == 0
+    assert report.rejected <= 2
+    assert {kept.admission.pod for kept in report.kept} <= {"db/store-0"}
+
+
+def test_a_merge_with_a_lost_hint_line_is_told_with_a_doubt() -> None:
+    """Another merge of the same kubelet shows how many providers it has."""
+    maps = [json_map("cpu", [(1, True)]), json_map("memory", [(2, True)])]
+    whole = merge_lines("a/b", "c", ["{}", *maps], json_hint(None, False), stored=False)
+    told = stories(report_of([*whole, *merge_lines("a/d", "c", maps, json_hint(None, False), stored=False)]))
+    assert told["a/b"].doubts == ()
+    assert told["a/d"].doubts == (
+        "Hint lines of container c are missing from this log (2 of 3 are there): it may be otherwise.",
+    )
+
+
+def test_a_resource_that_two_providers_name_is_told_twice() -> None:
+    """A log may repeat a line; the story repeats the clause and does not fail."""
+    maps = [json_map("cpu", []), json_map("cpu", [(1, True)])]
+    (story,) = stories(report_of(merge_lines("a/b", "c", maps, json_hint(None, False), stored=False))).values()
+    assert story.sentence == "The CPUs are more than is free: `single-numa-node` rejects container c."

@@ -1,0 +1,196 @@
+"""`numafit doctor`, called as a person calls it, on the node of the documentation."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numafit.__main__ import main
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
+MACHINE = ["--machine", str(EXAMPLES / "machine.json")]
+NODE = [*MACHINE, "--kubelet", str(EXAMPLES / "kubelet.yaml")]
+POD = str(EXAMPLES / "pod.yaml")
+
+
+def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    status = main(["doctor", *arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def checkup(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run([*arguments, "-o", "json"], capsys)[1])
+    return found
+
+
+@pytest.fixture
+def kubelet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """The folder of a kubelet on whose node the pod of the documentation runs."""
+    folder = tmp_path / "kubelet"
+    assert main(["simulate", *NODE, POD, "--write-state", str(folder)]) == 0
+    (folder / "config.yaml").write_text((EXAMPLES / "kubelet.yaml").read_text())
+    capsys.readouterr()
+    return folder
+
+
+def spoil(path: Path) -> str:
+    text = path.read_text().replace('"checksum":', '"checksum":1')
+    path.write_text(text)
+    path.chmod(0o600)
+    return text
+
+
+def test_a_healthy_node_ends_with_status_0(kubelet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The configuration is found where kubeadm puts it."""
+    status, out, _ = run([*MACHINE, "--kubelet-dir", str(kubelet), POD], capsys)
+    assert (status, out) == (
+        0,
+        "The kubelet v1.36.4 would start. Its configuration fits the machine, and so does its state "
+        "(cpu_manager_state, memory_manager_state, kubelet_internal_checkpoint): 1 pod stands in them.\n",
+    )
+
+
+def test_without_state_files_only_the_configuration_is_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run(NODE, capsys)
+    assert (status, out) == (
+        0,
+        "The kubelet v1.36.4 would start. Its configuration fits the machine; there are no state files.\n",
+    )
+    assert run([*MACHINE, "--config", NODE[3]], capsys)[1] == out
+
+
+def test_an_error_is_shown_with_its_way_out(kubelet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = kubelet / "config.yaml"
+    config.write_text(config.read_text().replace("cpuManagerPolicy: static", "cpuManagerPolicy: none"))
+    status, out, _ = run([*MACHINE, "--kubelet-dir", str(kubelet)], capsys)
+    lines = out.splitlines()
+    assert (status, lines[:1], lines[2:4]) == (
+        1,
+        ["The kubelet v1.36.4 would not start."],
+        [
+            "1. error cpu-state-refused: cpu_manager_state",
+            '   could not restore state from checkpoint: configured policy "none" differs from state checkpoint policy '
+            '"static", please drain this node and delete the CPU manager checkpoint file '
+            '"/var/lib/kubelet/cpu_manager_state" before restarting Kubelet',
+        ],
+    )
+    assert "     3. rm /var/lib/kubelet/cpu_manager_state" in lines
+
+
+REFUSED = {
+    "unknown gate": (
+        "featureGates: {Nonsense: true}\n",
+        "failed to merge global and in-flight KubeletConfiguration while setting defaults, error: unrecognized feature "
+        "gate: Nonsense",
+    ),
+    "validation": (
+        "topologyManagerPolicy: all\n",
+        "failed to validate kubelet configuration, error: invalid configuration: topologyManagerPolicy "
+        '(--topology-manager-policy) "all" must be one of: ["none" "best-effort" "restricted" "single-numa-node"]',
+    ),
+    "reservation": ("reservedSystemCPUs: '99'\n", "reserved-cpus: 99 is not a subset of online-cpus: 0-15"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_configuration_is_a_finding_in_the_kubelets_words(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, message = REFUSED[name]
+    config = tmp_path / "kubelet.yaml"
+    config.write_text(f"apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n{text}")
+    found = checkup([*MACHINE, "--kubelet", str(config)], capsys)
+    assert (found["starts"], [(one["code"], one["text"]) for one in found["findings"]]) == (
+        False,
+        [("config-refused", message)],
+    )
+
+
+def test_a_field_that_the_kubelet_ignores_is_a_finding_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "kubelet.yaml"
+    config.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncpuManagerPolcy: static\n"
+    )
+    status, out, _ = run([*MACHINE, "--kubelet", str(config)], capsys)
+    assert status == 1
+    assert f"1. warning unknown-field: {config}:3\n   the kubelet v1.36.4 does not know cpuManagerPolcy" in out
+
+
+def test_repair_writes_beside_the_old_file(kubelet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The old one is left as it is; the new one can be read by as few people."""
+    good = (kubelet / "cpu_manager_state").read_text()
+    bad = spoil(kubelet / "cpu_manager_state")
+    status, out, _ = run([*MACHINE, "--kubelet-dir", str(kubelet), "--repair"], capsys)
+    repaired = kubelet / "cpu_manager_state.repaired"
+    assert (status, (kubelet / "cpu_manager_state").read_text(), repaired.read_text()) == (1, bad, good)
+    assert repaired.stat().st_mode & 0o777 == 0o600
+    assert f"Written: {repaired}" in out
+
+
+def test_repair_with_yes_keeps_every_old_file(kubelet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = kubelet / "memory_manager_state"
+    good = path.read_text()
+    first = spoil(path)
+    arguments = [*MACHINE, "--kubelet-dir", str(kubelet), "--repair", "--yes"]
+    found = checkup(arguments, capsys)
+    assert [(one["file"], one["written"]) for one in found["repairs"]] == [("memory_manager_state", str(path))]
+    assert (path.read_text(), path.with_name("memory_manager_state.old").read_text()) == (good, first)
+    second = spoil(path)
+    run(arguments, capsys)
+    assert path.with_name("memory_manager_state.old").read_text() == first
+    assert path.with_name("memory_manager_state.old.1").read_text() == second
+    assert run([*MACHINE, "--kubelet-dir", str(kubelet)], capsys)[0] == 0
+
+
+def test_repair_of_a_healthy_node_writes_nothing(kubelet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(path.name for path in kubelet.rglob("*"))
+    assert run([*MACHINE, "--kubelet-dir", str(kubelet), "--repair", "--yes"], capsys)[0] == 0
+    assert sorted(path.name for path in kubelet.rglob("*")) == before
+
+
+def api_pod(uid: str, **metadata: object) -> dict[str, object]:
+    spec = {"containers": [{"name": "app", "image": "app"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "uid": uid, **metadata}, "spec": spec}
+
+
+def test_entries_without_an_owner_are_found(kubelet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A pod of the kubelet's own manifests owns what stands under its hash, not under the UID of its mirror."""
+    state = json.loads((kubelet / "cpu_manager_state").read_text())
+    (uid,) = state["entries"]
+    pods = tmp_path / "pods.json"
+    arguments = [*MACHINE, "--kubelet-dir", str(kubelet), str(pods)]
+    pods.write_text(json.dumps(api_pod("x")))
+    assert [one["text"] for one in checkup(arguments, capsys)["findings"]] == [f"no pod has the UID {uid}"]
+    mirror = api_pod("x", annotations={"kubernetes.io/config.hash": uid})
+    pods.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [mirror]}))
+    assert checkup(arguments, capsys)["findings"] == []
+
+
+BAD_INPUT = {
+    "no configuration": (MACHINE, "no kubelet configuration is given"),
+    "no folder": ([*NODE, "--kubelet-dir", "/no/such"], "/no/such: is not a folder"),
+    "two configurations": ([*NODE, "--config", "other.yaml"], "--config: "),
+    "yes alone": ([*NODE, "--yes"], "--yes: goes with --repair only"),
+    "missing file": ([*MACHINE, "--kubelet", "/no/such.yaml"], "/no/such.yaml: cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_INPUT)
+def test_bad_input_is_one_sentence_and_status_2(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments, text = BAD_INPUT[name]
+    status, out, error = run(arguments, capsys)
+    assert (status, out, error.count("\n")) == (2, "", 1)
+    assert text in error
+
+
+def test_pods_without_a_uid_are_bad_input(kubelet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every entry would seem to have no owner, and --repair would drop them all."""
+    pods = tmp_path / "pods.yaml"
+    pods.write_text(Path(POD).read_text().replace("name: train", "name: other"))
+    status, _, error = run([*MACHINE, "--kubelet-dir", str(kubelet), "--repair", str(pods)], capsys)
+    assert (status, list(kubelet.rglob("*.repaired"))) == (2, [])
+    assert "a pod has no UID" in error

@@ -1,0 +1,173 @@
+"""`numafit explain`, for pods that are played and for logs."""
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from numafit.__main__ import main
+
+ROOT = Path(__file__).resolve().parents[3]
+EXAMPLES = ROOT / "docs" / "examples"
+LOOP = EXAMPLES / "recreate-loop.log"
+NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
+RUNS = sorted((ROOT.parent / "shared" / "kubelet-runs").glob("*/result.json"))
+NODE_NAME = "-numavm"
+
+
+def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    status = main(["explain", *arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    _, out, _ = run([*arguments, "-o", "json"], capsys)
+    result: dict[str, Any] = json.loads(out)
+    return result
+
+
+def test_a_played_pod_is_told_with_its_grid_and_its_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    gpus = ["--device", "nvidia.com/gpu=g0@0,g1@1"]
+    status, out, _ = run([*NODE, *gpus, str(EXAMPLES / "pod.yaml")], capsys)
+    assert status == 0
+    lines = out.splitlines()
+    assert lines[:2] == [
+        "default/train (Guaranteed): admitted",
+        "  Admitted on node 0 with CPUs 1-2,9-10, g0.",
+    ]
+    assert any(line.startswith("    4 CPUs ") and "free" in line for line in lines)
+
+
+def test_a_played_pod_that_is_rejected_names_amounts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same sentence as from a log, with the amounts that a log does not hold."""
+    limits = {"cpu": "9", "memory": "1Gi"}
+    container = {"name": "app", "image": "app", "resources": {"limits": limits}}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "wide"}, "spec": {"containers": [container]}}
+    path = tmp_path / "pod.json"
+    path.write_text(json.dumps(pod))
+    status, out, _ = run([*NODE, str(path)], capsys)
+    assert status == 1
+    assert "9 CPUs need nodes 0-1 together: `single-numa-node` rejects" in " ".join(out.split())
+
+
+def test_a_log_is_told_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who wrote it, the sentence, the hints, the loop and its ways out."""
+    status, out, _ = run(["--log", str(LOOP)], capsys)
+    assert status == 1
+    assert out.splitlines()[:8] == [
+        "Kubelet 1021: release 1.28 to 1.30, by the style of its lines; topology policy",
+        "single-numa-node; scope container.",
+        "",
+        "db/store-0: rejected, TopologyAffinityError",
+        "  Aug 15 22:24:53, line 2, UID 563dafa2-77a7-4dab-949e-9dbf079a4a70",
+        "  The same 2 times, last at Aug 15 22:24:54.",
+        "  The CPUs fit only on node 1, the memory pages fit only on node 0: no common",
+        "  place, so `single-numa-node` rejects container store.",
+    ]
+    assert (
+        "Recreate loop: db/store-0 was rejected 2 times (TopologyAffinityError) and came again 2 times, every 0.6 s"
+        in (" ".join(out.split()))
+    )
+    assert max(len(line) for line in out.splitlines()) <= 80
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_log_may_come_packed_and_on_standard_input(
+    packed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = LOOP.read_bytes()
+    stream = io.TextIOWrapper(io.BytesIO(gzip.compress(data) if packed else data))
+    monkeypatch.setattr(sys, "stdin", stream)
+    result = told(["--log", "-"], capsys)
+    assert (result["rejected"], result["loops"][0]["pod"]) == (2, "db/store-0")
+
+
+def test_a_machine_says_which_cpus_the_nodes_have(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(["--log", str(LOOP), "--machine", str(EXAMPLES / "machine.json")], capsys)
+    assert "NUMA node 0: CPUs 0-3,8-11; node 1: CPUs 4-7,12-15." in out
+
+
+def test_one_pod_can_be_picked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(["--log", str(LOOP), "--pod", "store-0"], capsys)["stories"] != []
+    assert told(["--log", str(LOOP), "--pod", "store-1"], capsys)["stories"] == []
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"nothing\nhere", "no line of a kubelet in 2 lines"),
+        (b"", "no line of a kubelet in 0 lines"),
+        (gzip.compress(b"x" * 1000, mtime=0)[:-9], "is not whole gzip"),
+    ],
+)
+def test_a_file_that_is_no_log_gets_one_sentence(
+    data: bytes, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.log"
+    path.write_bytes(data)
+    status, out, err = run(["--log", str(path)], capsys)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--log", str(LOOP), str(EXAMPLES / "pod.yaml")], "a log is told, no pods are played"),
+        (["--log", "/no/such/file"], "cannot be read: No such file or directory"),
+        (["--all", *NODE, str(EXAMPLES / "pod.yaml")], "goes with --log only"),
+    ],
+)
+def test_wrong_usage_gets_one_sentence(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    status, _, err = run(arguments, capsys)
+    assert status == 2
+    assert message in err
+
+
+def devices_of(story: dict[str, Any]) -> set[tuple[str, str, str]]:
+    containers = story["containers"].items()
+    return {(name, key, id) for name, own in containers for key, ids in own.get("devices", {}).items() for id in ids}
+
+
+def devices_held(step: dict[str, Any]) -> set[tuple[str, str, str]]:
+    entries = ((step["device_checkpoint"] or {}).get("Data") or {}).get("PodDeviceEntries") or []
+    return {
+        (entry["ContainerName"], entry["ResourceName"], id)
+        for entry in entries
+        if entry["PodUID"] == step["uid"]
+        for ids in entry["DeviceIDs"].values()
+        for id in ids
+    }
+
+
+@pytest.mark.parametrize("result", RUNS, ids=lambda path: path.parent.name)
+def test_the_log_of_a_run_tells_the_same_decisions(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Verdict, reason, message, UID, exclusive CPUs and devices; policy and scope; all merges as computed (1.36.4)."""
+    steps = json.loads(result.read_text())["steps"]
+    config = json.loads((result.parent / "case.json").read_text())["config"]
+    report = told(["--log", str(result.parent / "kubelet.log.gz")], capsys)
+    stories = [story for story in report["stories"] if story["line"]]
+    assert [story["pod"].removesuffix(NODE_NAME) for story in stories] == [f"default/{step['pod']}" for step in steps]
+    for step, story in zip(steps, stories, strict=True):
+        message = (step["message"] or "").removeprefix("Pod was rejected: ")
+        verdict = (story["admitted"], story["reason"], story["message"], story["uid"])
+        assert verdict == (step["reason"] is None, step["reason"] or "", message, step["uid"]), step["pod"]
+        assert story["story"]["doubts"] == []
+        if story["admitted"]:
+            cpus = {name: own["cpus"] for name, own in story["containers"].items() if "cpus" in own}
+            assert cpus == (step["cpu_manager_state"].get("entries") or {}).get(step["uid"], {})
+            assert devices_of(story) == devices_held(step)
+    (kubelet,) = report["kubelets"]
+    assert (kubelet["release"], kubelet["policy"]) == ("v1.36.4", config["topologyManagerPolicy"])
+    assert kubelet["scope"] == config.get("topologyManagerScope", "container")
+
+
+def test_there_are_runs_to_compare_with() -> None:
+    if not RUNS:
+        pytest.skip("the shared runs of the kubelet are not there")
+    assert len(RUNS) >= 9

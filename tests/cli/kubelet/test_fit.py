@@ -1,0 +1,59 @@
+"""`numafit fit`, called as a person calls it, on the node of the documentation."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from numafit.__main__ import main
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
+NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
+
+
+def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    status = main(["fit", *arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_a_count_says_what_runs_out_and_what_is_stranded(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = run([*NODE, str(EXAMPLES / "pod.yaml")], capsys)
+    assert (status, out.splitlines()) == (
+        0,
+        [
+            "default/train: 2 more pods fit",
+            "  the next is rejected: TopologyAffinityError: Resources cannot be allocated with Topology locality",
+            "  runs out: nvidia.com/gpu: 1 nvidia.com/gpu needed, free 0 on node 0, 0 on node 1",
+            "",
+            "LEFT         STRANDED",
+            "NUMA node 0  2 CPUs, 11776Mi",
+            "NUMA node 1  4 CPUs, 11776Mi",
+        ],
+    )
+
+
+def test_a_shape_that_does_not_fit_at_all_ends_with_status_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text((EXAMPLES / "pod.yaml").read_text().replace('cpu: "4"', 'cpu: "9"'))
+    status, out, _ = run([*NODE, "-o", "json", str(path)], capsys)
+    (shape,) = json.loads(out)["shapes"]
+    assert (status, shape["admitted"], shape["reason"]) == (1, 0, "TopologyAffinityError")
+    assert shape["limits"] == [{"resource": "cpu", "needed": 9, "short": {"0": 6, "1": 8}}]
+
+
+def test_the_replicas_of_a_deployment_are_one_shape(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run([*NODE, "-o", "json", str(EXAMPLES / "crowded")], capsys)
+    assert [shape["pod"] for shape in json.loads(out)["shapes"]] == ["default/web", "default/train-0"]
+
+
+def test_policies_scopes_and_options_stand_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without alignment both GPUs are given out just the same; an option that the policy forbids does not start."""
+    _, out, _ = run([*NODE, "--compare", str(EXAMPLES / "pod.yaml")], capsys)
+    rows = [line.split() for line in out.splitlines()]
+    assert rows[0] == ["POLICY", "SCOPE", "OPTION", "default/train", "RUNS", "OUT"]
+    assert rows[1] == ["none", "-", "-", "2", "(1)", "nvidia.com/gpu"]
+    assert rows[7] == ["*", "single-numa-node", "pod", "-", "2", "nvidia.com/gpu"]
+    assert [row[3] for row in rows if row[1:3] == ["pod", "+align-by-socket"]] == ["-"]

@@ -1,0 +1,134 @@
+"""`--agent`: the commands ask on top of what a running agent shows."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+from msgspec import convert, to_builtins
+
+from numafit.__main__ import main
+from numafit.host.book.book import Book
+from numafit.host.grant import Owner
+from numafit.host.host import Host
+from numafit.host.lease import Lease
+from numafit.host.process.identity import boot_id
+from numafit.host.request import JobRequest
+from numafit.host.this_machine import live_machine
+from numafit.ledger.ledger import Ledger
+from numafit.service import client
+from numafit.service.api.handlers import state_of
+from numafit.service.node import Snapshot
+from numafit.service.sources.demo import Demo
+from numafit.service.workers.answer import ANSWERS
+from numafit.service.workers.question import BODIES
+from numafit.service.workers.scene import Scenes
+from tests.service.agents import POD, Running, running
+from tests.service.sources.test_kubelet import KUBELET, node, with_pods, write_state
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """It shows a kubelet with two pods, which nothing changes."""
+    folder = tmp_path_factory.mktemp("kubelet")
+    write_state(folder, with_pods(node(folder).idle, "one", "two"))
+    (folder / "config.yaml").write_text(KUBELET)
+    options = ("--kubelet-dir", str(folder), "--machine", "gpu8-128cpu", "--socket", str(folder / "agent.sock"))
+    with running(*options) as found:
+        yield found
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> str:
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD)
+    return str(path)
+
+
+@pytest.mark.parametrize("command", ["simulate", "explain", "advise", "fit"])
+def test_a_command_says_what_the_agent_says(
+    command: str, agent: Running, pod: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same JSON as from the API, by URL and through the unix socket."""
+    expected = httpx.post(f"{agent.url}/api/v1/{command}", json={"pods": POD}, timeout=60).json()
+    for address in (agent.url, agent.line.split()[-1]):
+        assert main([command, "--agent", address, "-o", "json", pod]) == 0
+        assert json.loads(capsys.readouterr().out) == expected
+
+
+def test_what_is_held_counts(agent: Running, pod: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The new pod comes behind the two that are there."""
+    assert main(["simulate", "--agent", agent.url, pod]) == 0
+    assert "9-12,73-76" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--agent", "http://127.0.0.1:1"), "the agent does not answer"),
+        (("--agent", "/no/such/socket"), "the agent does not answer"),
+        (("--agent", "ftp://x"), "is no address of an agent"),
+        (("--agent", "http://127.0.0.1:99999"), "is no address of an agent"),
+        (("--agent", "http://127.0.0.1:1", "--machine", "laptop"), "does not go with --agent"),
+    ],
+)
+def test_an_agent_that_cannot_be_asked_is_one_sentence(
+    arguments: tuple[str, ...], said: str, pod: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit status 2."""
+    assert main(["simulate", *arguments, pod]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [("ps",), ("ps", "-o", "json"), ("free",), ("free", "-o", "json")])
+def test_leases_read_the_same_from_the_agent(
+    arguments: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As from the ledger itself; of a lease that counts by time the age is left out."""
+    folder = str(tmp_path / "ledger")
+    with Book.open(Path(folder)) as book:
+        until = time.clock_gettime(time.CLOCK_BOOTTIME) + 600
+        owner = Owner(uid=0, user="root", until=until, boot=boot_id())
+        assert isinstance(
+            book.take(Host(live_machine()), JobRequest(cpus=1, memory=1 << 20, name="held-here"), owner), Lease
+        )
+    with running("--state-dir", folder) as agent:
+        assert main([*arguments, "--agent", agent.url]) == 0
+        told = capsys.readouterr().out
+    assert main([*arguments, "--state-dir", folder]) == 0
+    assert without_age(told) == without_age(capsys.readouterr().out)
+    assert ("held-here" in told) == (arguments[0] == "ps")
+
+
+def without_age(text: str) -> str:
+    return re.sub(r" \d+s ", " ", text)
+
+
+@pytest.mark.parametrize("command", ["simulate", "explain", "fit"])
+def test_a_pod_that_has_ended_and_one_that_holds_nothing_count_as_for_the_agent(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """State files still tell of the first, and never of the second; holders are called by their names."""
+    demo = Demo()
+    while not _has_both(demo.stage.ledger):
+        list(demo.events())
+    shown = Snapshot(demo.place, demo.stage, demo.known)
+    path = tmp_path / "pod.yaml"
+    path.write_text(POD.replace('nvidia.com/gpu: "1"', 'nvidia.com/gpu: "3"'))
+    monkeypatch.setattr(client, "fetched", lambda _address, _path, kind: convert(to_builtins(state_of(shown)), kind))
+    body = convert({"pods": path.read_text()}, BODIES[command])
+    expected = json.loads(msgspec.json.encode(ANSWERS[command](Scenes(shown), body)))
+    main([command, "--agent", "/the/agent.sock", "-o", "json", str(path)])
+    assert json.loads(capsys.readouterr().out) == expected
+    assert "demo/" in json.dumps(expected) or command != "explain"
+
+
+def _has_both(ledger: Ledger) -> bool:
+    holders = {*ledger.cpu.entries, *ledger.memory.entries, *ledger.device.held}
+    return bool(holders - ledger.active.keys()) and bool(ledger.active.keys() - holders)

@@ -1,0 +1,106 @@
+"""The metrics, as Prometheus reads them."""
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from numafit.__main__ import main
+from numafit.service.board import Board, reason_label
+from numafit.service.metrics.collector import metrics_text
+from numafit.service.metrics.table import METRICS
+from numafit.service.sources.demo import Demo
+from numafit.show.records.ledger import Amounts, DeviceAmounts, NodeAmounts
+from tests.service.agents import asked
+
+
+def lived(events: int = 60) -> Board:
+    demo = Demo()
+    board = Board(demo.place)
+    for _ in range(events):
+        for change in demo.events():
+            board.apply(change)
+    return board
+
+
+def samples(board: Board) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    families = text_string_to_metric_families(metrics_text(board).decode())
+    return {(one.name, tuple(sorted(one.labels.items()))): one.value for family in families for one in family.samples}
+
+
+def test_every_metric_stands_in_the_catalogue_with_its_labels() -> None:
+    """And every one of the catalogue that this source can tell is there."""
+    known = {metric.name: metric for metric in METRICS}
+    found = samples(lived())
+    for name, labels in found:
+        assert {label for label, _ in labels} == set(known[name].labels)
+    missing = set(known) - {name for name, _ in found}
+    # No leases and audits in a simulation; the example kubelet is not single-numa-node.
+    assert missing == {
+        "numafit_leases",
+        "numafit_audit_findings",
+        "numafit_requests_total",
+        "kubelet_container_aligned_compute_resources_count",
+        "kubelet_container_aligned_compute_resources_failure_count",
+    }
+
+
+def test_counters_agree_with_the_story() -> None:
+    """Every decision was counted once."""
+    board = lived()
+    found = samples(board)
+    told = [entry.summary for entry in board.history.entries.values()]
+    decided = [one for one in told if one.kind == "pod"]
+    assert found["kubelet_topology_manager_admission_requests_total", ()] == len(decided)
+    rejected = sum(value for (name, _), value in found.items() if name == "kubelet_admission_rejections_total")
+    assert rejected == sum(not one.admitted for one in decided) > 0
+
+
+def test_gauges_agree_with_the_view() -> None:
+    """The sums over NUMA nodes are those of the view."""
+    board = lived()
+    found = samples(board)
+    held = sum(node.cpus.held for node in board.view.nodes)
+    assert found["kubelet_cpu_manager_exclusive_cpu_allocation_count", ()] == held
+    assert sum(value for (name, _), value in found.items() if name == "kubelet_cpu_manager_allocation_per_numa") == held
+
+
+def test_what_is_stranded_is_counted_where_it_lies() -> None:
+    """Free CPUs beside devices that are all held, and free devices and memory beside no free CPU."""
+    board = lived(1)
+    full, bare = Amounts(8, 8, 0, 0), Amounts(8, 0, 8, 0)
+    nodes = (
+        NodeAmounts(0, full, bare, {"nvidia.com/gpu": DeviceAmounts(4, 1, 3)}),
+        NodeAmounts(1, bare, bare, {"nvidia.com/gpu": DeviceAmounts(4, 4, 0)}),
+        NodeAmounts(2, bare, bare, {}),
+    )
+    board.view = type(board.view)(1, "", True, (), "", "", "", nodes)
+    found = samples(board)
+
+    def stranded(name: str, *labels: tuple[str, str]) -> float:
+        return found[f"numafit_numa_stranded_{name}", labels]
+
+    gpu = ("resource", "nvidia.com/gpu")
+    assert [stranded("cpus", ("numa_node", node)) for node in "012"] == [0, 8, 0]
+    assert [stranded("memory_bytes", ("numa_node", node)) for node in "012"] == [8, 0, 0]
+    assert [stranded("devices", ("numa_node", node), gpu) for node in "01"] == [3, 0]
+
+
+def test_reasons_are_labelled_as_the_kubelet_does() -> None:
+    """1.32 and later: known reasons by name, extended resources together, the rest as other."""
+    assert [
+        reason_label(reason)
+        for reason in ("TopologyAffinityError", "OutOfcpu", "OutOfnvidia.com/gpu", "SMTAlignmentError")
+    ] == ["TopologyAffinityError", "OutOfcpu", "OutOfExtendedResources", "Other"]
+
+
+def test_the_agent_serves_them() -> None:
+    """Under the media type of the text format."""
+    response = asked(lambda client: client.get("/metrics"))
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert "numafit_info" in response.text
+
+
+def test_the_catalogue_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """`numafit metrics list` names each metric."""
+    assert main(["metrics", "list"]) == 0
+    printed = capsys.readouterr().out
+    assert all(metric.name in printed and metric.help in printed for metric in METRICS)

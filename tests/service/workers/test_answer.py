@@ -1,0 +1,151 @@
+"""The API answers with the JSON of the command line, and as its document says."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+from numafit.__main__ import main
+from numafit.service.node import Snapshot
+from numafit.service.sources.demo import Demo
+from numafit.service.workers.answer import ANSWERS
+from numafit.service.workers.question import BODIES
+from numafit.service.workers.scene import Scenes
+from numafit.show.records.answers import (
+    AdviseAnswer,
+    CompareAnswer,
+    ExplainAnswer,
+    FitAnswer,
+    LintAnswer,
+    LogAnswer,
+    SimulateAnswer,
+    WhatIfAnswer,
+)
+from tests.service.agents import ROOT, asked
+
+BOX = ROOT / "examples" / "gpu-box"
+LOG = ROOT / "docs" / "examples" / "recreate-loop.log"
+PODS = (BOX / "pods.yaml").read_text()
+KUBELET = (BOX / "kubelet.yaml").read_text()
+
+
+def scenes() -> Scenes:
+    """An idle node of the catalogue."""
+    place = Demo().place
+    return Scenes(Snapshot(place, place.stage()))
+
+
+def answer(kind: str, body: Mapping[str, Any]) -> Any:
+    question = msgspec.json.decode(json.dumps(body), type=BODIES[kind])
+    return msgspec.json.decode(msgspec.json.encode(ANSWERS[kind](scenes(), question)))
+
+
+def read_as(value: object, shape: type) -> None:
+    """Raises where the value has a field more or less, or one of another type."""
+    msgspec.json.decode(msgspec.json.encode(value), type=shape)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    assert main([*arguments, "-o", "json"]) in (0, 1)
+    return json.loads(capsys.readouterr().out)
+
+
+PLACE = {"machine": "gpu8-128cpu", "kubelet": KUBELET}
+OPTIONS = ("--machine", "gpu8-128cpu", "--kubelet", str(BOX / "kubelet.yaml"))
+MANIFEST = str(BOX / "pods.yaml")
+
+
+@pytest.mark.parametrize("kind", ["simulate", "explain", "advise", "fit"])
+def test_a_question_is_answered_as_the_command_of_its_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The very JSON of `numafit simulate -o json` and so on, on an idle node."""
+    assert answer(kind, {**PLACE, "pods": PODS}) == printed(capsys, kind, *OPTIONS, MANIFEST)
+
+
+def test_variants_are_counted_as_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """`numafit fit --compare`."""
+    expected = printed(capsys, "fit", "--compare", *OPTIONS, MANIFEST)
+    assert answer("fit", {**PLACE, "pods": PODS, "compare": True}) == expected
+
+
+def test_two_kubelets_are_compared_as_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """`left` is what the command gets, `right` what its --with options say."""
+    expected = printed(capsys, "compare", *OPTIONS, "--with-kube-version", "1.27", MANIFEST)
+    body = {"left": PLACE, "right": {**PLACE, "version": "1.27"}, "pods": PODS}
+    assert answer("compare", body) == expected
+
+
+def test_a_right_kubelet_that_does_not_start_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """That is an answer, no problem."""
+    broken = KUBELET.replace("single-numa-node", "single-numa")
+    other = tmp_path / "kubelet.yaml"
+    other.write_text(broken)
+    expected = printed(capsys, "compare", *OPTIONS, "--with-kubelet", str(other), MANIFEST)
+    body = {"left": PLACE, "right": {**PLACE, "kubelet": broken}, "pods": PODS}
+    assert answer("compare", body) == expected
+    assert expected["starts"] is False
+
+
+def test_files_are_linted_as_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Under the names that they were given."""
+    files = [ROOT / "examples" / "guides" / name for name in ("kubelet-wrong.yaml", "pods.yaml")]
+    expected = printed(capsys, "lint", "--machine", "gpu8-128cpu", *map(str, files))
+    body = {"machine": "gpu8-128cpu", "files": [{"name": str(path), "text": path.read_text()} for path in files]}
+    assert answer("lint", body) == expected
+
+
+def test_a_log_is_told_as_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """`numafit explain --log --all`."""
+    expected = printed(capsys, "explain", "--all", "--log", str(LOG))
+    assert msgspec.json.decode(msgspec.json.encode(ANSWERS["log"](scenes(), LOG.read_bytes()))) == expected
+
+
+@pytest.mark.parametrize("machine", ["gpu8-128cpu", "laptop", "gb200"])
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [("simulate", SimulateAnswer), ("explain", ExplainAnswer), ("advise", AdviseAnswer), ("fit", FitAnswer)],
+)
+def test_an_answer_has_the_shape_of_the_document(kind: str, shape: type, machine: str) -> None:
+    """What the OpenAPI document says of an answer holds for real ones: no field more, none less."""
+    read_as(answer(kind, {"machine": machine, "pods": PODS}), shape)
+
+
+def test_other_answers_have_the_shape_of_the_document() -> None:
+    """Comparison, variants, lint and log."""
+    body = {"left": PLACE, "right": {**PLACE, "version": "1.27"}, "pods": PODS}
+    read_as(answer("compare", body), CompareAnswer)
+    read_as(answer("fit", {**PLACE, "pods": PODS, "compare": True}), FitAnswer)
+    text = (ROOT / "examples/guides/kubelet-wrong.yaml").read_text()
+    read_as(answer("lint", {"files": [{"name": "kubelet.yaml", "text": text}]}), LintAnswer)
+    log = msgspec.json.decode(msgspec.json.encode(ANSWERS["log"](scenes(), LOG.read_bytes())))
+    read_as(log, LogAnswer)
+
+
+def test_a_what_if_holds_decisions_stories_ledger_and_advice() -> None:
+    """One answer for the page, without state files; the new pods are marked among the holders."""
+
+    async def talk(client: httpx.AsyncClient) -> Any:
+        response = await client.post("/api/v1/whatif", json={"pods": PODS, "empty": True})
+        assert response.status_code == 200
+        return response.json()
+
+    found = asked(talk)
+    read_as(found, WhatIfAnswer)
+    expected = answer("simulate", {"pods": PODS})["decisions"]
+    assert found["decisions"] == [{name: one[name] for name in one if not name.startswith("files")} for one in expected]
+    assert found["advice"] == answer("advise", {"pods": PODS})
+    assert {holder["name"] for holder in found["ledger"]["holders"] if holder["new"]} == {
+        story["pod"] for story in found["stories"] if story["admitted"]
+    }
+
+
+def test_a_what_if_without_advice_is_asked_for_once() -> None:
+    """The decision alone is many times quicker."""
+
+    async def talk(client: httpx.AsyncClient) -> Any:
+        return (await client.post("/api/v1/whatif", json={"pods": PODS, "advice": False})).json()
+
+    assert asked(talk)["advice"] is None
