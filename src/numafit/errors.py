@@ -1,15 +1,20 @@
 """The errors of numafit: one small tree, each message with its place and a cure.
 
 NumafitError
-├── InputError        something a person or a file gave us is wrong (exit 2)
-└── KubeletError      the kubelet itself would refuse, in its own words
-    ├── StartError    … while it starts: names the stage that fails
-    └── KubeletPanic  … by crashing, or by never coming back
+├── InputError             something a person or a file gave us is wrong (exit 2)
+│   └── StartRefusedError  … a kubelet that would not start
+└── KubeletError           the kubelet itself would refuse, in its own words
+    ├── StartError         … while it starts: names the stage that fails
+    └── KubeletPanic       … by crashing, or by never coming back
 """
 
 import re
+from collections.abc import Mapping
 
 LONGEST_WORD = 300
+
+FieldPath = tuple[str | int, ...]
+"""A field of a document: names and list indices from its root."""
 
 
 class NumafitError(Exception):
@@ -43,22 +48,80 @@ class InputError(NumafitError):
         return ": ".join(parts) + (f" ({self.cure})" if self.cure else "")
 
 
+class StartRefusedError(InputError):
+    """What was given makes a kubelet that would not start; `refusal` is its own error."""
+
+    def __init__(
+        self,
+        refusal: "StartError",
+        *,
+        source: str = "",
+        line: int | None = None,
+        column: int | None = None,
+        field: str = "",
+        cure: str = "",
+    ) -> None:
+        self.refusal = refusal
+        message = f"the kubelet would not start: {refusal.message}"
+        super().__init__(message, source=source, line=line, column=column, field=field, cure=cure)
+
+
 def shortened(text: str) -> str:
     """A word of thousands of characters, such as a number, is cut: it hides the sentence around it."""
     return re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: f"{word[0][:40]}… ({len(word[0])} characters)", text)
 
 
 class KubeletError(NumafitError):
-    """The kubelet's own error text, word for word."""
+    """The kubelet's own error text, word for word, and beside it what the text means.
+
+    `code` names the refusal, `field` the field of the configuration that it is about, `facts` are names and amounts in
+    it: for positions and cures, which never look into the text.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "",
+        field: FieldPath = (),
+        facts: Mapping[str, str] | None = None,
+        cause: "KubeletError | None" = None,
+        joins: "tuple[KubeletError, ...]" = (),
+    ) -> None:
+        """`cause`: the error that this text repeats in a longer one; `joins`: the errors that it lists.
+
+        What is not given is that of the cause, or of the first of those that are joined.
+        """
+        known = cause or (joins[0] if joins else None)
+        self.message = message
+        self.code: str = code or (known.code if known else "")
+        self.field: FieldPath = field or (known.field if known else ())
+        self.facts: Mapping[str, str] = {**(known.facts if known else {}), **(facts or {})}
+        self._joined: tuple[KubeletError, ...] = joins or (cause._joined if cause else ())
+        super().__init__(message)
+
+    @property
+    def problems(self) -> "tuple[KubeletError, ...]":
+        """Each refusal by itself, in the kubelet's order."""
+        return self._joined or (self,)
 
 
 class StartError(KubeletError):
     """The kubelet does not start. `stage` is the constructor or start call that fails."""
 
-    def __init__(self, stage: str, message: str) -> None:
+    def __init__(
+        self,
+        stage: str,
+        message: str,
+        *,
+        code: str = "",
+        field: FieldPath = (),
+        facts: Mapping[str, str] | None = None,
+        cause: KubeletError | None = None,
+        joins: tuple[KubeletError, ...] = (),
+    ) -> None:
         self.stage = stage
-        self.message = message
-        super().__init__(message)
+        super().__init__(message, code=code, field=field, facts=facts, cause=cause, joins=joins)
 
 
 class KubeletPanic(KubeletError):

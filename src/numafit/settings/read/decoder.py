@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
-from numafit.errors import KubeletError
+from numafit.errors import FieldPath, KubeletError
 from numafit.golang.text import check_duration, in_byte_order, number_text, quoted
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.tables.fields import FIELDS
@@ -21,8 +21,6 @@ KIND = "KubeletConfiguration"
 _ROOT = "v1beta1.KubeletConfiguration"
 _META = "couldn't get version/kind; json parse error: json: cannot unmarshal"
 _META_TYPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-
-FieldPath = tuple[str | int, ...]
 
 
 class DecodeError(KubeletError):
