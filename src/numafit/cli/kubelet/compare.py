@@ -9,7 +9,7 @@ from numafit.advice.compare import compare as compare_stages
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.node import NodeOptions, Setting, load_setting, node_options
 from numafit.decision.stage import Stage
-from numafit.errors import InputError, StartError
+from numafit.errors import InputError, StartRefusedError
 from numafit.show.text.comparison import comparison_json, comparison_text, no_start_json
 
 
@@ -58,9 +58,7 @@ def compare(
     first = load_setting(options)
     try:
         second = load_setting(other)
-    except InputError as error:
-        if not isinstance(error.__context__, StartError):
-            raise
+    except StartRefusedError as error:
         click.echo(no_start_json(error.message) if output == "json" else f"Then {error.message}")
         return 1
     result = compare_stages(_stage(first), _stage(second), first.pods, second.pods)

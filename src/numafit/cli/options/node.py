@@ -13,7 +13,7 @@ from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_text
 from numafit.cli.options.machine import complete_machine, resolve_machine
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, Started, new_node, register, start
 from numafit.decision.simulation import restored_pods
-from numafit.errors import InputError, StartError
+from numafit.errors import InputError, StartError, StartRefusedError
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import parse_devices
@@ -133,7 +133,7 @@ def load_setting(options: NodeOptions) -> Setting:
     return Setting(node, ledger, allocatable_of(config, machine, version), tuple(pods), config, example)
 
 
-def _would_not_start(error: StartError, options: NodeOptions, version: KubeVersion) -> InputError:
+def _would_not_start(error: StartError, options: NodeOptions, version: KubeVersion) -> StartRefusedError:
     from numafit.advice.refusal import start_refusal
 
     if options.kubelet is None:
@@ -220,7 +220,7 @@ def _started(node: Node, folder: Path | None) -> Started:
     except StartError as error:
         if not files:
             raise
-        raise InputError(f"the kubelet would not start: {error.message}", source=str(folder)) from None
+        raise StartRefusedError(error, source=str(folder)) from None
     if started.device_file_error:
         why = f"the kubelet goes on without its {DEVICE_FILE}: {started.device_file_error}"
         click.echo(f"numafit: {folder}: {why}", err=True)

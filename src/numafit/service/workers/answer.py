@@ -20,7 +20,7 @@ from numafit.decision.decision import Decision
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.decision.story import story_of
-from numafit.errors import InputError, StartError
+from numafit.errors import InputError, StartRefusedError
 from numafit.service.workers import question
 from numafit.service.workers.scene import Scenes, pods_of
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
@@ -113,9 +113,7 @@ def compare_places(scenes: Scenes, asked: question.Compare) -> AnswerJson:
     first = scenes.scene(asked.left, empty=asked.empty).stage
     try:
         second = scenes.scene(asked.right, empty=asked.empty).stage
-    except InputError as error:
-        if not isinstance(error.__cause__, StartError):
-            raise
+    except StartRefusedError as error:
         return no_start_record(error.message)
     return comparison_record(compare(first, second, pods_of(asked.pods, first)[0], pods_of(asked.pods, second)[0]))
 
