@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from numafit.bits import members
 from numafit.errors import KubeletPanic
+from numafit.ledger.ledger import Hint
 
 DistanceRows = Mapping[int, Sequence[int]]
 """NUMA id -> row of distances. The kubelet indexes the row by NUMA id, whatever nodes the row is about."""
@@ -48,8 +49,18 @@ def narrowest(masks: Iterable[int], distances: DistanceRows | None = None) -> in
     return fittest([mask for count, mask in by_size if count == size], distances)
 
 
-def closest_size(sizes: Collection[int], wanted: int) -> int:
-    """The best number of nodes of a non-preferred hint: as wanted, else the largest below, else the smallest above."""
-    if wanted in sizes:
-        return wanted
-    return min(sizes, key=lambda size: (size > wanted, abs(size - wanted)))
+def closest_in_size(masks: Collection[int], wanted: int, distances: DistanceRows | None) -> int | None:
+    """The best of `masks` among non-preferred hints: the number of nodes as wanted, else the largest below, else the
+    smallest above; then the fittest. The empty mask does not count."""
+    sizes = {mask.bit_count() for mask in masks}
+    sizes.discard(0)
+    if not sizes:
+        return None
+    best = wanted if wanted in sizes else min(sizes, key=lambda size: (size > wanted, abs(size - wanted)))
+    return fittest([mask for mask in masks if mask.bit_count() == best], distances)
+
+
+def nodes_wanted(lists: Iterable[tuple[Hint, ...]]) -> int:
+    """The number of nodes in the narrowest mask of the list that needs the most; lists without a mask do not count."""
+    sizes = [min([mask.bit_count() for mask, _ in hints if mask is not None], default=0) for hints in lists]
+    return max(sizes, default=0)

@@ -5,8 +5,8 @@ without permutations, in two stages.
 
 1. Preferred: since 1.24 a merged hint is preferred only if all its masks are equal and all hints preferred. So the
    candidates are the masks that are preferred in every list: an intersection of sets.
-2. Otherwise nothing preferred is left, and the candidates are all ANDs of one mask per list (`superset.meets`). The
-   best has as many nodes as the list that needs the most (`_wanted`), else the next smaller number, else the next
+2. Otherwise nothing preferred is left, and the candidates are all ANDs of one mask per list (`intersections`). The
+   best has as many nodes as the list that needs the most (`nodes_wanted`), else the next smaller number, else the next
    larger one.
 
 Up to 1.23 masks of a preferred hint may differ, and the narrowest mask wins in both stages.
@@ -19,9 +19,9 @@ import msgspec
 from numafit.bits import members
 from numafit.ledger.ledger import Hint
 from numafit.managers.topology.hint import EXPLICIT_NODES, HintFamily, HintList, ProviderHints, mask_union
-from numafit.managers.topology.hint_order import DistanceRows, closest_size, fittest, narrowest, rows_too_short
+from numafit.managers.topology.hint_order import DistanceRows, closest_in_size, narrowest, nodes_wanted, rows_too_short
 from numafit.managers.topology.intersections import intersections
-from numafit.managers.topology.permutations import too_large_to_walk
+from numafit.managers.topology.permutations import too_large_to_walk, walk_permutations
 from numafit.managers.topology.policy import BEST_EFFORT, SINGLE_NUMA_NODE
 from numafit.settings.versions import Behaviour
 
@@ -88,10 +88,8 @@ def _best(
         return _best_until_1_23(_written(lists), possible, ground)
     if distances is not None and rows_too_short(ground, distances):
         listed = _written(lists)
-        from numafit.managers.topology.permutations import walk_permutations
-
         return walk_permutations(
-            listed if possible else [*listed, ((None, False),)], ground, _wanted(listed), distances
+            listed if possible else [*listed, ((None, False),)], ground, nodes_wanted(listed), distances
         )
     explicit = [hints for hints in lists if not isinstance(hints, HintFamily)]
     if len(explicit) < len(lists):
@@ -107,11 +105,7 @@ def _best(
     reached = intersections(
         [{ground if mask is None else mask & ground for mask, _ in hints} for hints in explicit], ground
     )
-    reached.discard(0)
-    if not reached:
-        return None
-    size = closest_size({mask.bit_count() for mask in reached}, _wanted(explicit))
-    mask = fittest([mask for mask in reached if mask.bit_count() == size], distances)
+    mask = closest_in_size(reached, nodes_wanted(explicit), distances)
     return None if mask is None else (mask, False)
 
 
@@ -135,12 +129,6 @@ def _best_until_1_23(lists: Sequence[tuple[Hint, ...]], possible: bool, ground: 
         if mask is not None:
             return mask, preferred
     return None
-
-
-def _wanted(lists: Sequence[tuple[Hint, ...]]) -> int:
-    """The number of nodes in the narrowest mask of the list that needs the most; lists without a mask do not count."""
-    sizes = [min([mask.bit_count() for mask, _ in hints if mask is not None], default=0) for hints in lists]
-    return max(sizes, default=0)
 
 
 def _common(lists: Sequence[tuple[Hint, ...]], ground: int) -> set[int]:
