@@ -23,7 +23,7 @@ from numafit.workload.pod import Pod
 
 
 def facts_of(decision: Decision | None) -> dict[str, str]:
-    """Name -> text; `verdict` is always there. None: the kubelet had crashed before."""
+    """Name -> text; `verdict` is always there. None: the kubelet had panicked before."""
     if decision is None:
         return {"verdict": "not decided"}
     if decision.panic:
@@ -226,7 +226,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """One pod under both. None: the kubelet had crashed before."""
+    """One pod under both. None: the kubelet had panicked before."""
 
     pod: Pod
     was: Decision | None

@@ -47,4 +47,4 @@ class Decision(msgspec.Struct, frozen=True):
     containers: Mapping[str, Placement] = {}
     plugin_calls: tuple[PluginCall, ...] = ()
     panic: str = ""
-    """The kubelet process would crash here with this text, or hang."""
+    """The kubelet would panic here with this text, or hang. People read "crash"."""

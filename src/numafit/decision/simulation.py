@@ -36,7 +36,7 @@ class Simulation(msgspec.Struct, frozen=True):
 
 
 def play(node: Node, ledger: Ledger, pods: Sequence[Pod], allocatable: Mapping[str, Quantity]) -> Simulation:
-    """Ends early where the kubelet would crash."""
+    """Ends early where the kubelet would panic."""
     return play_events(node, ledger, [Event("add", pod) for pod in pods], allocatable)
 
 

@@ -114,6 +114,10 @@ def number_text(number: int | float) -> str:
 NIL_POINTER = "runtime error: invalid memory address or nil pointer dereference"
 
 
+def index_out_of_range(index: int, length: int) -> str:
+    return f"runtime error: index out of range [{index}] with length {length}"
+
+
 _GO_ESCAPES = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\"}
 
 

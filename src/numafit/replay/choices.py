@@ -31,7 +31,7 @@ class RecordedChoices(Choices):
         return devices
 
     def _written(self, container: str) -> Mapping[str, Any]:
-        """A crash leaves no list of containers, only the file that was written before it."""
+        """A panic leaves no list of containers, only the file that was written before it."""
         text = (self.record.get("files") or {}).get(DEVICE_FILE)
         if text is None:
             return {}

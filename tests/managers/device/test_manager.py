@@ -128,15 +128,15 @@ def test_devices_to_reuse_must_lie_inside_the_mask_and_count() -> None:
     assert node.device.hints(call, wanted.containers[0]) == {GPU: ((3, False),)}
 
 
-@pytest.mark.parametrize(("version", "crashes"), [("1.33", False), ("1.34", True)])
+@pytest.mark.parametrize(("version", "panics"), [("1.33", False), ("1.34", True)])
 def test_a_device_that_is_held_and_no_longer_listed_crashes_the_kubelet_from_1_34_on(
-    version: str, crashes: bool
+    version: str, panics: bool
 ) -> None:
     """A nil pointer; before it counted as a device without topology."""
     node, ledger = running(SEED_BOX, settings(version))
     ledger = holding(ledger, "p", held("GPU1", node=1))
     ledger = replace(ledger, device=node.device.listed(ledger.device, GPU, gpus(0)))
-    if crashes:
+    if panics:
         with pytest.raises(KubeletPanic, match="nil pointer dereference"):
             hints(node, ledger, wants("1"))
     else:

@@ -80,7 +80,7 @@ def test_single_numa_node_on_one_node_stores_no_mask() -> None:
     assert merge("single-numa-node", [{"cpu": ((1, True),)}], 1, behaviour=V136) == Merge((None, True), True)
 
 
-def test_sparse_ids_crash_the_kubelet_when_two_masks_of_one_size_are_compared() -> None:
+def test_sparse_ids_make_the_kubelet_panic_when_two_masks_of_one_size_are_compared() -> None:
     """prefer-closest-numa-nodes reads a distance row by NUMA id (1.26 and later): ids 0 and 8 have rows of two."""
     distances = {0: [10, 20], 8: [20, 10]}
     both: ProviderHints = {"cpu": ((1, True), (256, True), (257, False))}
@@ -93,22 +93,22 @@ def test_sparse_ids_crash_the_kubelet_when_two_masks_of_one_size_are_compared() 
 
 @given(st.data())
 def test_lists_merge_as_if_every_permutation_were_walked(data: st.DataObject) -> None:
-    """Both rule sets, all policies, with and without distances, and crashes in the same words."""
+    """Both rule sets, all policies, with and without distances, and panics in the same words."""
     ground = data.draw(grounds(4))
     lists = data.draw(st.lists(hint_lists(ground), max_size=4))
     policy = data.draw(st.sampled_from(POLICIES))
     behaviour = data.draw(st.sampled_from([V120, V136]))
     length = data.draw(st.sampled_from([ground.bit_length(), ground.bit_count()]))
     distances = data.draw(st.one_of(st.none(), rows(ground, length))) if behaviour is V136 else None
-    crash = ""
+    expected_panic = ""
     try:
         expected = walked(policy, lists, ground, equal_masks=behaviour is V136, distances=distances)
     except KubeletPanic as panic:
-        crash = str(panic)
-    if crash:
+        expected_panic = str(panic)
+    if expected_panic:
         with pytest.raises(KubeletPanic) as raised:
             merge(policy, one_each(lists), ground, behaviour=behaviour, distances=distances)
-        assert str(raised.value) == crash
+        assert str(raised.value) == expected_panic
     else:
         merged = merge(policy, one_each(lists), ground, behaviour=behaviour, distances=distances)
         assert merged == Merge(*expected)

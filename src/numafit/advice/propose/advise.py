@@ -39,7 +39,7 @@ def advise(
     """One advice per pod that was played, in their order, or for the one with the UID `only`.
 
     `makers` says for a pod's UID from which object it was made; of the pods of one object the first that is badly off
-    speaks for all. The pods after a crash of the kubelet get none. `simulation` is how the pods were played, where the
+    speaks for all. The pods after a panic of the kubelet get none. `simulation` is how the pods were played, where the
     caller has done so already.
     """
     makers = makers or {}

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from numafit.bits import members
 from numafit.errors import KubeletPanic
+from numafit.golang.text import index_out_of_range
 from numafit.ledger.ledger import Hint
 
 DistanceRows = Mapping[int, Sequence[int]]
@@ -22,13 +23,13 @@ def distance_sum(mask: int, distances: DistanceRows) -> int:
         row = distances[i]
         if ids[-1] >= len(row):
             index = next(j for j in ids if j >= len(row))
-            raise KubeletPanic(f"runtime error: index out of range [{index}] with length {len(row)}")
+            raise KubeletPanic(index_out_of_range(index, len(row)))
         total += sum([row[j] for j in ids])
     return total
 
 
 def rows_too_short(ground: int, distances: DistanceRows) -> bool:
-    """The kubelet may crash: an id of `ground` lies beyond the end of a row."""
+    """The kubelet may panic: an id of `ground` lies beyond the end of a row."""
     return any(ground.bit_length() > len(distances[i]) for i in members(ground))
 
 

@@ -1,6 +1,6 @@
 """The merge exactly as the kubelet walks it, for machines whose distance rows are too short for their NUMA ids.
 
-There the kubelet crashes as soon as it compares the distances of two masks of which one holds an id beyond its row. So
+There the kubelet panics as soon as it compares the distances of two masks of which one holds an id beyond its row. So
 it matters which hints are compared, and hence in which order the permutations come. A permutation that leads to a
 merged hint already met changes nothing and compares nothing new, so each state of a half-made permutation is walked
 only once.
@@ -83,7 +83,7 @@ class _PermutationWalk:
             return (mask, preferred) if wins else self.best
         if mask == current:
             return self.best
-        # the current mask is measured first: in a crash its id is the one named
+        # the current mask is measured first: in a panic its id is the one named
         current_distance = distance_sum(current, self.distances)
         distance = distance_sum(mask, self.distances)
         return (mask, preferred) if (distance, mask) < (current_distance, current) else self.best

@@ -18,7 +18,7 @@ _Providers = tuple[dict[str, tuple[Hint, ...] | None] | None, ...]
 def merge_case(recorded: Mapping[str, Any], version: KubeVersion) -> dict[str, Any]:
     """`Any`: `recorded` is the parsed `input` of a recording and the answer is JSON again.
 
-    `{best, admit}`, or `{error}` when the topology manager is not made, or `{panic}` when the kubelet would crash.
+    `{best, admit}`, or `{error}` when the topology manager is not made, or `{panic}` when the kubelet would panic.
     """
     settings = settings_from_recording(recorded.get("config") or {}, version)
     try:
