@@ -9,7 +9,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 from bench import Row
 
 ROOT = Path(__file__).resolve().parents[1]
-EXAMPLES = ROOT / "docs" / "examples"
+EXAMPLES = ROOT / "examples" / "small-node"
 RECORDINGS = ROOT.parent / "shared" / "oracle"
 
 COMMAND = 0.25

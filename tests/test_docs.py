@@ -1,8 +1,8 @@
 """Each command shown in a document is run.
 
-In a ```console block a line that starts with `$ ` is a command; `./dev run X` runs as `python -m numafit X`. A comment
-at its end, `# exit 2`, names the exit status when it is not 0. Lines below a command are its output, and must be what
-it prints; `...` stands for any number of lines.
+In a ```console block a line that starts with `$ ` is a command; `./dev run X` runs as `python -m numafit X`. A command
+that ends in a backslash goes on in the next line. A comment at its end, `# exit 2`, names the exit status when it is not
+0. Lines below a command are its output, and must be what it prints; `...` stands for any number of lines.
 """
 
 import re
@@ -30,11 +30,15 @@ class Shown(NamedTuple):
 def shown_in(text: str, name: str) -> list[Shown]:
     found: list[Shown] = []
     inside = False
+    begun = ""
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("```"):
             inside = line.strip() == "```console"
-        elif inside and line.startswith("$ "):
-            command, _, status = line[2:].partition(" # exit ")
+        elif inside and (begun or line.startswith("$ ")) and line.endswith("\\"):
+            begun += line.removeprefix("$ ").removesuffix("\\")
+        elif inside and (begun or line.startswith("$ ")):
+            command, _, status = (begun + line.removeprefix("$ ")).partition(" # exit ")
+            begun = ""
             found.append(Shown(f"{name}:{number}", command.strip(), int(status or 0), ()))
         elif inside and found:
             found[-1] = found[-1]._replace(output=(*found[-1].output, line))
@@ -72,8 +76,8 @@ def test_the_readme_shows_commands() -> None:
 
 def test_status_and_output_belong_to_the_command_above_them() -> None:
     """How this test reads a page."""
-    page = "```console\n$ ./dev run x # exit 2\nno x\n...\n```\n```\n$ not run\n```\n"
-    assert shown_in(page, "page") == [Shown("page:2", "./dev run x", 2, ("no x", "..."))]
+    page = "```console\n$ ./dev \\\n  run x # exit 2\nno x\n...\n```\n```\n$ not run\n```\n"
+    assert shown_in(page, "page") == [Shown("page:3", "./dev   run x", 2, ("no x", "..."))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -13,7 +13,7 @@ from numafit.__main__ import main
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 INPUTS = ("docker-run.txt", "numactl.txt", "events.txt")
 """Texts that are given to a command, not printed by one."""
-_ROW = re.compile(r"^\| .* \| `numafit (.*)`(?: \(exit (\d)\))? \| \[\S+\]\((\S+)/(\S+)\) \|$", re.MULTILINE)
+_ITEM = re.compile(r"^- .* `numafit ([^`]*)`(?: \(exit (\d)\))? prints \[\S+\]\((\S+)/(\S+)\)$", re.MULTILINE)
 
 
 class Example(NamedTuple):
@@ -24,10 +24,10 @@ class Example(NamedTuple):
 
 
 def listed() -> list[Example]:
-    page = (EXAMPLES / "README.md").read_text()
+    page = (EXAMPLES / "README.md").read_text().replace("\n  ", " ")
     return [
         Example(shlex.split(command), int(status or 0), folder, golden)
-        for command, status, folder, golden in _ROW.findall(page)
+        for command, status, folder, golden in _ITEM.findall(page)
     ]
 
 

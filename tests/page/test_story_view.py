@@ -11,7 +11,7 @@ from tests.page.test_what_if_view import drop
 
 pytestmark = pytest.mark.real
 
-LOG = Path(__file__).resolve().parents[2] / "docs/examples/recreate-loop.log"
+LOG = Path(__file__).resolve().parents[2] / "examples/small-node/recreate-loop.log"
 
 
 def test_stepping_back_shows_the_machine_as_it_was(open_page: Open, picture: Callable[..., bytes]) -> None:

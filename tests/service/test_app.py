@@ -23,7 +23,7 @@ from numafit.show.records.ledger import LedgerView
 from numafit.show.records.settings import SettingsView
 from tests.service.agents import POD, ROOT, asked, client_of, demo_agent
 
-LOG = (ROOT / "docs" / "examples" / "recreate-loop.log").read_bytes()
+LOG = (ROOT / "examples" / "small-node" / "recreate-loop.log").read_bytes()
 
 
 def get(path: str) -> httpx.Response:

@@ -132,8 +132,8 @@ def test_beyond_loopback_a_token_is_demanded(tmp_path: Path) -> None:
     [
         ("--demo", "no-such-box"),
         ("--demo", "laptop", "--kubelet-dir", "docs"),
-        ("--config", "docs/examples/kubelet.yaml"),
-        ("--kubelet-dir", "docs/examples"),
+        ("--config", "examples/small-node/kubelet.yaml"),
+        ("--kubelet-dir", "examples/small-node"),
         ("--kubelet-dir", "no-such-folder"),
         ("--demo", "laptop", "--allow-writes"),
         ("--demo", "laptop", "--host", "no.such.host.invalid", "--token-file", "LICENSE"),

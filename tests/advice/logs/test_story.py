@@ -12,7 +12,7 @@ from numafit.advice.logs.report import LogReport, read_log
 from numafit.advice.logs.story import LogStory, story_of_admission
 from tests.advice.logs.log_text import denied, go_hint, json_hint, json_map, klog, merge_lines, report_of
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "recreate-loop.log"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "small-node" / "recreate-loop.log"
 SEEDS = Path(__file__).resolve().parents[3].parent / "shared" / "seeds"
 
 

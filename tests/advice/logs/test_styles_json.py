@@ -12,7 +12,7 @@ from numafit.advice.logs.lines import LogLine, log_lines, parse_header, parse_li
 from numafit.advice.logs.report import LogReport, read_log
 from numafit.advice.logs.styles import parse_json_entry
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "examples" / "recreate-loop.log"
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "small-node" / "recreate-loop.log"
 TIME = 1723760693410.301
 """15 August 2024, 22:24:53.410301 UTC, in milliseconds."""
 POD = {"name": "store-0", "namespace": "db"}

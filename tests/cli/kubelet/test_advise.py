@@ -8,7 +8,7 @@ import yaml
 
 from numafit.__main__ import main
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "small-node"
 NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
 CROWDED = str(EXAMPLES / "crowded")
 

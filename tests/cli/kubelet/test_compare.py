@@ -7,7 +7,7 @@ import pytest
 
 from numafit.__main__ import main
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "small-node"
 NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
 POD = str(EXAMPLES / "pod.yaml")
 

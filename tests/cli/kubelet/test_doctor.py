@@ -8,7 +8,7 @@ import pytest
 
 from numafit.__main__ import main
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "small-node"
 MACHINE = ["--machine", str(EXAMPLES / "machine.json")]
 NODE = [*MACHINE, "--kubelet", str(EXAMPLES / "kubelet.yaml")]
 POD = str(EXAMPLES / "pod.yaml")

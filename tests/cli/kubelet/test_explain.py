@@ -12,7 +12,7 @@ import pytest
 from numafit.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[3]
-EXAMPLES = ROOT / "docs" / "examples"
+EXAMPLES = ROOT / "examples" / "small-node"
 LOOP = EXAMPLES / "recreate-loop.log"
 NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
 RUNS = sorted((ROOT.parent / "shared" / "kubelet-runs").glob("*/result.json"))

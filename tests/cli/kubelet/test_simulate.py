@@ -8,7 +8,7 @@ import pytest
 from numafit.__main__ import main
 from numafit.cli import files as inputs
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "small-node"
 NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
 GPUS = ["--device", "nvidia.com/gpu=g0@0,g1@1"]
 

@@ -11,7 +11,7 @@ from numafit.decision.simulation import Event
 from numafit.errors import InputError
 from numafit.workload.pod import Container, Pod
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "docs" / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "small-node"
 ONE, TWO = (Pod(name, name, (Container("app"),)) for name in ("one", "two"))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from numafit.__main__ import main
 
-EXAMPLE = str(Path(__file__).resolve().parents[3] / "docs" / "examples" / "machine.json")
+EXAMPLE = str(Path(__file__).resolve().parents[3] / "examples" / "small-node" / "machine.json")
 
 
 def run(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:

@@ -104,7 +104,7 @@ def test_the_json_form_is_json() -> None:
 
 def test_the_form_of_the_recordings_is_read_as_the_recordings_are() -> None:
     """One entry per CPU, whose order counts."""
-    data = (ROOT / "docs" / "examples" / "machine.json").read_text()
+    data = (ROOT / "examples" / "small-node" / "machine.json").read_text()
     value = json.loads(data)
     devices = tuple(Device(item["resource"], item["id"], tuple(item["numa"])) for item in value["devices"])
     recorded = machine_from_recording(value)

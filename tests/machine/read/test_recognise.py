@@ -15,7 +15,7 @@ from numafit.machine.read.recognise import kind_of, read_source, source_of
 from numafit.machine.source import KINDS
 
 ROOT = Path(__file__).resolve().parents[3]
-EXAMPLE = (ROOT / "docs" / "examples" / "machine.json").read_text()
+EXAMPLE = (ROOT / "examples" / "small-node" / "machine.json").read_text()
 
 TEXTS = {
     "nvidia-list": "GPU 0: Tesla P100-PCIE-16GB (UUID: GPU-77a702db-e37f-3a74-d46d-c5713f66058c)\n",

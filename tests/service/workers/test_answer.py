@@ -28,7 +28,7 @@ from numafit.show.records.answers import (
 from tests.service.agents import ROOT, asked
 
 BOX = ROOT / "examples" / "gpu-box"
-LOG = ROOT / "docs" / "examples" / "recreate-loop.log"
+LOG = ROOT / "examples" / "small-node" / "recreate-loop.log"
 PODS = (BOX / "pods.yaml").read_text()
 KUBELET = (BOX / "kubelet.yaml").read_text()
 

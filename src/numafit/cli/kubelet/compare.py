@@ -16,8 +16,8 @@ from numafit.show.text.comparison import comparison_json, comparison_text, no_st
 @click.command(
     epilog="""\b
 Examples:
-  numafit compare --kube-version 1.27 --with-kube-version 1.36 docs/examples
-  numafit compare --with-kubelet other.yaml docs/examples
+  numafit compare --kube-version 1.27 --with-kube-version 1.36 examples/small-node
+  numafit compare --with-kubelet other.yaml examples/small-node
   numafit compare --machine dgx-h100 --with-machine dgx-a100 pod.yaml"""
 )
 @agent_option

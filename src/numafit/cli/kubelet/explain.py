@@ -12,7 +12,7 @@ from numafit.errors import InputError
 @click.command(
     epilog="""\b
 Examples:
-  numafit explain docs/examples
+  numafit explain examples/small-node
   numafit explain --machine box.yaml --kubelet kubelet.yaml --pod default/train pods/
   numafit explain --log kubelet.log.gz
   journalctl -u kubelet | numafit explain --log - --pod default/train --all"""

@@ -15,10 +15,10 @@ from numafit.show.text.fit import fit_json, fit_text, variants_json, variants_te
 @click.command(
     epilog="""\b
 Examples:
-  numafit fit docs/examples
+  numafit fit examples/small-node
   numafit fit --machine dgx-h100 --kubelet kubelet.yaml --state /var/lib/kubelet train.yaml
   numafit fit --order one-by-one large.yaml small.yaml
-  numafit fit --compare docs/examples"""
+  numafit fit --compare examples/small-node"""
 )
 @agent_option
 @node_options

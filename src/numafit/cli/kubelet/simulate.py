@@ -28,11 +28,11 @@ from numafit.workload.pod import Pod
 @click.command(
     epilog="""\b
 Examples:
-  numafit simulate docs/examples
+  numafit simulate examples/small-node
   numafit simulate --machine box.yaml --kubelet kubelet.yaml pod.yaml
   numafit simulate --kubelet-env kubelet.env --kube-version 1.27 pods/
   numafit simulate --machine dgx-h100 --state /var/lib/kubelet -o json - < pod.yaml
-  numafit simulate --record case.jsonl docs/examples && numafit replay case.jsonl"""
+  numafit simulate --record case.jsonl examples/small-node && numafit replay case.jsonl"""
 )
 @agent_option
 @node_options
