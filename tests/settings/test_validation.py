@@ -20,7 +20,7 @@ ENFORCE = "enforceNodeAllocatable (--enforce-node-allocatable)"
 
 
 def errors(release: str, **fields: Any) -> tuple[str, ...]:
-    return validate(KubeletConfig(**fields), parse_version(release))
+    return tuple(str(error) for error in validate(KubeletConfig(**fields), parse_version(release)))
 
 
 @pytest.mark.parametrize("version", ["v1.27.3", "v1.34.11", "v1.36.4"])

@@ -47,7 +47,7 @@ def new_stage(
     """Raises a KubeletError, in the kubelet's words, where it would not start."""
     errors = validate(config, version)
     if errors:
-        raise KubeletError(aggregate_text(list(errors)))
+        raise KubeletError(aggregate_text([str(error) for error in errors]), joins=errors)
     settings = settings_of(config, machine, version)
     node = new_node(machine, settings, plugins)
     ledger = start(node, files).ledger

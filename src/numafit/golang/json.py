@@ -18,7 +18,7 @@ REPLACEMENT = "\ufffd"
 
 
 class JsonError(KubeletError):
-    """The text is not JSON; the message is Go's."""
+    """The text is not JSON, or not the JSON that is wanted; the message is Go's."""
 
 
 class GoNumber(NamedTuple):

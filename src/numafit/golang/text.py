@@ -62,15 +62,15 @@ def parse_bool(text: str) -> bool:
     raise KubeletError(f"strconv.ParseBool: parsing {quoted(text)}: invalid syntax")
 
 
-def parse_int(text: str, function: str = "Atoi") -> int:
-    """strconv.Atoi, or another function of 64 bits that reads plain decimal digits."""
+def parse_int(text: str, function: str = "Atoi", *, written: str = "") -> int:
+    """strconv.Atoi, or another function of 64 bits that reads plain decimal digits. `written`: what errors quote."""
     digits = text[1:] if text[:1] in ("+", "-") else text
     if not (digits.isascii() and digits.isdigit()):
-        raise KubeletError(f"strconv.{function}: parsing {quoted(text)}: invalid syntax")
+        raise KubeletError(f"strconv.{function}: parsing {quoted(written or text)}: invalid syntax")
     # int() refuses thousands of digits, and so many are out of range anyway
     value = int(text) if len(digits.lstrip("0")) < 20 else 1 << 63
     if not -(1 << 63) <= value < 1 << 63:
-        raise KubeletError(f"strconv.{function}: parsing {quoted(text)}: value out of range")
+        raise KubeletError(f"strconv.{function}: parsing {quoted(written or text)}: value out of range")
     return value
 
 
@@ -161,10 +161,7 @@ def parse_int32(text: str) -> int:
     if base != 10 and digits[1:].isascii() and digits[1:].isalnum():
         with suppress(ValueError):
             digits = str(int(digits, base))
-    try:
-        number = parse_int(sign + digits, "ParseInt")
-    except KubeletError as error:
-        raise KubeletError(str(error).replace(quoted(sign + digits), quoted(text))) from None
+    number = parse_int(sign + digits, "ParseInt", written=text)
     if not -(1 << 31) <= number < 1 << 31:
         raise KubeletError(f"strconv.ParseInt: parsing {quoted(text)}: value out of range")
     return number

@@ -22,7 +22,7 @@ class DecodeState:
     def __init__(self, root: str) -> None:
         self.root = root
         self.path: list[str] = []
-        self.error = ""
+        self.error: JsonError | None = None
 
     def mismatch(self, found: str, wanted: str, reason: str = "") -> None:
         if self.path:
@@ -32,10 +32,13 @@ class DecodeState:
             into = f"{'' if indexed else 'Go struct field '}{self.root.rpartition('.')[2]}.{field}"
         else:
             into = "Go value"
-        self.fail(f"json: cannot unmarshal {found} into {into} of type {wanted}{': ' if reason else ''}{reason}")
+        self.fail(
+            f"json: cannot unmarshal {found} into {into} of type {wanted}{': ' if reason else ''}{reason}", found=found
+        )
 
-    def fail(self, message: str) -> None:
-        self.error = self.error or message
+    def fail(self, message: str, *, found: str = "") -> None:
+        """`found`: the kind of JSON value that does not fit."""
+        self.error = self.error or JsonError(message, facts={"found": found})
 
 
 class GoType(ABC, Generic[T]):
@@ -55,12 +58,12 @@ class GoType(ABC, Generic[T]):
     def dump(self, value: T, spew: Spew) -> None: ...
 
 
-def unmarshal(data: str | bytes, kind: GoType[T], into: T) -> tuple[T, str]:
-    """What Go's json.Unmarshal makes of the value, and its error text (empty: none). No JSON, no change."""
+def unmarshal(data: str | bytes, kind: GoType[T], into: T) -> tuple[T, JsonError | None]:
+    """What Go's json.Unmarshal makes of the value, and its error. No JSON, no change."""
     try:
         node = parse(as_text(data))
     except JsonError as error:
-        return into, str(error)
+        return into, error
     place = DecodeState(kind.name)
     value = kind.decode(node, into, place)
     return value, place.error

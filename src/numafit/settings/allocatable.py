@@ -48,7 +48,7 @@ def settings_of(config: KubeletConfig, machine: Machine, version: KubeVersion) -
         _qos_reserved(config.qos_reserved, behaviour)
         _check_option_gates(config, gates, behaviour)
     except KubeletError as error:
-        raise StartError(RUN_STAGE, str(error)) from None
+        raise StartError(RUN_STAGE, str(error), cause=error) from None
     cpu_manager = gates.get("CPUManager", True)
     memory_manager = gates.get("MemoryManager", True)
     topology_manager = gates.get("TopologyManager", True)
@@ -114,7 +114,8 @@ def check_capacity(reservation: Mapping[str, Quantity], machine: Machine, versio
                 f"Resource {quoted(name)} has an allocatable of {reserved}, capacity of {quantity_fields(rest)}"
             )
     if errors:
-        raise StartError(CAPACITY_STAGE, f"invalid Node Allocatable configuration. {' '.join(errors)}")
+        text = f"invalid Node Allocatable configuration. {' '.join(errors)}"
+        raise StartError(CAPACITY_STAGE, text, code="capacity", field=("kubeReserved",))
 
 
 def allocatable_of(config: KubeletConfig, machine: Machine, version: KubeVersion) -> dict[str, Quantity]:
@@ -145,21 +146,23 @@ def _online(machine: Machine) -> list[int]:
 def _reserved_cpus(text: str, machine: Machine, behaviour: Behaviour) -> int:
     if not text:
         return 0
+    field = ("reservedSystemCPUs",)
     try:
         cpus = parse_cpuset(text, reversed_sign=behaviour.reversed_range_sign)
     except CpusetError as error:
-        if behaviour.reserved_cpus_subset:
-            raise KubeletError(f"unable to parse reserved-cpus list: {error}") from None
-        raise
+        prefix = "unable to parse reserved-cpus list: " if behaviour.reserved_cpus_subset else ""
+        raise KubeletError(f"{prefix}{error}", code="cpus-list", field=field) from None
     online = mask_of(_online(machine))
     if behaviour.reserved_cpus_subset:
         if cpus & ~online:
-            raise KubeletError(f"reserved-cpus: {text} is not a subset of online-cpus: {cpuset_text(online)}")
+            problem = f"reserved-cpus: {text} is not a subset of online-cpus: {cpuset_text(online)}"
+            raise KubeletError(problem, code="cpus-offline", field=field)
     elif not cpus:
         # 1.20 and 1.21 take `5-3` for an empty list, ask for its first CPU and crash
-        raise KubeletError("runtime error: index out of range [0] with length 0")
+        raise KubeletError("runtime error: index out of range [0] with length 0", code="cpus-empty-range", field=field)
     elif cpus.bit_length() > online.bit_count():
-        raise KubeletError(f"Invalid cpuset {quoted(text)} specified by --reserved-cpus")
+        problem = f"Invalid cpuset {quoted(text)} specified by --reserved-cpus"
+        raise KubeletError(problem, code="cpus-offline", field=field)
     return cpus
 
 
@@ -168,24 +171,22 @@ def _reserved(owner: str, amounts: Mapping[str, str], behaviour: Behaviour) -> d
     try:
         return {name: _reserved_amount(name, amounts[name], behaviour) for name in in_byte_order(amounts)}
     except KubeletError as error:
-        if behaviour.reserved_flag_named:
-            raise KubeletError(f"--{owner}-reserved value failed to parse: {error}") from None
-        raise
+        prefix = f"--{owner}-reserved value failed to parse: " if behaviour.reserved_flag_named else ""
+        raise KubeletError(f"{prefix}{error}", field=(f"{owner}Reserved",), cause=error) from None
 
 
 def _reserved_amount(name: str, text: str, behaviour: Behaviour) -> Quantity:
     if name not in _RESERVABLE:
-        raise KubeletError(f"cannot reserve {quoted(name)} resource")
+        raise KubeletError(f"cannot reserve {quoted(name)} resource", code="reserved-name")
     try:
         quantity = parse_quantity(text)
     except KubeletError as error:
-        if behaviour.reserved_flag_named:
-            raise KubeletError(
-                f"failed to parse quantity {quoted(text)} for {quoted(name)} resource: {error}"
-            ) from None
-        raise
+        named = behaviour.reserved_flag_named
+        prefix = f"failed to parse quantity {quoted(text)} for {quoted(name)} resource: " if named else ""
+        raise KubeletError(f"{prefix}{error}", code="reserved-amount") from None
     if quantity.sign < 0:
-        raise KubeletError(f"resource quantity for {quoted(name)} cannot be negative: {text}")
+        problem = f"resource quantity for {quoted(name)} cannot be negative: {text}"
+        raise KubeletError(problem, code="reserved-amount")
     return quantity
 
 
@@ -204,9 +205,8 @@ def _qos_reserved(shares: Mapping[str, str], behaviour: Behaviour) -> None:
                     f"failed to parse percentage {quoted(shares[name])} for {quoted(name)} resource: {error}"
                 ) from None
     except KubeletError as error:
-        if behaviour.reserved_flag_named:
-            raise KubeletError(f"--qos-reserved value failed to parse: {error}") from None
-        raise
+        prefix = "--qos-reserved value failed to parse: " if behaviour.reserved_flag_named else ""
+        raise KubeletError(f"{prefix}{error}", code="qos-reserved", field=("qosReserved",)) from None
 
 
 def _check_percentage(text: str) -> None:
@@ -225,7 +225,9 @@ def _check_option_gates(config: KubeletConfig, gates: Mapping[str, bool], behavi
     if options is not None and gates.get("CPUManager", True) and not gates.get("CPUManagerPolicyOptions", True):
         raise KubeletError(
             f"CPU Manager policy options {map_text(options)} require feature gates "
-            '"CPUManager", "CPUManagerPolicyOptions" enabled'
+            '"CPUManager", "CPUManagerPolicyOptions" enabled',
+            code="cpu-options-gate",
+            field=("cpuManagerPolicyOptions",),
         )
     options = config.topology_manager_policy_options
     if (
@@ -236,7 +238,8 @@ def _check_option_gates(config: KubeletConfig, gates: Mapping[str, bool], behavi
         names = '"TopologyManagerPolicyOptions"'
         if behaviour.two_topology_gates:
             names = f'"TopologyManager", {names}'
-        raise KubeletError(f"topology manager policy options {map_text(options)} require feature gates {names} enabled")
+        text = f"topology manager policy options {map_text(options)} require feature gates {names} enabled"
+        raise KubeletError(text, code="topology-options-gate", field=("topologyManagerPolicyOptions",))
 
 
 def _floor(quantity: Quantity) -> Quantity:

@@ -17,6 +17,7 @@ Threshold = Quantity | float
 """An amount, or a share of the capacity."""
 
 MEMORY_AVAILABLE = "memory.available"
+EVICTION_HARD = ("evictionHard",)
 
 _SIGNALS = frozenset(
     (
@@ -42,13 +43,16 @@ def thresholds(eviction_hard: Mapping[str, str], behaviour: Behaviour) -> dict[s
     for signal in in_byte_order(eviction_hard):
         value = eviction_hard[signal]
         if signal not in signals:
-            raise KubeletError(f"unsupported eviction signal {signal}")
+            raise KubeletError(f"unsupported eviction signal {signal}", code="eviction-signal", field=EVICTION_HARD)
         if value in ("0%", "100%"):
             continue
-        if value.endswith("%"):
-            found[signal] = _share(signal, value, behaviour.eviction_share_limit)
-        else:
-            found[signal] = _amount(signal, value)
+        try:
+            if value.endswith("%"):
+                found[signal] = _share(signal, value, behaviour.eviction_share_limit)
+            else:
+                found[signal] = _amount(signal, value)
+        except KubeletError as error:
+            raise KubeletError(str(error), code="eviction-value", field=EVICTION_HARD) from None
     return found
 
 

@@ -42,21 +42,27 @@ def resolve_gates(version: KubeVersion, overrides: Mapping[str, bool]) -> dict[s
     byte order. Up to 1.30 it stops at the first one, later it collects them but stops at an unknown one.
     """
     known = _gates_of(version.minor)
-    errors: list[str] = []
+    errors: list[GateError] = []
     for name in in_byte_order(overrides):
         gate = known.get(name)
         if gate is None:
-            errors.append(f"unrecognized feature gate: {name}")
+            text = f"unrecognized feature gate: {name}"
+            errors.append(GateError(text, code="gate-unknown", field=("featureGates", name)))
             break
         value = overrides[name]
         if gate.locked and gate.default != value:
             errors.append(
-                f"cannot set feature gate {name} to {bool_text(value)}, feature is locked to {bool_text(gate.default)}"
+                GateError(
+                    f"cannot set feature gate {name} to {bool_text(value)}, "
+                    f"feature is locked to {bool_text(gate.default)}",
+                    code="gate-locked",
+                    field=("featureGates", name),
+                )
             )
             if not behaviour_of(version).gate_errors_collected:
                 break
     if errors:
-        raise GateError(aggregate_text(errors))
+        raise _joined(errors)
     effective = default_gates(version)
     for special, stage in _ALL.items():
         if special in overrides:
@@ -73,9 +79,14 @@ def _check_dependencies(minor: int, effective: Mapping[str, bool]) -> None:
     for name, needed in sorted(_dependencies_of(minor).items()):
         missing = [gate for gate in needed if not effective.get(gate, False)]
         if effective.get(name, False) and missing:
-            errors.append(f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]")
+            text = f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
+            errors.append(GateError(text, code="gate-depends", field=("featureGates", name)))
     if errors:
-        raise GateError(aggregate_text(errors))
+        raise _joined(errors)
+
+
+def _joined(errors: list[GateError]) -> GateError:
+    return GateError(aggregate_text([str(error) for error in errors]), joins=tuple(errors))
 
 
 @cache

@@ -5,9 +5,12 @@ from typing import Literal
 
 import msgspec
 
-from numafit.errors import KubeletError
+from numafit.errors import FieldPath, KubeletError
 from numafit.golang.text import in_byte_order, parse_bool, parse_int, quoted
 from numafit.settings.settings import Settings
+
+CPU_OPTIONS = "cpuManagerPolicyOptions"
+TOPOLOGY_OPTIONS = "topologyManagerPolicyOptions"
 
 OptionStage = Literal["alpha", "beta", "stable"]
 OptionStages = Mapping[str, Mapping[int, OptionStage]]
@@ -79,15 +82,27 @@ def cpu_options(settings: Settings) -> CpuOptions:
     for option in in_byte_order(settings.cpu_options):
         value = settings.cpu_options[option]
         _check_cpu_option(option, value, settings)
-        values[option] = _option_bool(option, value)
+        values[option] = _option_bool(option, value, code="cpu-option-bool", field=(CPU_OPTIONS, option))
     for first, second in _INCOMPATIBLE:
         if values.get(first) and values.get(second):
-            raise KubeletError(f"static policy options {first} and {second} can not be used at the same time")
+            raise KubeletError(
+                f"static policy options {first} and {second} can not be used at the same time",
+                code="cpu-options-exclude",
+                field=(CPU_OPTIONS,),
+                facts={"first": first, "second": second},
+            )
     if values.get(ALIGN_BY_SOCKET) and settings.topology_policy == "single-numa-node":
-        raise KubeletError(
-            "Topolgy manager single-numa-node policy is incompatible with CPUManager align-by-socket policy option"
-        )
+        raise socket_single_numa()
     return CpuOptions(**{option.replace("-", "_"): value for option, value in values.items()})
+
+
+def socket_single_numa() -> KubeletError:
+    """Both the options and the policy look for it."""
+    return KubeletError(
+        "Topolgy manager single-numa-node policy is incompatible with CPUManager align-by-socket policy option",
+        code="socket-single-numa",
+        field=(CPU_OPTIONS, ALIGN_BY_SOCKET),
+    )
 
 
 def topology_options(settings: Settings) -> TopologyOptions:
@@ -100,7 +115,8 @@ def topology_options(settings: Settings) -> TopologyOptions:
         value = settings.topology_options[option]
         _check_topology_option(option, settings)
         if option == PREFER_CLOSEST_NUMA_NODES:
-            options = msgspec.structs.replace(options, prefer_closest=_option_bool(option, value))
+            prefer = _option_bool(option, value, code="topology-option-bool", field=(TOPOLOGY_OPTIONS, option))
+            options = msgspec.structs.replace(options, prefer_closest=prefer)
         else:
             options = msgspec.structs.replace(options, max_nodes=_max_nodes(option, value))
     return options
@@ -108,41 +124,55 @@ def topology_options(settings: Settings) -> TopologyOptions:
 
 def _check_cpu_option(option: str, value: str, settings: Settings) -> None:
     stage = stage_of(option, CPU_OPTION_STAGES, settings.version.minor)
+    field = (CPU_OPTIONS, option)
     if not settings.behaviour.cpu_option_stages:
         if stage is None:
-            raise KubeletError(f"unsupported cpumanager option: {quoted(option)} ({value})")
+            text = f"unsupported cpumanager option: {quoted(option)} ({value})"
+            raise KubeletError(text, code="cpu-option-unknown", field=field)
         return
     if stage is None:
-        raise KubeletError(f"unknown CPU Manager Policy option: {quoted(option)}")
-    if stage != "stable" and not settings.gate(f"CPUManagerPolicy{stage.capitalize()}Options"):
+        text = f"unknown CPU Manager Policy option: {quoted(option)}"
+        raise KubeletError(text, code="cpu-option-unknown", field=field)
+    gate = f"CPUManagerPolicy{stage.capitalize()}Options"
+    if stage != "stable" and not settings.gate(gate):
         raise KubeletError(
-            f"CPU Manager Policy {stage.capitalize()}-level Options not enabled, but option {quoted(option)} provided"
+            f"CPU Manager Policy {stage.capitalize()}-level Options not enabled, but option {quoted(option)} provided",
+            code="cpu-option-stage",
+            field=field,
+            facts={"gate": gate},
         )
 
 
 def _check_topology_option(option: str, settings: Settings) -> None:
     stage = stage_of(option, TOPOLOGY_OPTION_STAGES, settings.version.minor)
+    field = (TOPOLOGY_OPTIONS, option)
     if stage is None:
-        raise KubeletError(f"unknown Topology Manager Policy option: {quoted(option)}")
-    if stage != "stable" and not settings.gate(f"TopologyManagerPolicy{stage.capitalize()}Options"):
+        text = f"unknown Topology Manager Policy option: {quoted(option)}"
+        raise KubeletError(text, code="topology-option-unknown", field=field)
+    gate = f"TopologyManagerPolicy{stage.capitalize()}Options"
+    if stage != "stable" and not settings.gate(gate):
         level = f"Topology Manager Policy {stage.capitalize()}-level Options"
         if settings.behaviour.topology_option_lower:
             level = level.lower()
-        raise KubeletError(f"{level} not enabled, but option {quoted(option)} provided")
+        text = f"{level} not enabled, but option {quoted(option)} provided"
+        raise KubeletError(text, code="topology-option-stage", field=field, facts={"gate": gate})
 
 
-def _option_bool(option: str, value: str) -> bool:
+def _option_bool(option: str, value: str, *, code: str, field: FieldPath) -> bool:
     try:
         return parse_bool(value)
     except KubeletError as error:
-        raise KubeletError(f"bad value for option {quoted(option)}: {error}") from None
+        raise KubeletError(f"bad value for option {quoted(option)}: {error}", code=code, field=field) from None
 
 
 def _max_nodes(option: str, value: str) -> int:
+    field = (TOPOLOGY_OPTIONS, option)
     try:
         number = parse_int(value)
     except KubeletError as error:
-        raise KubeletError(f"unable to convert policy option to integer {quoted(option)}: {error}") from None
+        text = f"unable to convert policy option to integer {quoted(option)}: {error}"
+        raise KubeletError(text, code="topology-option-number", field=field) from None
     if number < DEFAULT_MAX_NODES:
-        raise KubeletError(f"the minimum value of {quoted(option)} should not be less than {DEFAULT_MAX_NODES}")
+        text = f"the minimum value of {quoted(option)} should not be less than {DEFAULT_MAX_NODES}"
+        raise KubeletError(text, code="topology-option-minimum", field=field)
     return number

@@ -6,6 +6,7 @@ It looks at neither cpuManagerPolicy, memoryManagerPolicy nor the policy options
 from collections.abc import Iterator
 
 from numafit.bits import CpusetError, parse_cpuset
+from numafit.errors import KubeletError
 from numafit.golang.text import in_byte_order, quoted
 from numafit.settings.config import KubeletConfig
 from numafit.settings.gates import resolve_gates
@@ -19,10 +20,11 @@ GATE_PANIC = "failed to merge global and in-flight KubeletConfiguration while se
 
 _INVALID = "invalid configuration: "
 _ENFORCE = "enforceNodeAllocatable (--enforce-node-allocatable)"
+_ENFORCE_FIELD = ("enforceNodeAllocatable",)
 _PER_QOS = "cgroupsPerQOS (--cgroups-per-qos)"
 
 
-def validate(config: KubeletConfig, version: KubeVersion) -> tuple[str, ...]:
+def validate(config: KubeletConfig, version: KubeVersion) -> tuple[KubeletError, ...]:
     """Every problem, in the order of the checks; empty when the kubelet accepts the configuration."""
     behaviour = behaviour_of(version)
     gates = resolve_gates(version, config.feature_gates)
@@ -35,65 +37,76 @@ def validate(config: KubeletConfig, version: KubeVersion) -> tuple[str, ...]:
     )
 
 
-def _pods(config: KubeletConfig, behaviour: Behaviour) -> Iterator[str]:
+def _pods(config: KubeletConfig, behaviour: Behaviour) -> Iterator[KubeletError]:
     if behaviour.cgroups_per_qos_first and not config.cgroups_per_qos and config.enforce_node_allocatable:
-        yield f"{_INVALID}{_ENFORCE} is not supported unless {_PER_QOS} is set to true"
+        text = f"{_INVALID}{_ENFORCE} is not supported unless {_PER_QOS} is set to true"
+        yield KubeletError(text, code="enforce-needs-qos", field=_ENFORCE_FIELD)
     if config.max_pods < 0:
-        yield f"{_INVALID}maxPods (--max-pods) {config.max_pods} must not be a negative number"
+        text = f"{_INVALID}maxPods (--max-pods) {config.max_pods} must not be a negative number"
+        yield KubeletError(text, code="max-pods", field=("maxPods",))
     if config.pods_per_core < 0:
-        yield f"{_INVALID}podsPerCore (--pods-per-core) {config.pods_per_core} must not be a negative number"
+        text = f"{_INVALID}podsPerCore (--pods-per-core) {config.pods_per_core} must not be a negative number"
+        yield KubeletError(text, code="pods-per-core", field=("podsPerCore",))
 
 
-def _topology(config: KubeletConfig, behaviour: Behaviour, *, topology_gate: bool) -> Iterator[str]:
+def _topology(config: KubeletConfig, behaviour: Behaviour, *, topology_gate: bool) -> Iterator[KubeletError]:
     policy, scope = config.topology_manager_policy, config.topology_manager_scope
     gate_missing = behaviour.topology_gate_checked and not topology_gate
     if gate_missing and policy != "none":
-        yield f"{_INVALID}topologyManagerPolicy {policy} requires feature gate TopologyManager"
+        text = f"{_INVALID}topologyManagerPolicy {policy} requires feature gate TopologyManager"
+        yield KubeletError(text, code="topology-gate", field=("topologyManagerPolicy",))
     if policy not in TOPOLOGY_POLICIES:
         allowed = " ".join(quoted(name) for name in TOPOLOGY_POLICIES)
         if behaviour.must_be_one_of:
             flag = "topologyManagerPolicy (--topology-manager-policy)"
-            yield f"{_INVALID}{flag} {quoted(policy)} must be one of: [{allowed}]"
+            text = f"{_INVALID}{flag} {quoted(policy)} must be one of: [{allowed}]"
         else:
-            yield f"{_INVALID}topologyManagerPolicy non-allowable value: {policy}"
+            text = f"{_INVALID}topologyManagerPolicy non-allowable value: {policy}"
+        yield KubeletError(text, code="topology-policy", field=("topologyManagerPolicy",))
     if gate_missing and scope != "container":
-        yield f"{_INVALID}topologyManagerScope {scope} requires feature gate TopologyManager"
+        text = f"{_INVALID}topologyManagerScope {scope} requires feature gate TopologyManager"
+        yield KubeletError(text, code="topology-gate", field=("topologyManagerScope",))
     if scope not in TOPOLOGY_SCOPES:
         if behaviour.must_be_one_of:
             flag = "topologyManagerScope (--topology-manager-scope)"
-            yield f'{_INVALID}{flag} {quoted(scope)} must be one of: "container", or "pod"'
+            text = f'{_INVALID}{flag} {quoted(scope)} must be one of: "container", or "pod"'
         else:
-            yield f"{_INVALID}topologyManagerScope non-allowable value: {scope}"
+            text = f"{_INVALID}topologyManagerScope non-allowable value: {scope}"
+        yield KubeletError(text, code="topology-scope", field=("topologyManagerScope",))
 
 
-def _enforcement(config: KubeletConfig, behaviour: Behaviour) -> Iterator[str]:
+def _enforcement(config: KubeletConfig, behaviour: Behaviour) -> Iterator[KubeletError]:
     given = config.enforce_node_allocatable
     compressible = ("-compressible",) if behaviour.compressible_enforcement else ()
     cgroups = {"system-reserved": config.system_reserved_cgroup, "kube-reserved": config.kube_reserved_cgroup}
     if compressible:
         for key in cgroups:
             if key in given and f"{key}-compressible" in given:
-                yield f'{_INVALID}both "{key}" and "{key}-compressible" cannot be specified together in {_ENFORCE}'
+                text = f'{_INVALID}both "{key}" and "{key}-compressible" cannot be specified together in {_ENFORCE}'
+                yield KubeletError(text, code="enforce-both", field=_ENFORCE_FIELD)
     seen: set[str] = set()
     for value in given:
         if value in seen and not behaviour.cgroups_per_qos_first:
-            yield f"{_INVALID}duplicated enforcements {quoted(value)} in {_ENFORCE}"
+            text = f"{_INVALID}duplicated enforcements {quoted(value)} in {_ENFORCE}"
+            yield KubeletError(text, code="enforce-twice", field=_ENFORCE_FIELD)
             continue
         seen.add(value)
         key = value.removesuffix("-compressible") if compressible else value
         if key in cgroups:
             if not cgroups[key]:
-                yield _cgroup_missing(key, behaviour)
+                yield KubeletError(_cgroup_missing(key, behaviour), code="enforce-cgroup", field=_ENFORCE_FIELD)
         elif value == "none":
             if len(given) > 1:
                 none = '"none"' if behaviour.must_be_one_of else "'none'"
-                yield f"{_INVALID}{_ENFORCE} may not contain additional enforcements when {none} is specified"
+                text = f"{_INVALID}{_ENFORCE} may not contain additional enforcements when {none} is specified"
+                yield KubeletError(text, code="enforce-none", field=_ENFORCE_FIELD)
             continue
         elif value != "pods":
-            yield _unknown_enforcement(value, behaviour)
+            yield KubeletError(_unknown_enforcement(value, behaviour), code="enforce-unknown", field=_ENFORCE_FIELD)
             continue
         if not behaviour.cgroups_per_qos_first and not config.cgroups_per_qos:
-            yield f"{_INVALID}{_PER_QOS} must be set to true when {quoted(value)} contained in {_ENFORCE}"
+            text = f"{_INVALID}{_PER_QOS} must be set to true when {quoted(value)} contained in {_ENFORCE}"
+            yield KubeletError(text, code="enforce-qos", field=_ENFORCE_FIELD)
 
 
 def _cgroup_missing(key: str, behaviour: Behaviour) -> str:
@@ -118,24 +131,27 @@ def _unknown_enforcement(value: str, behaviour: Behaviour) -> str:
     return f"{_INVALID}option {quoted(value)} specified for {_ENFORCE}. Valid options are {valid}"
 
 
-def _reserved_cpus(config: KubeletConfig, behaviour: Behaviour) -> Iterator[str]:
+def _reserved_cpus(config: KubeletConfig, behaviour: Behaviour) -> Iterator[KubeletError]:
     cpus = config.reserved_system_cpus
     if not cpus:
         return
     prefix, shown = (_INVALID, f" {cpus}") if behaviour.must_be_one_of else ("", "")
     flag = "reservedSystemCPUs (--reserved-cpus)"
     if config.system_reserved_cgroup or config.kube_reserved_cgroup:
-        yield (
+        yield KubeletError(
             f"{prefix}can't use {flag} with systemReservedCgroup (--system-reserved-cgroup) "
-            "or kubeReservedCgroup (--kube-reserved-cgroup)"
+            "or kubeReservedCgroup (--kube-reserved-cgroup)",
+            code="cpus-with-cgroups",
+            field=("reservedSystemCPUs",),
         )
     try:
         parse_cpuset(cpus, reversed_sign=behaviour.reversed_range_sign)
     except CpusetError as error:
-        yield f"{prefix}unable to parse {flag}{shown}, error: {error}"
+        text = f"{prefix}unable to parse {flag}{shown}, error: {error}"
+        yield KubeletError(text, code="cpus-list", field=("reservedSystemCPUs",))
 
 
-def _reserved_memory(config: KubeletConfig, behaviour: Behaviour) -> Iterator[str]:
+def _reserved_memory(config: KubeletConfig, behaviour: Behaviour) -> Iterator[KubeletError]:
     """The limits of one item come in Go map order, which is random; here in byte order."""
     prefix = _INVALID if behaviour.must_be_one_of else ""
     seen: set[tuple[int, str]] = set()
@@ -143,12 +159,16 @@ def _reserved_memory(config: KubeletConfig, behaviour: Behaviour) -> Iterator[st
         for name in in_byte_order(item.limits):
             at = f"NUMA node {item.numa_node} and resource {quoted(name)}"
             if name != "memory" and not name.startswith("hugepages-"):
-                yield (
+                yield KubeletError(
                     f"{prefix}the limit type {quoted(name)} for NUMA node {item.numa_node} is not supported, "
-                    "only [memory hugepages-<HugePageSize>] is accepted"
+                    "only [memory hugepages-<HugePageSize>] is accepted",
+                    code="memory-type",
+                    field=("reservedMemory",),
                 )
             if item.limits[name].is_zero:
-                yield f"{prefix}reserved memory may not be zero for {at}"
+                text = f"{prefix}reserved memory may not be zero for {at}"
+                yield KubeletError(text, code="memory-zero", field=("reservedMemory",))
             if (item.numa_node, name) in seen:
-                yield f"{prefix}the reserved memory has a duplicate value for {at}"
+                text = f"{prefix}the reserved memory has a duplicate value for {at}"
+                yield KubeletError(text, code="memory-twice", field=("reservedMemory",))
             seen.add((item.numa_node, name))

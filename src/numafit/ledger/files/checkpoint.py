@@ -27,6 +27,14 @@ class RefusedError(KubeletError):
     """One attempt to read the file failed; the text is the cause that the kubelet names."""
 
 
+def unreadable(text: str) -> RefusedError:
+    return RefusedError(text, code="restore-json")
+
+
+def corrupted() -> RefusedError:
+    return RefusedError(CORRUPTED, code="restore-corrupted")
+
+
 def drain_text(cause: str, owner: str, state_dir: str, file_name: str) -> str:
     return (
         f"could not restore state from checkpoint: {cause}, please drain this node and delete the {owner} manager "
@@ -72,15 +80,15 @@ def read_data(blob: str | bytes, outer: GoStruct[D], inner: GoStruct[D], empty: 
     """The contents of `data`; None when the file has none and is to be read in an older layout (1.37)."""
     sealed, error = unmarshal(blob, outer, empty)
     if error:
-        error = f"failed to deserialize {owner} manager checkpoint: {error}"
+        refusal = unreadable(f"failed to deserialize {owner} manager checkpoint: {error}")
     else:
         contents, error = unmarshal(sealed.data, inner, empty)
         if error:
-            error = f"failed to deserialize {owner} manager checkpoint data: {error}"
+            refusal = unreadable(f"failed to deserialize {owner} manager checkpoint data: {error}")
         elif _data_checksum(sealed.data) != sealed.data_checksum:
-            error = CORRUPTED
+            refusal = corrupted()
         else:
             return contents
     if sealed.data or sealed.data_checksum:
-        raise RefusedError(f"could not load {layout} checkpoint: {error}")
+        raise RefusedError(f"could not load {layout} checkpoint: {refusal}", cause=refusal)
     return None

@@ -16,17 +16,18 @@ from numafit.golang.spew import Spew, checksum
 from numafit.golang.text import go_quote
 from numafit.golang.types import DecodeState, GoType, Text, unmarshal
 from numafit.ledger.files.checkpoint import (
-    CORRUPTED,
     DATA,
     DATA_SUM,
     SUM,
     RefusedError,
     RestoreError,
     WithData,
+    corrupted,
     drain_text,
     dump_of,
     matches,
     read_data,
+    unreadable,
     with_data,
 )
 from numafit.settings.versions import Behaviour
@@ -102,7 +103,7 @@ class _PodCpus(GoType[str]):
         inner = DecodeState("state.podEntryJSON")
         text = _POD_JSON.decode(node, _PodText(), inner).cpu_set
         if inner.error:
-            place.fail(inner.error)
+            place.fail(str(inner.error))
             return old
         try:
             return cpuset_text(parse_cpuset(text))
@@ -182,7 +183,7 @@ def parse_cpu(data: str | bytes) -> CpuFile:
     if not error and file.data:
         file, error = unmarshal(file.data, _V4_DATA, _Checkpoint())
     if error:
-        raise RestoreError(error)
+        raise RestoreError(str(error))
     entries = None
     if file.entries is not None:
         entries = {pod_uid: dict(containers or {}) for pod_uid, containers in file.entries.items()}
@@ -200,7 +201,7 @@ def parse_legacy_cpu(data: str | bytes) -> LegacyCpuFile:
     """The contents of a v1 file without any verification."""
     file, error = unmarshal(data, _V1, _Legacy())
     if error:
-        raise RestoreError(error)
+        raise RestoreError(str(error))
     return LegacyCpuFile(file.policy, file.default, None if file.entries is None else dict(file.entries))
 
 
@@ -229,7 +230,7 @@ def read_cpu(
         restored = _restored(file, policy, behaviour)
         return _with_baselines(restored, file, behaviour) if resize_gate and behaviour.state_data else restored
     except RefusedError as refusal:
-        raise RestoreError(drain_text(str(refusal), "CPU", state_dir, FILE_NAME)) from None
+        raise RestoreError(drain_text(str(refusal), "CPU", state_dir, FILE_NAME), cause=refusal) from None
 
 
 def _loaded(data: str | bytes, behaviour: Behaviour, gate: bool, containers: RuntimeContainers) -> _Checkpoint:
@@ -270,18 +271,21 @@ def _read_v2_or_v1(data: str | bytes, containers: RuntimeContainers, *type_names
 def _read_v2(data: str | bytes, root: str, *type_names: str) -> _Checkpoint:
     file, error = unmarshal(data, _V2.renamed(root), _Checkpoint())
     if error:
-        raise RefusedError(error)
+        raise unreadable(str(error))
     if file.checksum and not matches(_V2, file, file.checksum, *(type_names or (root,))):
-        raise RefusedError(CORRUPTED)
+        raise corrupted()
     return file
 
 
 def _read_v1(data: str | bytes) -> _Legacy:
     file, error = unmarshal(data, _V1, _Legacy())
+    if error and error.facts.get("found") == "object":
+        # the entries of later layouts
+        raise RefusedError(str(error), code="restore-older-layout")
     if error:
-        raise RefusedError(error)
+        raise unreadable(str(error))
     if file.checksum and not matches(_V1, file, file.checksum, _NAME):
-        raise RefusedError(CORRUPTED)
+        raise corrupted()
     return file
 
 
@@ -290,7 +294,8 @@ def _migrated(legacy: _Legacy, containers: RuntimeContainers, wrap: str) -> _Che
     entries: dict[str, dict[str, str]] = {}
     for container_id, cpus in sorted((legacy.entries or {}).items()):
         if container_id not in known:
-            raise RefusedError(f"{wrap}: containerID '{container_id}' not found in initial containers list")
+            text = f"{wrap}: containerID '{container_id}' not found in initial containers list"
+            raise RefusedError(text, code="restore-container")
         pod_uid, name = known[container_id]
         entries.setdefault(pod_uid, {})[name] = cpus
     return _Checkpoint(legacy.policy, legacy.default, entries)
@@ -299,14 +304,16 @@ def _migrated(legacy: _Legacy, containers: RuntimeContainers, wrap: str) -> _Che
 def _restored(file: _Checkpoint, policy: str, behaviour: Behaviour) -> RestoredCpu:
     if policy != file.policy:
         raise RefusedError(
-            f"configured policy {go_quote(policy)} differs from state checkpoint policy {go_quote(file.policy)}"
+            f"configured policy {go_quote(policy)} differs from state checkpoint policy {go_quote(file.policy)}",
+            code="cpu-restore-policy",
         )
     sign = behaviour.reversed_range_sign
     try:
         default = parse_cpuset(file.default, reversed_sign=sign)
     except CpusetError as error:
         noun = "CPU" if behaviour.state_data else "cpu"
-        raise RefusedError(f"could not parse default {noun} set {go_quote(file.default)}: {error}") from None
+        text = f"could not parse default {noun} set {go_quote(file.default)}: {error}"
+        raise RefusedError(text, code="restore-cpus") from None
     entries: dict[str, dict[str, int]] = {}
     for pod_uid, cpu_sets in sorted((file.entries or {}).items()):
         entries[pod_uid] = {}
@@ -315,7 +322,8 @@ def _restored(file: _Checkpoint, policy: str, behaviour: Behaviour) -> RestoredC
                 entries[pod_uid][name] = parse_cpuset(text, reversed_sign=sign)
             except CpusetError as error:
                 place = f"container {go_quote(name)} in pod {go_quote(pod_uid)}"
-                raise RefusedError(f"could not parse cpuset {go_quote(text)} for {place}: {error}") from None
+                problem = f"could not parse cpuset {go_quote(text)} for {place}: {error}"
+                raise RefusedError(problem, code="restore-cpus") from None
     pods = {pod_uid: parse_cpuset(text) for pod_uid, text in (file.pod_entries or {}).items()}
     return RestoredCpu(file.policy, default, entries, pods)
 
@@ -333,5 +341,6 @@ def _with_baselines(restored: RestoredCpu, file: _Checkpoint, behaviour: Behavio
                 baselines[pod_uid][name] = parse_cpuset(text, reversed_sign=behaviour.reversed_range_sign)
             except CpusetError as error:
                 place = f"container {go_quote(name)} in pod {go_quote(pod_uid)}"
-                raise RefusedError(f"could not parse Baseline cpuset {go_quote(text)} for {place}: {error}") from None
+                problem = f"could not parse Baseline cpuset {go_quote(text)} for {place}: {error}"
+                raise RefusedError(problem, code="restore-cpus") from None
     return msgspec.structs.replace(restored, baselines=baselines)

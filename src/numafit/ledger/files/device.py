@@ -120,7 +120,7 @@ def parse_device(data: str | bytes) -> DeviceFile:
     """The contents of the file without any verification; RestoreError with Go's text where it is not one."""
     file, error = unmarshal(data, _FILE, _Checkpoint())
     if error:
-        raise RestoreError(error)
+        raise RestoreError(str(error))
     return _restored(file.data)
 
 
@@ -136,7 +136,7 @@ def read_device(data: str | bytes, behaviour: Behaviour) -> DeviceFile:
         old, old_error = unmarshal(data, _LIST_FILE, _ListCheckpoint())
         if not old_error and checksum(dumped(_LIST_DATA, old.data)) == old.checksum:
             return _from_lists(old.data)
-    raise RestoreError(error or CORRUPTED)
+    raise RestoreError(str(error or CORRUPTED))
 
 
 def _restored(data: _Data) -> DeviceFile:

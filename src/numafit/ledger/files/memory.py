@@ -14,17 +14,18 @@ from numafit.golang.spew import checksum
 from numafit.golang.text import NIL_POINTER, go_quote
 from numafit.golang.types import Text, Whole, unmarshal
 from numafit.ledger.files.checkpoint import (
-    CORRUPTED,
     DATA,
     DATA_SUM,
     SUM,
     RefusedError,
     RestoreError,
     WithData,
+    corrupted,
     drain_text,
     dump_of,
     matches,
     read_data,
+    unreadable,
     with_data,
 )
 from numafit.ledger.ledger import Block, MemoryFile, MemoryNode, MemoryTable
@@ -143,7 +144,7 @@ def parse_memory(data: str | bytes) -> MemoryFile:
     if not error and file.data:
         file, error = unmarshal(file.data, _V3_DATA, _Checkpoint())
     if error:
-        raise RestoreError(error)
+        raise RestoreError(str(error))
     return _restored(file)
 
 
@@ -156,9 +157,10 @@ def read_memory(data: str | bytes, *, policy: str, behaviour: Behaviour, gate: b
         file = _loaded(data, behaviour, gate)
         if policy != file.policy:
             found = f"differs from state checkpoint policy {go_quote(file.policy)}"
-            raise RefusedError(f"[memorymanager] configured policy {go_quote(policy)} {found}")
+            text = f"[memorymanager] configured policy {go_quote(policy)} {found}"
+            raise RefusedError(text, code="memory-restore-policy")
     except RefusedError as refusal:
-        raise RestoreError(drain_text(str(refusal), "memory", state_dir, FILE_NAME)) from None
+        raise RestoreError(drain_text(str(refusal), "memory", state_dir, FILE_NAME), cause=refusal) from None
     return _restored(file)
 
 
@@ -192,9 +194,9 @@ def _read_v2_or_v1(data: str | bytes, zero: bool) -> _Checkpoint:
 def _read_v1(data: str | bytes, root: str, type_names: tuple[str, ...], zero: bool) -> _Checkpoint:
     file, error = unmarshal(data, _V1.renamed(root), _Checkpoint())
     if error:
-        raise RefusedError(error)
+        raise unreadable(str(error))
     if (file.checksum or not zero) and not matches(_V1, file, file.checksum, *type_names):
-        raise RefusedError(CORRUPTED)
+        raise corrupted()
     return file
 
 
@@ -215,7 +217,7 @@ def _node(node: _Node) -> MemoryNode:
     for name, table in (node.tables or {}).items():
         if table is None:
             # the kubelet copies every table as it restores the state, and crashes on this one (seen in 1.21 to 1.36)
-            raise RestoreError(NIL_POINTER)
+            raise RestoreError(NIL_POINTER, code="memory-restore-null")
         tables[name] = table
     return MemoryNode(node.assignments, tables, node.cells or ())
 

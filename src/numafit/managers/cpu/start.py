@@ -1,6 +1,6 @@
 """The CPU manager when the kubelet starts: its policy, the reserved CPUs, and the state it finds on disk."""
 
-from numafit.bits import cpuset_text, parse_cpuset
+from numafit.bits import CpusetError, cpuset_text, parse_cpuset
 from numafit.errors import KubeletError, StartError
 from numafit.golang.text import map_text, quoted
 from numafit.ledger.ledger import CpuLedger
@@ -10,7 +10,7 @@ from numafit.managers.cpu.assignment import take_outcomes
 from numafit.managers.cpu.manager import CpuManager
 from numafit.managers.cpu.pick.errors import PickError
 from numafit.managers.protocol import Choices
-from numafit.settings.options import CpuOptions, cpu_options
+from numafit.settings.options import ALIGN_BY_SOCKET, CPU_OPTIONS, CpuOptions, cpu_options, socket_single_numa
 from numafit.settings.settings import Settings
 
 NEW = "cpumanager.NewManager"
@@ -20,18 +20,19 @@ START = "cpumanager.Start"
 def new_cpu_manager(machine: Machine, settings: Settings, choices: Choices) -> CpuManager:
     behaviour = settings.behaviour
     if settings.cpu_policy not in ("none", "static"):
-        raise StartError(NEW, f'unknown policy: "{settings.cpu_policy}"')
+        text = f'unknown policy: "{settings.cpu_policy}"'
+        raise StartError(NEW, text, code="cpu-policy", field=("cpuManagerPolicy",))
     static = settings.cpu_policy == "static"
     try:
         topology = cpu_topology(machine, behaviour)
     except TopologyError as error:
         # Up to 1.31 the policy none does not look at the CPUs; a machine without any is refused all the same.
-        raise StartError(NEW, str(error)) from error
+        raise StartError(NEW, str(error), code="cpu-topology") from error
     pod_entries = settings.gate("PodLevelResourceManagers")
     if not static:
         if settings.cpu_options:
             text = f"None policy: received unsupported options={map_text(settings.cpu_options)}"
-            raise StartError(NEW, f"new none policy error: {text}")
+            raise StartError(NEW, f"new none policy error: {text}", code="cpu-options-none", field=(CPU_OPTIONS,))
         return CpuManager(False, topology, behaviour, pod_entries=pod_entries)
     count = _reserved_count(settings)
     try:
@@ -39,7 +40,7 @@ def new_cpu_manager(machine: Machine, settings: Settings, choices: Choices) -> C
         _check_machine(options, settings, topology)
         reserved = _reserve(topology, settings, options, count, choices)
     except KubeletError as error:
-        raise StartError(NEW, f"new static policy error: {error}") from error
+        raise StartError(NEW, f"new static policy error: {error}", cause=error) from error
     return CpuManager(
         True,
         topology,
@@ -54,12 +55,11 @@ def new_cpu_manager(machine: Machine, settings: Settings, choices: Choices) -> C
 def _reserved_count(settings: Settings) -> int:
     reserved = settings.reservation.get("cpu")
     if reserved is None:
-        raise StartError(NEW, "[cpumanager] unable to determine reserved CPU resources for static policy")
+        text = "[cpumanager] unable to determine reserved CPU resources for static policy"
+        raise StartError(NEW, text, code="cpu-reserve-unknown", field=("cpuManagerPolicy",))
     if reserved.is_zero:
-        raise StartError(
-            NEW,
-            "[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero",
-        )
+        text = "[cpumanager] the static policy requires systemreserved.cpu + kubereserved.cpu to be greater than zero"
+        raise StartError(NEW, text, code="cpu-reserve-zero", field=("cpuManagerPolicy",))
     return -(-reserved.milli() // 1000)
 
 
@@ -67,18 +67,22 @@ def _check_machine(options: CpuOptions, settings: Settings, topology: CpuTopolog
     if not options.align_by_socket:
         return
     if settings.topology_policy == "single-numa-node":
-        raise KubeletError(
-            "Topolgy manager single-numa-node policy is incompatible with CPUManager align-by-socket policy option"
-        )
+        raise socket_single_numa()
     if topology.num_sockets > topology.num_numa_nodes:
         raise KubeletError(
-            "Align by socket is not compatible with hardware where number of sockets are more than number of NUMA"
+            "Align by socket is not compatible with hardware where number of sockets are more than number of NUMA",
+            code="socket-hardware",
+            field=(CPU_OPTIONS, ALIGN_BY_SOCKET),
         )
 
 
 def _reserve(topology: CpuTopology, settings: Settings, options: CpuOptions, count: int, choices: Choices) -> int:
     behaviour = settings.behaviour
-    reserved = parse_cpuset(settings.reserved_cpus, reversed_sign=behaviour.reversed_range_sign)
+    field = ("reservedSystemCPUs",)
+    try:
+        reserved = parse_cpuset(settings.reserved_cpus, reversed_sign=behaviour.reversed_range_sign)
+    except CpusetError as error:
+        raise KubeletError(str(error), code="cpus-list", field=field) from None
     if reserved == 0:
         used = options if behaviour.reserved_uses_options else CpuOptions()
         try:
@@ -88,14 +92,18 @@ def _reserve(topology: CpuTopology, settings: Settings, options: CpuOptions, cou
     if reserved.bit_count() != count:
         raise KubeletError(
             "[cpumanager] unable to reserve the required amount of CPUs "
-            f"(size of {cpuset_text(reserved)} did not equal {count})"
+            f"(size of {cpuset_text(reserved)} did not equal {count})",
+            code="cpu-reserve-count",
+            field=field,
         )
     if behaviour.reserved_must_exist:
         try:
             topology.with_siblings(reserved)
         except TopologyError as error:
             raise KubeletError(
-                f"[cpumanager] unable to build the reserved physical CPUs from the reserved set: {error}"
+                f"[cpumanager] unable to build the reserved physical CPUs from the reserved set: {error}",
+                code="cpu-reserve-missing",
+                field=field,
             ) from error
     return reserved
 
@@ -120,7 +128,7 @@ def start_cpu_manager(
                 state_dir=settings.state_dir,
             )
         except KubeletError as error:
-            raise StartError(START, str(error)) from error
+            raise StartError(START, str(error), cause=error) from error
         ledger = CpuLedger(restored.default, restored.entries, restored.pod_entries, file=text)
     return _validated(manager, ledger) if manager.static else ledger
 
@@ -131,15 +139,17 @@ def _validated(manager: CpuManager, ledger: CpuLedger) -> CpuLedger:
     default, reserved = ledger.default, manager.reserved
     if default == 0:
         if ledger.entries:
-            raise StartError(START, "default cpuset cannot be empty")
+            raise StartError(START, "default cpuset cannot be empty", code="cpu-state-empty")
         return CpuLedger(default=everything, pod_entries=ledger.pod_entries)
     default_text = quoted(cpuset_text(default))
     if strict and reserved & default:
         both = quoted(cpuset_text(reserved & default))
-        raise StartError(START, f"some of strictly reserved cpus: {both} are present in defaultCpuSet: {default_text}")
+        text = f"some of strictly reserved cpus: {both} are present in defaultCpuSet: {default_text}"
+        raise StartError(START, text, code="cpu-state-strict")
     if not strict and reserved & ~default:
         own = quoted(cpuset_text(reserved))
-        raise StartError(START, f"not all reserved cpus: {own} are present in defaultCpuSet: {default_text}")
+        text = f"not all reserved cpus: {own} are present in defaultCpuSet: {default_text}"
+        raise StartError(START, text, code="cpu-state-reserved")
     known = default
     for uid, containers in sorted(ledger.entries.items()):
         for container, cpus in sorted(containers.items()):
@@ -148,6 +158,7 @@ def _validated(manager: CpuManager, ledger: CpuLedger) -> CpuLedger:
                 raise StartError(
                     START,
                     f"pod: {uid}, container: {container} cpuset: {held} overlaps with default cpuset {default_text}",
+                    code="cpu-state-overlap",
                 )
             known |= cpus
     if manager.pod_entries:
@@ -158,5 +169,6 @@ def _validated(manager: CpuManager, ledger: CpuLedger) -> CpuLedger:
             START,
             f"current set of available CPUs {quoted(cpuset_text(everything))} "
             f"doesn't match with CPUs in state {quoted(cpuset_text(known))}",
+            code="cpu-state-cpus",
         )
     return ledger

@@ -19,6 +19,8 @@ START = "memorymanager.Start"
 
 ZERO = parse_quantity("0")
 
+RESERVED_MEMORY = ("reservedMemory",)
+
 ReservedBytes = Mapping[int, Mapping[str, int]]
 
 
@@ -30,13 +32,16 @@ def new_memory_manager(machine: Machine, settings: Settings) -> tuple[MemoryMana
     if policy == "None":
         return MemoryManager(False, behaviour, pod_entries), {}
     if policy == "BestEffort" and behaviour.memory_platform_text:
-        raise StartError(NEW, 'policy "BestEffort" is not available for platform "linux"')
+        text = 'policy "BestEffort" is not available for platform "linux"'
+        raise StartError(NEW, text, code="memory-policy", field=("memoryManagerPolicy",))
     if policy != "Static":
-        raise StartError(NEW, f"unknown policy: {quoted(policy)}")
+        text = f"unknown policy: {quoted(policy)}"
+        raise StartError(NEW, text, code="memory-policy", field=("memoryManagerPolicy",))
     _check_totals(machine, settings)
     reserved = _reserved_bytes(settings)
     if not sum(types.get(MEMORY, 0) for types in reserved.values()) & WRAP:
-        raise StartError(NEW, "[memorymanager] you should specify the system reserved memory")
+        text = "[memorymanager] you should specify the system reserved memory"
+        raise StartError(NEW, text, code="memory-none", field=("memoryManagerPolicy",))
     return MemoryManager(True, behaviour, pod_entries), idle_nodes(machine, reserved)
 
 
@@ -50,6 +55,8 @@ def _check_totals(machine: Machine, settings: Settings) -> None:
                 NEW,
                 f"the reserved memory configuration references a NUMA node {reservation.numa_node} "
                 "that does not exist on this machine",
+                code="memory-node",
+                field=RESERVED_MEMORY,
             )
         for memory_type, quantity in reservation.limits.items():
             # The newer quantity comes first: the sum prints in its format.
@@ -63,6 +70,9 @@ def _check_totals(machine: Machine, settings: Settings) -> None:
                 NEW,
                 f'the total amount "{listed}" of type "{memory_type}" is not equal to the value "{wanted}" '
                 "determined by Node Allocatable feature",
+                code="memory-total" if memory_type == MEMORY else "pages-total",
+                field=RESERVED_MEMORY,
+                facts={"resource": memory_type},
             )
 
 
@@ -72,7 +82,8 @@ def _reserved_bytes(settings: Settings) -> dict[int, dict[str, int]]:
         for memory_type, quantity in reservation.limits.items():
             size = quantity.as_int64()
             if size is None:
-                raise StartError(NEW, "could not covert a variable of type Quantity to int64")
+                text = "could not covert a variable of type Quantity to int64"
+                raise StartError(NEW, text, code="memory-amount", field=RESERVED_MEMORY)
             reserved.setdefault(reservation.numa_node, {})[memory_type] = size & WRAP
     return reserved
 
@@ -124,21 +135,23 @@ def start_memory_manager(
                 state_dir=settings.state_dir,
             )
         except KubeletError as error:
-            raise StartError(START, str(error)) from error
+            raise StartError(START, str(error), cause=error) from error
     ledger = MemoryLedger(nodes=restored.nodes, entries=restored.entries, pod_entries=restored.pod_entries, file=text)
     if not manager.static:
         return ledger
     if not ledger.nodes:
         if ledger.entries:
-            raise StartError(START, "[memorymanager] machine state can not be empty when it has memory assignments")
+            problem = "[memorymanager] machine state can not be empty when it has memory assignments"
+            raise StartError(START, problem, code="memory-state-empty")
         return MemoryLedger(nodes=idle, pod_entries=ledger.pod_entries)
     expected = _expected(manager, idle, ledger, choices)
     try:
         same = _same_state(ledger.nodes, expected, manager.behaviour.memory_group_sums)
     except KubeletPanic as error:
-        raise StartError(START, f"PANIC: {error}") from error
+        raise StartError(START, f"PANIC: {error}", code="memory-state-panic") from error
     if not same:
-        raise StartError(START, "[memorymanager] the expected machine state is different from the real one")
+        problem = "[memorymanager] the expected machine state is different from the real one"
+        raise StartError(START, problem, code="memory-state-differs")
     return ledger
 
 
@@ -163,9 +176,9 @@ def _check_block(nodes: MemoryNodes, uid: str, container: str, block: Block) -> 
     for node_id in block.numa:
         place = f"[memorymanager] (pod: {uid}, container: {container}) the memory assignment uses"
         if node_id not in nodes:
-            raise StartError(START, f"{place} the NUMA that does not exist")
+            raise StartError(START, f"{place} the NUMA that does not exist", code="memory-state-gone")
         if block.type not in nodes[node_id].tables:
-            raise StartError(START, f"{place} memory resource that does not exist")
+            raise StartError(START, f"{place} memory resource that does not exist", code="memory-state-gone")
 
 
 def _same_state(real: MemoryNodes, expected: MemoryNodes, group_sums: bool) -> bool:

@@ -6,7 +6,7 @@ from numafit.bits import mask_of
 from numafit.errors import KubeletError, StartError
 from numafit.machine.model import Machine
 from numafit.managers.topology.hint_order import DistanceRows
-from numafit.settings.options import topology_options
+from numafit.settings.options import PREFER_CLOSEST_NUMA_NODES, TOPOLOGY_OPTIONS, topology_options
 from numafit.settings.settings import Settings
 
 STAGE = "topologymanager.NewManager"
@@ -34,14 +34,19 @@ def topology_policy(settings: Settings, machine: Machine) -> TopologyPolicy:
     try:
         options = topology_options(settings)
     except KubeletError as error:
-        raise StartError(STAGE, str(error)) from None
+        raise StartError(STAGE, str(error), cause=error) from None
     distances = _distances(machine) if options.prefer_closest else None
     if policy != NONE and len(machine.numa_nodes) > options.max_nodes:
-        raise StartError(STAGE, f"unsupported on machines with more than {options.max_nodes} NUMA Nodes")
+        text = f"unsupported on machines with more than {options.max_nodes} NUMA Nodes"
+        raise StartError(STAGE, text, code="numa-nodes", field=("topologyManagerPolicy",))
     if policy not in (NONE, BEST_EFFORT, RESTRICTED, SINGLE_NUMA_NODE):
-        raise StartError(STAGE, f'unknown policy: "{policy}"')
+        raise StartError(
+            STAGE, f'unknown policy: "{policy}"', code="topology-policy-name", field=("topologyManagerPolicy",)
+        )
     if scope not in (CONTAINER_SCOPE, POD_SCOPE):
-        raise StartError(STAGE, f'unknown scope: "{scope}"')
+        raise StartError(
+            STAGE, f'unknown scope: "{scope}"', code="topology-scope-name", field=("topologyManagerScope",)
+        )
     return TopologyPolicy(policy, scope, numa_nodes, distances)
 
 
@@ -49,7 +54,12 @@ def _distances(machine: Machine) -> DistanceRows:
     rows: dict[int, tuple[int, ...]] = {}
     for node in machine.numa_nodes:
         if node.distances is None:
-            raise StartError(STAGE, "cannot discover NUMA topology: error getting NUMA distances from cadvisor")
+            raise StartError(
+                STAGE,
+                "cannot discover NUMA topology: error getting NUMA distances from cadvisor",
+                code="distances",
+                field=(TOPOLOGY_OPTIONS, PREFER_CLOSEST_NUMA_NODES),
+            )
         rows[node.id] = node.distances
     return rows
 

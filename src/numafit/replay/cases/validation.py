@@ -7,7 +7,7 @@ import msgspec
 from numafit.golang.text import aggregate_text
 from numafit.settings.config import config_of_file
 from numafit.settings.gates import GateError
-from numafit.settings.read.decoder import DecodeError, decode_config
+from numafit.settings.read.decoder import DECODE_FAILED, DecodeError, decode_config
 from numafit.settings.validation import GATE_PANIC, validate
 from numafit.settings.versions import KubeVersion, behaviour_of
 
@@ -18,7 +18,7 @@ def config_case(spec: Mapping[str, object], gates: Mapping[str, bool], version: 
     try:
         config = config_of_file(decode_config(spec, version, text=text, sort_keys=False).fields, version)
     except DecodeError as error:
-        return {"decodeError": str(error)}
+        return {"decodeError": f"{DECODE_FAILED}{error}"}
     config = msgspec.structs.replace(config, feature_gates={**gates, **config.feature_gates})
     try:
         errors = validate(config, version)
@@ -26,4 +26,5 @@ def config_case(spec: Mapping[str, object], gates: Mapping[str, bool], version: 
         if behaviour_of(version).unknown_gate_panics:
             return {"panic": GATE_PANIC + str(error)}
         return {"featureGateError": str(error)}
-    return {"error": aggregate_text(list(errors)), "errors": list(errors)} if errors else {"error": None}
+    texts = [str(error) for error in errors]
+    return {"error": aggregate_text(texts), "errors": texts} if texts else {"error": None}

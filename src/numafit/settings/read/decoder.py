@@ -22,6 +22,9 @@ _ROOT = "v1beta1.KubeletConfiguration"
 _META = "couldn't get version/kind; json parse error: json: cannot unmarshal"
 _META_TYPE = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
+DECODE_FAILED = "failed to decode: "
+"""What the kubelet says of its file before the text of a `DecodeError`."""
+
 
 class DecodeError(KubeletError):
     """The kubelet cannot decode the file; the text is the kubelet's."""
@@ -53,8 +56,8 @@ def decode_config(document: object, version: KubeVersion, *, text: str, sort_key
     _check_kind(document, version, text)
     decoder = _Decoder(version.minor, sort_keys)
     fields = decoder.struct(document, _ROOT, _Place(_ROOT, (), ()))
-    if decoder.error:
-        raise DecodeError(f"failed to decode: json: cannot unmarshal {decoder.error}")
+    if decoder.error is not None:
+        raise decoder.error
     return DecodedConfig(fields, tuple(decoder.unknown))
 
 
@@ -70,24 +73,28 @@ def _check_kind(document: object, version: KubeVersion, text: str) -> None:
     if document is None:
         document = {}
     if not isinstance(document, dict):
-        raise DecodeError(f"failed to decode: {_META} {_kind_of(document)} into Go value of type {_META_TYPE}")
+        problem = f"{_META} {_kind_of(document)} into Go value of type {_META_TYPE}"
+        raise DecodeError(problem, code="decode-kind-type")
     names = []
     for key in ("apiVersion", "kind"):
         value = document.get(key)
         if not isinstance(value, str | None):
-            raise DecodeError(f"failed to decode: {_META} {_kind_of(value)} into Go struct field .{key} of type string")
+            problem = f"{_META} {_kind_of(value)} into Go struct field .{key} of type string"
+            raise DecodeError(problem, code="decode-kind-type", field=(key,))
         names.append(value or "")
     api_version, kind = names
     if api_version.count("/") > 1:
-        raise DecodeError(f"failed to decode: unexpected GroupVersion string: {api_version}")
-    if not kind:
-        raise DecodeError(f"failed to decode: Object 'Kind' is missing in '{text}'")
-    if not api_version.rpartition("/")[2]:
-        raise DecodeError(f"failed to decode: Object 'apiVersion' is missing in '{text}'")
+        raise DecodeError(f"unexpected GroupVersion string: {api_version}", code="api-version", field=("apiVersion",))
+    missing = "Kind" if not kind else "" if api_version.rpartition("/")[2] else "apiVersion"
+    if missing:
+        problem = f"Object '{missing}' is missing in"
+        raise DecodeError(f"{problem} '{text}'", code="kind-missing", facts={"short": f"{problem} '…'"})
     if (api_version, kind) != (API_VERSION, KIND):
         raise DecodeError(
-            f"failed to decode: no kind {quoted(kind)} is registered for version {quoted(api_version)} in scheme "
-            f'"pkg/kubelet/apis/config/scheme/scheme.go:{behaviour_of(version).scheme_line}"'
+            f"no kind {quoted(kind)} is registered for version {quoted(api_version)} in scheme "
+            f'"pkg/kubelet/apis/config/scheme/scheme.go:{behaviour_of(version).scheme_line}"',
+            code="kind-unknown",
+            field=("kind",),
         )
 
 
@@ -97,7 +104,7 @@ class _Decoder:
     def __init__(self, minor: int, sort_keys: bool) -> None:
         self.minor = minor
         self.sort_keys = sort_keys
-        self.error = ""
+        self.error: DecodeError | None = None
         self.unknown: list[FieldPath] = []
 
     def struct(self, value: object, go_type: str, place: _Place) -> dict[str, object]:
@@ -125,7 +132,7 @@ class _Decoder:
         if value is None:
             return None
         if go_type == "v1.ResourceList":
-            return self._map(value, go_type, place, lambda item, _: _quantity(item))
+            return self._map(value, go_type, place, lambda item, at: _quantity(item, at.path))
         if go_type.startswith("map[string]"):
             element = go_type.removeprefix("map[string]")
             return self._map(value, go_type, place, lambda item, at: self._element(item, element, at))
@@ -187,23 +194,28 @@ class _Decoder:
         if value is None and nullable:
             return None
         if value is not None and not isinstance(value, str):
-            raise DecodeError(f"failed to decode: json: cannot unmarshal {_kind_of(value)} into {place.into('string')}")
+            raise _type_error(_kind_of(value), "string", place)
         text = value or ""
         try:
             check_duration(text)
         except KubeletError as error:
-            raise DecodeError(f"failed to decode: {error}") from None
+            raise DecodeError(str(error), code="decode-duration", field=place.path) from None
         return text
 
     def _keys(self, value: Mapping[str, object]) -> list[str]:
         return in_byte_order(value) if self.sort_keys else list(value)
 
     def _mismatch(self, value: object, go_type: str, place: _Place, number: str = "") -> None:
-        if not self.error:
-            self.error = f"{_kind_of(value)}{number} into {place.into(go_type)}"
+        if self.error is None:
+            self.error = _type_error(f"{_kind_of(value)}{number}", go_type, place)
 
 
-def _quantity(value: object) -> Quantity:
+def _type_error(found: str, go_type: str, place: _Place) -> DecodeError:
+    text = f"json: cannot unmarshal {found} into {place.into(go_type)}"
+    return DecodeError(text, code="decode-type", field=place.path)
+
+
+def _quantity(value: object, path: FieldPath) -> Quantity:
     """Quantities read the JSON text itself, so a number is fine and anything else is no quantity."""
     if value is None:
         return parse_quantity("0")
@@ -216,7 +228,7 @@ def _quantity(value: object) -> Quantity:
     try:
         return parse_quantity(text)
     except KubeletError as error:
-        raise DecodeError(f"failed to decode: {error}") from None
+        raise DecodeError(str(error), code="decode-quantity", field=path) from None
 
 
 def _kind_of(value: object) -> str:

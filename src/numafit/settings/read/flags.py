@@ -48,6 +48,14 @@ _MAPS = {
 }
 
 
+class FlagError(InputError):
+    """`argument` is no flag, or none that the release has."""
+
+    def __init__(self, argument: Argument, message: str, *, source: str, cure: str) -> None:
+        self.argument = argument
+        super().__init__(message, source=source, line=argument.line, cure=cure)
+
+
 class Flags(msgspec.Struct, frozen=True):
     fields: Mapping[str, object] = {}
     """Field of KubeletConfig -> value, for the fields that a flag sets."""
@@ -65,7 +73,7 @@ def with_flags(config: KubeletConfig, flags: Flags) -> KubeletConfig:
 
 
 def parse_flags(arguments: Sequence[Argument], version: KubeVersion, *, source: str = "") -> Flags:
-    """A flag that the release does not know is an InputError; a value that it refuses is the kubelet's own error."""
+    """A flag that the release does not know is a FlagError; a value that it refuses is the kubelet's own error."""
     behaviour = behaviour_of(version)
     fields: dict[str, object] = {}
     gates: dict[str, bool] = {}
@@ -80,7 +88,9 @@ def parse_flags(arguments: Sequence[Argument], version: KubeVersion, *, source: 
                 _set(fields, given, behaviour)
         except KubeletError as error:
             text = f"invalid argument {quoted(given.value)} for {quoted('--' + given.name)} flag: {error}"
-            raise StartError(FLAGS_STAGE, f"failed to parse kubelet flag: {text}") from None
+            raise StartError(
+                FLAGS_STAGE, f"failed to parse kubelet flag: {text}", code="flag-value", facts={"flag": given.name}
+            ) from None
     return Flags(fields, gates, files["config"], files["config-dir"])
 
 
@@ -106,7 +116,8 @@ def _given(arguments: Sequence[Argument], version: KubeVersion, source: str) -> 
             following = next(rest, None)
             if following is None:
                 missing = "flag needs an argument: " + (f"--{name}" if argument.text.startswith("--") else "'v' in -v")
-                raise StartError(FLAGS_STAGE, f"failed to parse kubelet flag: {missing}")
+                text = f"failed to parse kubelet flag: {missing}"
+                raise StartError(FLAGS_STAGE, text, code="flag-needs-value", facts={"flag": name})
             yield _Given(name, following.text)
 
 
@@ -116,22 +127,17 @@ def _name_of(argument: Argument, source: str) -> tuple[str, str, str]:
         # -v 2, -v=2 and -v2
         return "v", text[2:3], text[2:].removeprefix("=")
     if not text.startswith("--") or text == "--":
-        raise InputError(
-            f'"{text}" is no flag', source=source, line=argument.line, cure="write --flag=value or --flag value"
-        )
+        cure = "write --flag=value or --flag value"
+        raise FlagError(argument, f'"{text}" is no flag', source=source, cure=cure)
     name, equals, value = text[2:].partition("=")
     return name.replace("_", "-"), equals, value
 
 
-def _unknown(name: str, version: KubeVersion, argument: Argument, source: str) -> InputError:
+def _unknown(name: str, version: KubeVersion, argument: Argument, source: str) -> FlagError:
     release = f"1.{version.minor}"
     elsewhere = any(name in row.split() for row in f"{SWITCHES};{VALUES}".split(";"))
-    return InputError(
-        f"the kubelet of {release} has no flag --{name}",
-        source=source,
-        line=argument.line,
-        cure="other releases have it: remove it, or check --kube-version" if elsewhere else "check the spelling",
-    )
+    cure = "other releases have it: remove it, or check --kube-version" if elsewhere else "check the spelling"
+    return FlagError(argument, f"the kubelet of {release} has no flag --{name}", source=source, cure=cure)
 
 
 @cache

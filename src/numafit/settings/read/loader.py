@@ -11,7 +11,7 @@ from numafit.golang.text import aggregate_text
 from numafit.settings.config import KubeletConfig, config_of_file, config_of_merged, default_config, fields_of
 from numafit.settings.gates import GateError, resolve_gates
 from numafit.settings.read.arguments import Argument
-from numafit.settings.read.decoder import API_VERSION, KIND, DecodeError, decode_config, unknown_fields
+from numafit.settings.read.decoder import API_VERSION, DECODE_FAILED, KIND, DecodeError, decode_config, unknown_fields
 from numafit.settings.read.flags import parse_flags, with_flags
 from numafit.settings.validation import GATE_PANIC, validate
 from numafit.settings.versions import LATEST_PATCH, NEWEST_MINOR, KubeVersion, behaviour_of
@@ -73,8 +73,8 @@ def load_config(
     _check_gates(version, config.feature_gates)
     errors = validate(config, version)
     if errors:
-        message = f"failed to validate kubelet configuration, error: {aggregate_text(list(errors))}"
-        raise StartError(VALIDATION_STAGE, message)
+        message = f"failed to validate kubelet configuration, error: {aggregate_text([str(error) for error in errors])}"
+        raise StartError(VALIDATION_STAGE, message, joins=errors)
     missing = (
         *((f"--config={flags.config}",) if flags.config and file is None else ()),
         *((f"--config-dir={flags.config_dir}",) if flags.config_dir and drop_ins is None else ()),
@@ -112,12 +112,12 @@ def _read_file(
     file: ConfigFile, version: KubeVersion, gates: Mapping[str, bool]
 ) -> tuple[KubeletConfig, tuple[UnknownField, ...]]:
     if not file.text:
-        raise StartError(FILE_STAGE, f'kubelet config file "{file.name}" was empty')
+        raise StartError(FILE_STAGE, f'kubelet config file "{file.name}" was empty', code="file-empty")
     document = read_document(file.text, file.name)
     try:
         decoded = decode_config(document.value, version, text=file.text, sort_keys=not _is_json(file.text))
     except DecodeError as error:
-        raise StartError(FILE_STAGE, str(error)) from None
+        raise StartError(FILE_STAGE, f"{DECODE_FAILED}{error}", cause=error) from None
     config = config_of_file(decoded.fields, version)
     _check_file_gates(version, {**gates, **config.feature_gates})
     return config, _places(document, decoded.unknown)
@@ -136,7 +136,7 @@ def _with_drop_ins(
     merged: object = fields_of(config)
     for patch in patches:
         if not patch.text:
-            raise StartError(DROP_IN_STAGE, f'kubelet config file "{patch.name}" was empty')
+            raise StartError(DROP_IN_STAGE, f'kubelet config file "{patch.name}" was empty', code="file-empty")
         document = read_document(patch.text, patch.name)
         _check_drop_in_kind(document, patch)
         unknown += _places(document, unknown_fields(document.value, version))
@@ -144,9 +144,8 @@ def _with_drop_ins(
     try:
         decoded = decode_config(merged, version, text="", sort_keys=True)
     except DecodeError as error:
-        problem = str(error).removeprefix("failed to decode: ")
-        message = f"failed to unmarshal merged JSON into kubelet configuration: {problem}"
-        raise StartError(DROP_IN_STAGE, message) from None
+        message = f"failed to unmarshal merged JSON into kubelet configuration: {error}"
+        raise StartError(DROP_IN_STAGE, message, cause=error) from None
     config = config_of_merged(decoded.fields)
     _check_file_gates(version, {**gates, **config.feature_gates})
     return config, unknown
@@ -162,7 +161,8 @@ def _check_drop_in_kind(document: Document, patch: ConfigFile) -> None:
         group, _, name = str(api_version).rpartition("/")
         problem = f"unknown apiVersion/kind: {group}/{name}, Kind={kind}"
     if problem:
-        raise StartError(DROP_IN_STAGE, f"failed to load kubelet dropin file, path: {patch.name}, {problem}")
+        message = f"failed to load kubelet dropin file, path: {patch.name}, {problem}"
+        raise StartError(DROP_IN_STAGE, message, code="drop-in-kind")
 
 
 def _check_gates(version: KubeVersion, gates: Mapping[str, bool]) -> None:
@@ -170,7 +170,7 @@ def _check_gates(version: KubeVersion, gates: Mapping[str, bool]) -> None:
         resolve_gates(version, gates)
     except GateError as error:
         message = f"failed to set feature gates from initial flags-based config: {error}"
-        raise StartError(GATES_STAGE, message) from None
+        raise StartError(GATES_STAGE, message, cause=error) from None
 
 
 def _check_file_gates(version: KubeVersion, gates: Mapping[str, bool]) -> None:
@@ -179,7 +179,7 @@ def _check_file_gates(version: KubeVersion, gates: Mapping[str, bool]) -> None:
         try:
             resolve_gates(version, gates)
         except GateError as error:
-            raise StartError(GATES_STAGE, f"{GATE_PANIC}{error}") from None
+            raise StartError(GATES_STAGE, f"{GATE_PANIC}{error}", cause=error) from None
 
 
 def _places(document: Document, unknown: Sequence[Path]) -> tuple[UnknownField, ...]:

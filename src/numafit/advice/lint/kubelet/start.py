@@ -26,7 +26,7 @@ from numafit.settings.config import KubeletConfig, config_of_file, default_confi
 from numafit.settings.eviction import MEMORY_AVAILABLE
 from numafit.settings.gates import GateError, resolve_gates
 from numafit.settings.read.arguments import Argument
-from numafit.settings.read.decoder import API_VERSION, KIND, DecodeError, decode_config
+from numafit.settings.read.decoder import API_VERSION, DECODE_FAILED, KIND, DecodeError, decode_config
 from numafit.settings.read.flags import Flags, parse_flags, with_flags
 from numafit.settings.settings import Settings
 from numafit.settings.validation import validate
@@ -131,7 +131,7 @@ class _Check:
         return config_of_file(decoded.fields, self.version)
 
     def _undecoded(self, error: DecodeError) -> None:
-        message = re.sub(r"(is missing in ').*(')", r"\1…\2", str(error), flags=re.DOTALL)
+        message = re.sub(r"(is missing in ').*(')", r"\1…\2", f"{DECODE_FAILED}{error}", flags=re.DOTALL)
         match = re.search(r"Go struct field \w+\.([\w.]+) of type", message)
         path: tuple[str, ...] = tuple(match.group(1).split(".")) if match else ()
         inner = self.text.value(path[0]) if len(path) == 1 else None
@@ -228,7 +228,7 @@ def check_start(text: KubeletText, version: KubeVersion, machine: Machine | None
         return Checked(tuple(check.found), config, config_flag=missing)
     before = len(check.found)
     errors = validate(config, version)
-    for message in dict.fromkeys(errors):
+    for message in dict.fromkeys(str(error) for error in errors):
         check.refuse(message, words_of(message, "", version))
     settings = None if errors else check.managers(config)
     if missing:
