@@ -8,7 +8,14 @@ from numafit.machine.model import Machine, NumaNode
 from numafit.managers.protocol import PluginCall
 from numafit.managers.topology.demand import Demand
 from numafit.managers.topology.hint import HintFamily
-from numafit.replay.outcomes import FileLog, call_record, decision_record, hint_list_record, start_record
+from numafit.replay.outcomes import (
+    FileLog,
+    as_recorded,
+    call_outcome,
+    decision_outcome,
+    hints_outcome,
+    start_outcome,
+)
 from tests.decision.strategies import GI, GPU, MI, SEED_BOX, box, container, cpus, gpus, pod, running, settings
 
 
@@ -16,7 +23,7 @@ def test_a_start_says_what_is_reserved_and_allocatable() -> None:
     """Memory per node and type, sorted, without empty tables."""
     machine = box(2, 4, memory=3 * GI, hugepages={2 * MI: 0, GI: 1})
     ordered = settings(cpu="static", memory="Static", reserved_memory={0: {"memory": "2Gi"}})
-    record = start_record(start(new_node(machine, ordered)), {})
+    record = as_recorded(start_outcome(start(new_node(machine, ordered)), {}))
     assert record == {
         "reservedCPUs": "0",
         "allocatableCPUs": "1-3",
@@ -33,21 +40,22 @@ def test_a_start_says_what_is_reserved_and_allocatable() -> None:
 def test_a_start_without_a_memory_manager_does_not_speak_of_memory() -> None:
     """Kubelet 1.20. With policy None the list is there, and null."""
     machine = Machine(box(1, 2).cpus, (NumaNode(0, GI),))
-    old = start_record(start(new_node(machine, settings("1.20"))), {})
+    old = as_recorded(start_outcome(start(new_node(machine, settings("1.20"))), {}))
     assert old == {"reservedCPUs": "", "allocatableCPUs": "", "defaultCPUSet": "", "files": {}}
-    assert start_record(start(new_node(machine, settings())), {})["allocatableMemory"] is None
+    assert start_outcome(start(new_node(machine, settings())), {}).allocatable_memory is None
 
 
 def test_a_device_file_that_cannot_be_read_is_part_of_the_start() -> None:
     """The kubelet logs it and goes on."""
     started = start(new_node(SEED_BOX, settings()), {"kubelet_internal_checkpoint": "{"})
-    assert start_record(started, {})["deviceCheckpointError"] == started.device_file_error
+    assert start_outcome(started, {}).device_checkpoint_error == started.device_file_error
 
 
 def test_an_admission_is_recorded_whole() -> None:
     """Hints of each manager, the merged one, and what the container got."""
     node, ledger = running(SEED_BOX, settings(cpu="static", topology="restricted"))
-    assert decision_record(admit(node, ledger, pod("p", cpus("app", "3", {GPU: "1"})))) == {
+    decision = admit(node, ledger, pod("p", cpus("app", "3", {GPU: "1"})))
+    assert as_recorded(decision_outcome(decision)) == {
         "uid": "p",
         "admitted": True,
         "merges": [
@@ -69,7 +77,7 @@ def test_an_admission_is_recorded_whole() -> None:
 def test_a_rejection_is_recorded_with_reason_and_message() -> None:
     """A container that got nothing has no affinity either."""
     node, ledger = running(SEED_BOX, settings(topology="restricted"))
-    record = decision_record(admit(node, ledger, pod("p", container("app", {GPU: "4"}))))
+    record = as_recorded(decision_outcome(admit(node, ledger, pod("p", container("app", {GPU: "4"})))))
     assert (record["admitted"], record["reason"], record["message"], record["containers"]) == (
         False,
         "TopologyAffinityError",
@@ -84,7 +92,7 @@ def test_a_crash_is_recorded_without_containers() -> None:
     node, ledger = running(machine, settings(topology="restricted"))
     held = admit(node, ledger, pod("p", container("app", {GPU: "1"}))).ledger
     held = replace(held, device=replace(held.device, devices={GPU: {"GPU1": gpus(0, 1)[1]}}))
-    record = decision_record(admit(node, held, pod("p", container("app", {GPU: "1"}))))
+    record = as_recorded(decision_outcome(admit(node, held, pod("p", container("app", {GPU: "1"})))))
     assert record == {
         "uid": "p",
         "admitted": False,
@@ -98,14 +106,14 @@ def test_a_crash_is_recorded_without_containers() -> None:
 def test_lists_beyond_all_bounds_are_described() -> None:
     """Nil, impossible, listed, described."""
     family = HintFamily((1 << 20) - 1, (Demand(1, dict.fromkeys(range(20), 1)),))
-    found = [hint_list_record(hints) for hints in (None, (), ((1, True), (None, False)), family)]
-    assert found == [None, [], [[1, True], [None, False]], {"hints": 2**20 - 1, "nodes": 20}]
+    found = as_recorded(hints_outcome({"a": None, "b": (), "c": ((1, True), (None, False)), "d": family}))
+    assert found == {"a": None, "b": [], "c": [[1, True], [None, False]], "d": {"hints": 2**20 - 1, "nodes": 20}}
 
 
 def test_a_question_to_a_plugin_is_recorded_with_what_was_offered() -> None:
     """Without what must be in the answer, if nothing must."""
     call = PluginCall("preferred", GPU, ("b",), ("a", "b"), (), 1)
-    assert call_record(call) == {
+    assert as_recorded(call_outcome(call)) == {
         "kind": "preferred",
         "resource": GPU,
         "devices": ["b"],

@@ -12,12 +12,12 @@ from numafit.advice.propose.knobs import as_new, with_resources
 from numafit.decision.admit import admit
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
+from numafit.decision.left import left_on_nodes
 from numafit.decision.life import start_containers
 from numafit.decision.node import Node
 from numafit.decision.stage import Stage
 from numafit.decision.story import story_of
 from numafit.ledger.ledger import Ledger
-from numafit.managers.device.manager import free_devices
 from numafit.quantity import Quantity
 from numafit.workload.manifest import made_up_uid
 from numafit.workload.pod import Pod, PodResources, Resources
@@ -111,19 +111,10 @@ class _Counting:
 
 def left_on(node: Node, ledger: Ledger) -> tuple[Left, ...]:
     left = []
-    for numa in sorted(numa.id for numa in node.machine.numa_nodes):
-        amounts: dict[str, int] = {}
-        if node.cpu.static:
-            own = node.cpu.topology.numa_nodes.get(numa, 0)
-            amounts["cpu"] = (node.cpu.available(ledger.cpu) & own).bit_count()
-        if numa in ledger.memory.nodes:
-            amounts |= {name: table.free for name, table in sorted(ledger.memory.nodes[numa].tables.items())}
-        for resource, devices in sorted(ledger.device.devices.items()):
-            free = free_devices(ledger.device, resource)
-            here = [name for name in free if name in devices and numa in (devices[name].numa or ())]
-            if any(numa in (device.numa or ()) for device in devices.values()):
-                amounts[resource] = len(here)
-        left.append(Left(numa, amounts))
+    for own in left_on_nodes(node, ledger):
+        cpus = {"cpu": own.cpus.bit_count()} if node.cpu.static else {}
+        devices = {resource: len(ids) for resource, ids in own.devices.items()}
+        left.append(Left(own.numa, {**cpus, **own.memory, **devices}))
     return tuple(left)
 
 

@@ -1,12 +1,18 @@
-"""Decisions in the words of a recording: the JSON that the shared recordings of real kubelet code use."""
+"""Decisions in the words of a recording: the JSON that the shared recordings of real kubelet code use.
+
+A field that a recording leaves out in a case is UNSET there; the order of the fields is that of a recording.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+from msgspec import UNSET, UnsetType
+
 from numafit.bits import cpuset_text
 from numafit.decision.decision import Decision, MergeStep, Placement
 from numafit.decision.node import Node, Started
-from numafit.ledger.ledger import Block, Ledger
+from numafit.ledger.ledger import Block, Hint, Ledger
 from numafit.managers.protocol import PluginCall
 from numafit.managers.topology.hint import HintFamily, HintList, ProviderHints
 
@@ -14,101 +20,154 @@ Json = dict[str, Any]
 """A JSON object; its shape is that of the recordings, which differs by family and step."""
 
 
-def start_record(started: Started, files: Mapping[str, str]) -> Json:
+class MemoryBlock(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    numa_affinity: tuple[int, ...]
+    type: str
+    size: int
+
+
+class HintsCounted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A list of hints on a machine with many NUMA nodes: described, for it can be longer than any file."""
+
+    hints: int | None
+    """How many; null when finding out would take too long."""
+    nodes: int
+
+
+OutcomeHints = Mapping[str, tuple[Hint, ...] | HintsCounted | None] | None
+"""What one manager offers, by resource. A hint is its NUMA mask (null: any node) and whether it is preferred."""
+
+
+class MergeOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`providers` in the kubelet's order: device manager, CPU manager, memory manager."""
+
+    providers: tuple[OutcomeHints, ...]
+    best: Hint
+    admit: bool
+
+
+class PlacementOutcome(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a container holds."""
+
+    affinity: Hint
+    cpus: str | UnsetType = UNSET
+    memory: tuple[MemoryBlock, ...] | UnsetType = UNSET
+    devices: Mapping[str, Mapping[str, tuple[int, ...]]] | UnsetType = UNSET
+    """Resource -> device id -> its NUMA nodes."""
+
+
+class CallOutcome(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A call to a device plugin."""
+
+    kind: str
+    resource: str
+    devices: tuple[str, ...] | UnsetType = UNSET
+    available: tuple[str, ...] | UnsetType = UNSET
+    size: int | UnsetType = UNSET
+    must_include: tuple[str, ...] | UnsetType = UNSET
+
+
+class DecisionOutcome(msgspec.Struct, frozen=True, rename="camel"):
+    """What a step says of an admission, without files. A crash tells of no containers."""
+
+    uid: str
+    admitted: bool
+    merges: tuple[MergeOutcome, ...] | None
+    plugin_calls: tuple[CallOutcome, ...] | UnsetType = UNSET
+    containers: Mapping[str, PlacementOutcome] | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    panic: str | UnsetType = UNSET
+
+
+class StartOutcome(msgspec.Struct, frozen=True, rename="camel"):
+    reserved_cpus: str = msgspec.field(name="reservedCPUs")
+    allocatable_cpus: str = msgspec.field(name="allocatableCPUs")
+    default_cpus: str = msgspec.field(name="defaultCPUSet")
+    files: Mapping[str, str]
+    allocatable_memory: tuple[MemoryBlock, ...] | UnsetType | None = UNSET
+    """Not there in releases without a memory manager."""
+    device_checkpoint_error: str | UnsetType = UNSET
+
+
+def as_recorded(outcome: object) -> Any:
+    """`Any`: JSON as it is read from a recording, to be compared with one."""
+    return msgspec.json.decode(msgspec.json.encode(outcome))
+
+
+def start_outcome(started: Started, files: Mapping[str, str]) -> StartOutcome:
     node, ledger = started.node, started.ledger
-    record: Json = {
-        "reservedCPUs": cpuset_text(node.cpu.reserved) if node.cpu.static else "",
-        "allocatableCPUs": cpuset_text(node.cpu.allocatable(ledger.cpu)),
-        "defaultCPUSet": cpuset_text(ledger.cpu.default),
-        "files": dict(files),
-    }
-    if node.memory is not None:
-        record["allocatableMemory"] = _allocatable_memory(ledger)
-    if started.device_file_error:
-        record["deviceCheckpointError"] = started.device_file_error
-    return record
+    return StartOutcome(
+        cpuset_text(node.cpu.reserved) if node.cpu.static else "",
+        cpuset_text(node.cpu.allocatable(ledger.cpu)),
+        cpuset_text(ledger.cpu.default),
+        files,
+        UNSET if node.memory is None else _allocatable_memory(ledger),
+        started.device_file_error or UNSET,
+    )
 
 
-def _allocatable_memory(ledger: Ledger) -> list[Json] | None:
+def _allocatable_memory(ledger: Ledger) -> tuple[MemoryBlock, ...] | None:
     blocks = [
-        Block((node_id,), memory_type, table.allocatable)
+        MemoryBlock((node_id,), memory_type, table.allocatable)
         for node_id, node in ledger.memory.nodes.items()
         for memory_type, table in node.tables.items()
         if table.allocatable
     ]
-    blocks.sort(key=lambda block: (block.numa, block.type))
-    return [block_record(block) for block in blocks] or None
+    return tuple(sorted(blocks, key=lambda block: (block.numa_affinity, block.type))) or None
 
 
-def block_record(block: Block) -> Json:
-    return {"numaAffinity": list(block.numa), "type": block.type, "size": block.size}
+def block_outcome(block: Block) -> MemoryBlock:
+    return MemoryBlock(block.numa, block.type, block.size)
 
 
-def decision_record(decision: Decision) -> Json:
-    """What a step of a recording says of an admission, without files."""
-    record: Json = {
-        "uid": decision.pod.uid,
-        "admitted": decision.admitted,
-        "merges": None if not decision.merges else [merge_record(step) for step in decision.merges],
-    }
-    if decision.plugin_calls:
-        calls = sorted(decision.plugin_calls, key=lambda call: call.resource)
-        record["pluginCalls"] = [call_record(call) for call in calls]
-    if decision.panic:
-        return {**record, "reason": "", "message": "", "panic": decision.panic}
-    record["containers"] = {name: placement_record(placement) for name, placement in decision.containers.items()}
-    if decision.reason:
-        record["reason"] = decision.reason
-        record["message"] = decision.message
-    return record
+def decision_outcome(decision: Decision) -> DecisionOutcome:
+    calls = sorted(decision.plugin_calls, key=lambda call: call.resource)
+    crash = bool(decision.panic)
+    return DecisionOutcome(
+        decision.pod.uid,
+        decision.admitted,
+        tuple([merge_outcome(step) for step in decision.merges]) if decision.merges else None,
+        tuple([call_outcome(call) for call in calls]) if calls else UNSET,
+        UNSET if crash else {name: placement_outcome(own) for name, own in decision.containers.items()},
+        "" if crash else decision.reason or UNSET,
+        "" if crash else decision.message if decision.reason else UNSET,
+        decision.panic or UNSET,
+    )
 
 
-def merge_record(step: MergeStep) -> Json:
-    return {
-        "providers": [hints_record(hints) for hints in step.providers],
-        "best": list(step.best),
-        "admit": step.admit,
-    }
+def merge_outcome(step: MergeStep) -> MergeOutcome:
+    return MergeOutcome(tuple([hints_outcome(hints) for hints in step.providers]), step.best, step.admit)
 
 
-def hints_record(hints: ProviderHints) -> Json | None:
-    return None if hints is None else {resource: hint_list_record(own) for resource, own in hints.items()}
+def hints_outcome(hints: ProviderHints) -> OutcomeHints:
+    return None if hints is None else {resource: _counted(own) for resource, own in hints.items()}
 
 
-def hint_list_record(hints: HintList) -> list[list[int | bool | None]] | Json | None:
-    """On machines with many NUMA nodes a list is described, not listed: it can be longer than any file."""
-    if hints is None:
-        return None
-    if isinstance(hints, HintFamily):
-        return {"hints": hints.count(), "nodes": hints.ground.bit_count()}
-    return [[mask, preferred] for mask, preferred in hints]
+def _counted(hints: HintList) -> tuple[Hint, ...] | HintsCounted | None:
+    return HintsCounted(hints.count(), hints.ground.bit_count()) if isinstance(hints, HintFamily) else hints
 
 
-def placement_record(placement: Placement) -> Json:
-    record: Json = {"affinity": list(placement.affinity)}
-    if placement.cpus is not None:
-        record["cpus"] = cpuset_text(placement.cpus)
-    if placement.memory:
-        blocks = sorted(placement.memory, key=lambda block: block.type)
-        record["memory"] = [block_record(block) for block in blocks]
-    if placement.devices:
-        record["devices"] = {
-            resource: {device: list(nodes) for device, nodes in devices.items()}
-            for resource, devices in sorted(placement.devices.items())
-        }
-    return record
+def placement_outcome(placement: Placement) -> PlacementOutcome:
+    blocks = sorted(placement.memory or (), key=lambda block: block.type)
+    return PlacementOutcome(
+        placement.affinity,
+        UNSET if placement.cpus is None else cpuset_text(placement.cpus),
+        tuple([block_outcome(block) for block in blocks]) if blocks else UNSET,
+        dict(sorted(placement.devices.items())) if placement.devices else UNSET,
+    )
 
 
-def call_record(call: PluginCall) -> Json:
-    record: Json = {"kind": call.kind, "resource": call.resource}
-    if call.devices:
-        record["devices"] = list(call.devices)
-    if call.kind == "preferred":
-        record["available"] = list(call.available)
-        record["size"] = call.size
-        if call.must_include:
-            record["mustInclude"] = list(call.must_include)
-    return record
+def call_outcome(call: PluginCall) -> CallOutcome:
+    asked = call.kind == "preferred"
+    return CallOutcome(
+        call.kind,
+        call.resource,
+        call.devices or UNSET,
+        call.available if asked else UNSET,
+        call.size if asked else UNSET,
+        (call.must_include or UNSET) if asked else UNSET,
+    )
 
 
 class FileLog:

@@ -14,7 +14,7 @@ from numafit.decision.simulation import Simulation
 from numafit.machine.model import Cpu, Device, Machine, NumaNode
 from numafit.managers.device.plugin import Plugin
 from numafit.replay.cases.scenario import Scenario
-from numafit.replay.outcomes import Json, placement_record
+from numafit.replay.outcomes import Json, as_recorded, placement_outcome
 from numafit.settings.gates import default_gates
 from numafit.settings.settings import Settings
 from numafit.workload.pod import Container, Pod, Resources
@@ -52,7 +52,7 @@ def unlike(case: Mapping[str, Any], simulation: Simulation) -> tuple[str, ...]:
 def _is_alike(decision: Decision, record: Mapping[str, Any]) -> bool:
     if decision.panic:
         return record.get("panic") == decision.panic
-    placements = {name: placement_record(placement) for name, placement in decision.containers.items()}
+    placements = as_recorded({name: placement_outcome(own) for name, own in decision.containers.items()})
     admitted = decision.admitted or _is_turned_away(decision)
     reason = "" if admitted else decision.reason
     return (record.get("admitted"), record.get("reason", ""), record.get("containers")) == (

@@ -15,16 +15,14 @@ from numafit.service.sources.demo import Demo
 from numafit.service.workers.answer import ANSWERS
 from numafit.service.workers.question import BODIES
 from numafit.service.workers.scene import Scenes
-from numafit.show.records.answers import (
-    AdviseAnswer,
-    CompareAnswer,
-    ExplainAnswer,
-    FitAnswer,
-    LintAnswer,
-    LogAnswer,
-    SimulateAnswer,
-    WhatIfAnswer,
-)
+from numafit.show.records.advice import AdviseAnswer
+from numafit.show.records.comparison import CompareAnswer
+from numafit.show.records.fit import FitAnswer
+from numafit.show.records.lint import LintAnswer
+from numafit.show.records.log import LogAnswer
+from numafit.show.records.simulation import SimulateAnswer
+from numafit.show.records.story import ExplainAnswer
+from numafit.show.records.whatif import WhatIfAnswer
 from tests.service.agents import ROOT, asked
 
 BOX = ROOT / "examples" / "gpu-box"

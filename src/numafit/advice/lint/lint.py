@@ -1,11 +1,11 @@
 """Lint: files in, findings out. A kubelet, pods and a device plugin that are given together are judged together."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import msgspec
 
-from numafit.advice.lint.findings import Finding, Position, edited, finding
+from numafit.advice.lint.findings import Finding, Position, Severity, edited, finding
 from numafit.advice.lint.kubelet.kubelet import lint_kubelet
 from numafit.advice.lint.kubelet.start import Checked
 from numafit.advice.lint.kubelet.text import KubeletText
@@ -46,6 +46,12 @@ class LintReport(msgspec.Struct, frozen=True):
     @property
     def failed(self) -> bool:
         return any(each.severity != "info" for each in self.findings)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Of each severity, the worst first."""
+        severities = [each.severity for each in self.findings]
+        return {severity: severities.count(severity) for severity in get_args(Severity)}
 
 
 def lint(sources: Sequence[LintFile], version: KubeVersion, machine: Machine | None = None) -> LintReport:

@@ -12,7 +12,9 @@ from numafit.cli.terminal import progress_over
 from numafit.decision.simulation import Event, play_events
 from numafit.decision.stage import Stage
 from numafit.errors import InputError
-from numafit.show.text.advice import advice_json, advice_patches, advice_text
+from numafit.show.json import json_text
+from numafit.show.records.advice import advice_record
+from numafit.show.text.advice import advice_patches, advice_text
 from numafit.workload.manifest import Workload, read_pods
 
 
@@ -49,7 +51,7 @@ def advise(options: NodeOptions, pod_name: str | None, most: int, patch: bool, o
         simulation = play_events(setting.node, setting.ledger, watched, setting.allocatable)
     advices = advise_pods(stage, setting.pods, names, only=chosen, simulation=simulation)
     if output == "json":
-        click.echo(advice_json(advices, stage.config, makers, most))
+        click.echo(json_text(advice_record(advices, stage.config, makers, most)))
     elif patch:
         click.echo(advice_patches(advices, stage.config, makers), nl=False)
     else:

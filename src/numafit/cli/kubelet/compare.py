@@ -10,7 +10,9 @@ from numafit.cli.options.agent import agent_option
 from numafit.cli.options.node import NodeOptions, Setting, load_setting, node_options
 from numafit.decision.stage import Stage
 from numafit.errors import InputError, StartRefusedError
-from numafit.show.text.comparison import comparison_json, comparison_text, no_start_json
+from numafit.show.json import json_text
+from numafit.show.records.comparison import comparison_record, no_start_record
+from numafit.show.text.comparison import comparison_text
 
 
 @click.command(
@@ -59,10 +61,10 @@ def compare(
     try:
         second = load_setting(other)
     except StartRefusedError as error:
-        click.echo(no_start_json(error.message) if output == "json" else f"Then {error.message}")
+        click.echo(json_text(no_start_record(error.message)) if output == "json" else f"Then {error.message}")
         return 1
     result = compare_stages(_stage(first), _stage(second), first.pods, second.pods)
-    click.echo(comparison_json(result) if output == "json" else comparison_text(result))
+    click.echo(json_text(comparison_record(result)) if output == "json" else comparison_text(result))
     return 1 if result.changed else 0
 
 

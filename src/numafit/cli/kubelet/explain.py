@@ -49,7 +49,9 @@ def explain(options: NodeOptions, log: Path | None, everything: bool, pod_name: 
 def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> int:
     from numafit.decision.simulation import play
     from numafit.decision.story import story_of
-    from numafit.show.text.story import story_json, story_text
+    from numafit.show.json import json_text
+    from numafit.show.records.story import stories_record
+    from numafit.show.text.story import story_text
 
     setting = load_setting(options)
     simulation = play(setting.node, setting.ledger, setting.pods, setting.allocatable)
@@ -59,14 +61,16 @@ def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> in
         known = ", ".join(decision.pod.full_name for decision in decisions)
         raise InputError(f"there is no pod {pod_name}", source="--pod", cure=f"there are {known}")
     stories = [(decision, story_of(setting.node, decision)) for decision in told]
-    click.echo(story_json(stories) if output == "json" else story_text(stories))
+    click.echo(json_text(stories_record(stories)) if output == "json" else story_text(stories))
     return 0 if all(decision.admitted for decision in decisions) else 1
 
 
 def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name: str | None, output: str) -> int:
     from numafit.cli.kubelet.log import load_report
     from numafit.cli.options.machine import resolve_machine
-    from numafit.show.text.log import report_json, report_text
+    from numafit.show.json import json_text
+    from numafit.show.records.log import log_record
+    from numafit.show.text.log import report_text
 
     if options.pods:
         raise InputError(
@@ -78,7 +82,9 @@ def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name:
         log, lambda admission: (told or admission.admitted is False) and _is_named(admission.pod, pod_name)
     )
     click.echo(
-        report_json(report, machine) if output == "json" else report_text(report, machine, everything=everything)
+        json_text(log_record(report, machine))
+        if output == "json"
+        else report_text(report, machine, everything=everything)
     )
     return 1 if report.rejected else 0
 

@@ -9,7 +9,9 @@ from numafit.advice.variants import variants
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.node import NodeOptions, load_setting, node_options
 from numafit.decision.stage import Stage
-from numafit.show.text.fit import fit_json, fit_text, variants_json, variants_text
+from numafit.show.json import json_text
+from numafit.show.records.fit import fit_record, variants_record
+from numafit.show.text.fit import fit_text, variants_text
 
 
 @click.command(
@@ -46,7 +48,7 @@ def fit(options: NodeOptions, order: str, compared: bool, output: str) -> int:
         rows = [
             (each, None if each.stage is None else count_fits(each.stage, shapes, turns)) for each in variants(stage)
         ]
-        click.echo(variants_json(rows) if output == "json" else variants_text(rows, shapes))
+        click.echo(json_text(variants_record(rows)) if output == "json" else variants_text(rows, shapes))
     else:
-        click.echo(fit_json(result) if output == "json" else fit_text(result))
+        click.echo(json_text(fit_record(result)) if output == "json" else fit_text(result))
     return 0 if all(count.admitted for count in result.counts) else 1

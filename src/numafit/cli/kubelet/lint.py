@@ -1,6 +1,6 @@
 """`numafit lint`: mistakes in kubelet configurations, flags, pods and device plugin configurations."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -12,12 +12,19 @@ from numafit.cli.files import MANIFESTS, read_bytes, write_whole
 from numafit.cli.options.machine import machine_option, resolve_machine
 from numafit.errors import InputError
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
-from numafit.show.text.lint import lint_github, lint_json, lint_sarif, lint_text
+from numafit.show.json import json_text
+from numafit.show.records.lint import lint_record
+from numafit.show.text.lint import lint_github, lint_sarif, lint_text
 
 SUFFIXES = (*MANIFESTS, ".env")
 STANDARD_INPUT = "standard input"
 
-_VIEWS = {"text": lint_text, "json": lint_json, "sarif": lint_sarif, "github": lint_github}
+_VIEWS: dict[str, Callable[[LintReport], str]] = {
+    "text": lint_text,
+    "json": lambda report: json_text(lint_record(report)),
+    "sarif": lint_sarif,
+    "github": lint_github,
+}
 
 
 def _explain(context: click.Context, _parameter: click.Parameter, code: str | None) -> None:

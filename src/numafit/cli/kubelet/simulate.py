@@ -21,7 +21,9 @@ from numafit.cli.terminal import progress_over
 from numafit.decision.node import DEVICE_FILE
 from numafit.decision.simulation import Event, Simulation, play_events
 from numafit.errors import InputError
-from numafit.show.text.simulation import simulation_json, simulation_table, simulation_yaml
+from numafit.show.json import json_text
+from numafit.show.records.simulation import simulation_record
+from numafit.show.text.simulation import simulation_table, simulation_yaml
 from numafit.workload.pod import Pod
 
 
@@ -85,7 +87,7 @@ def simulate(
             raise InputError("a recording holds pods that come, not other events", source="--record")
         _write_record(simulation, record)
     if output == "json":
-        click.echo(simulation_json(simulation))
+        click.echo(json_text(simulation_record(simulation)))
     elif output == "yaml":
         click.echo(simulation_yaml(simulation))
     else:

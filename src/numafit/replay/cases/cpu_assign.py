@@ -17,7 +17,7 @@ from numafit.managers.cpu.pick.errors import PickError
 from numafit.managers.cpu.start import new_cpu_manager, start_cpu_manager
 from numafit.managers.protocol import Call, Choices
 from numafit.quantity import parse_quantity
-from numafit.replay.outcomes import Json, hints_record
+from numafit.replay.outcomes import Json, as_recorded, hints_outcome
 from numafit.settings.options import cpu_options
 from numafit.settings.settings import Settings
 from numafit.workload.pod import Container, Pod
@@ -82,7 +82,7 @@ def _allocate(case: _Input, machine: Machine, settings: Settings, choices: Choic
     taken = call.ledger.cpu.entries.get("pod", {}).get("c", 0)
     return {
         "reservedCPUs": cpuset_text(manager.reserved),
-        "hints": hints_record(hints),
+        "hints": as_recorded(hints_outcome(hints)),
         "cpus": cpuset_text(taken),
         "defaultCPUSet": cpuset_text(call.ledger.cpu.default),
         "error": None if refusal is None else refusal.text,

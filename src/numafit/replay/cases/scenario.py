@@ -14,7 +14,7 @@ from numafit.machine.model import Device
 from numafit.managers.device.plugin import Plugin, Preference, ResponseKind
 from numafit.managers.protocol import Choices
 from numafit.replay.inputs import RecordedPod, machine_from_recording, pod_of, settings_from_recording
-from numafit.replay.outcomes import FileLog, Json, decision_record, start_record
+from numafit.replay.outcomes import FileLog, Json, as_recorded, decision_outcome, start_outcome
 from numafit.settings.versions import KubeVersion
 
 ChoicesFor = Callable[[int, int], Choices]
@@ -100,7 +100,8 @@ class Scenario:
         self.node = new_node(machine, settings, plugins, choices)
         started = start(self.node, scenario.initial_files, choices=choices)
         self.ledger = register(self.node, started.ledger, self._all_devices())
-        return start_record(started, self._files())
+        record: Json = as_recorded(start_outcome(started, self._files()))
+        return record
 
     def _all_devices(self) -> list[Device]:
         return [device for own in self.devices.values() for device in own]
@@ -127,7 +128,7 @@ class Scenario:
         pod = pod_of(step.pod)
         decision = admit(self.node, self.ledger, pod, self.choices(i, 0))
         self.ledger = decision.ledger
-        record = decision_record(decision)
+        record: Json = as_recorded(decision_outcome(decision))
         record["qos"] = decision.qos
         record["files"] = self._files()
         if decision.panic:
@@ -155,7 +156,7 @@ class Scenario:
         except StartError as error:
             return _error_record(error)
         self.ledger = restarted.ledger
-        readmit = [decision_record(decision) for decision in restarted.readmitted]
+        readmit = as_recorded([decision_outcome(decision) for decision in restarted.readmitted])
         return {"readmit": readmit or None, "defaultCPUSet": self._default(), "files": self._files()}
 
     def _default(self) -> str:

@@ -7,12 +7,19 @@ import msgspec
 from numafit.service.api.examples import Example
 from numafit.service.leases import Extend, Take
 from numafit.service.workers import question
-from numafit.show.records import answers
+from numafit.show.records.advice import AdviseAnswer
 from numafit.show.records.agent import CatalogueMachine, Health, MachineAnswer, OneDecision, Page
+from numafit.show.records.comparison import CompareAnswer
+from numafit.show.records.fit import FitAnswer
 from numafit.show.records.leases import LeaseList
 from numafit.show.records.ledger import LedgerView
+from numafit.show.records.lint import LintAnswer
+from numafit.show.records.log import LogAnswer
 from numafit.show.records.node import STATE_PATH, State
 from numafit.show.records.settings import SettingsView
+from numafit.show.records.simulation import SimulateAnswer
+from numafit.show.records.story import ExplainAnswer
+from numafit.show.records.whatif import WhatIfAnswer
 
 BASE = "/api/v1"
 LARGEST_PAGE = 200
@@ -40,9 +47,9 @@ class Operation(NamedTuple):
     handler: str
     """The name of the method of `Api`, or the kind of question."""
     summary: str
-    answer: Any
+    answer: type | str
     """The type of the answer; a media type when it is no JSON."""
-    body: Any = None
+    body: type | tuple[str, ...] | None = None
     """The type of the body; media types when it is no JSON."""
     parameters: tuple[Parameter, ...] = ()
     problems: tuple[int, ...] = ()
@@ -65,7 +72,7 @@ _SEEN = (Parameter("Last-Event-ID", "header", {"type": "string"}, "The last even
 _QUESTION = (400, 408, 413, 415, 422, 503, 504)
 
 
-def _ask(kind: question.Kind, summary: str, answer: Any) -> Operation:
+def _ask(kind: question.Kind, summary: str, answer: type[msgspec.Struct]) -> Operation:
     return Operation("POST", f"{BASE}/{kind}", kind, summary, answer, question.BODIES[kind], problems=_QUESTION)
 
 
@@ -111,19 +118,19 @@ OPERATIONS = (
         parameters=_SEEN,
         problems=(503,),
     ),
-    _ask("simulate", "What would the kubelet do with these pods?", answers.SimulateAnswer),
-    _ask("explain", "Why are these pods admitted or rejected?", answers.ExplainAnswer),
-    _ask("advise", "What is the smallest change so that they fit?", answers.AdviseAnswer),
-    _ask("fit", "How many more pods of this shape fit?", answers.FitAnswer),
-    _ask("compare", "What changes between two kubelets?", answers.CompareAnswer),
-    _ask("lint", "Which mistakes are in these files?", answers.LintAnswer),
-    _ask("whatif", "Decisions, stories, ledger and advice in one answer.", answers.WhatIfAnswer),
+    _ask("simulate", "What would the kubelet do with these pods?", SimulateAnswer),
+    _ask("explain", "Why are these pods admitted or rejected?", ExplainAnswer),
+    _ask("advise", "What is the smallest change so that they fit?", AdviseAnswer),
+    _ask("fit", "How many more pods of this shape fit?", FitAnswer),
+    _ask("compare", "What changes between two kubelets?", CompareAnswer),
+    _ask("lint", "Which mistakes are in these files?", LintAnswer),
+    _ask("whatif", "Decisions, stories, ledger and advice in one answer.", WhatIfAnswer),
     Operation(
         "POST",
         f"{BASE}/log",
         "log",
         "What does a kubelet's log tell? Plain text or gzip.",
-        answers.LogAnswer,
+        LogAnswer,
         ANY_TEXT,
         problems=(400, 408, 413, 422, 503, 504),
     ),

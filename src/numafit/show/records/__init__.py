@@ -1,16 +1,17 @@
 """Answers as programs get them, from `-o json` and from the API: one module per answer.
 
-    simulation story walk       what a kubelet decides, why, and how its merge walked
+    simulation story            what a kubelet decides, and why
+    whatif walk                 both together with what comes of it, and how each merge walked
     advice fit comparison       what to change, how many fit, what another kubelet changes
     lint checkup log            mistakes in files, the health of a node, the log of a kubelet
     ledger settings node agent  the node that an agent shows: who holds what, its kubelet, its state, its decisions
     leases plan audit           a host: who holds what, where a job would go, what processes really do
     gpu_links                   how the GPUs of a machine reach each other
-    answers                     the shapes of the answers to questions, for the OpenAPI document
     time                        a moment as records write it
 
 The order of the keys and what is left out are part of an answer: programs compare them. Sets are written as texts
 such as `0-3,8`, for JSON has no numbers as wide as the mask of a big machine; amounts are bytes and whole numbers.
-Where a record tells of a decision it uses the field names of the recordings (`replay.outcomes`). A record may use
+What is left out in a case is UNSET, never a default that is not written. Where a record tells of a decision it uses the
+words of the recordings (`replay.outcomes`). A record may use
 another record and `draw`, and no text.
 """

@@ -1,14 +1,54 @@
-"""Advice as JSON: how each pod is, and the proposals with their patches."""
+"""Advice: how each pod is, and the proposals with their patches."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from numafit.advice.propose.advise import Advice
 from numafit.advice.propose.proposal import Proposal, patch_of
 from numafit.decision.decision import Decision
-from numafit.replay.outcomes import decision_record
+from numafit.replay.outcomes import PlacementOutcome, decision_outcome
 from numafit.settings.config import KubeletConfig
 from numafit.workload.manifest import Workload
 from numafit.workload.pod import Pod
+
+
+class DecisionInShort(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """As a step of a recording, without hints and calls."""
+
+    pod: str
+    admitted: bool
+    reason: str | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    panic: str | UnsetType = UNSET
+    containers: Mapping[str, PlacementOutcome] | UnsetType = UNSET
+
+
+class Proposed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kind: str
+    text: str
+    aligned: bool
+    removes: tuple[str, ...]
+    rejects: tuple[str, ...]
+    then: tuple[DecisionInShort, ...]
+    patches: str | None
+    patch: dict[str, Any] | None
+    """A merge patch: a part of a file of whichever kind."""
+
+
+class Advised(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pod: str
+    fault: str
+    why: str
+    now: DecisionInShort
+    proposals: tuple[Proposed, ...]
+
+
+class AdviseAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    advice: tuple[Advised, ...]
+
 
 Makers = Mapping[str, Workload]
 """Pod UID -> the object that makes it."""
@@ -20,46 +60,36 @@ def maker_of(makers: Makers, pod: Pod) -> tuple[str, str]:
     return ("Pod", pod.name) if maker is None else (maker.kind, maker.name)
 
 
-def advice_record(advices: Sequence[Advice], config: KubeletConfig, makers: Makers, most: int) -> dict[str, object]:
+def advice_record(advices: Sequence[Advice], config: KubeletConfig, makers: Makers, most: int) -> AdviseAnswer:
     """At most `most` proposals for each pod."""
     records = []
     for advice in advices:
         pod = advice.decision.pod
         kind, _ = maker_of(makers, pod)
-        records.append(
-            {
-                "pod": pod.full_name,
-                "fault": advice.fault,
-                "why": advice.why,
-                "now": _decision(advice.decision),
-                "proposals": [
-                    _record(proposal, patch_of(proposal, pod, config, kind)) for proposal in advice.proposals[:most]
-                ],
-            }
-        )
-    return {"advice": records}
+        proposals = [_proposed(one, patch_of(one, pod, config, kind)) for one in advice.proposals[:most]]
+        now = _in_short(advice.decision)
+        records.append(Advised(pod.full_name, advice.fault, advice.why, now, tuple(proposals)))
+    return AdviseAnswer(tuple(records))
 
 
-def _record(proposal: Proposal, patch: dict[str, object] | None) -> dict[str, object]:
+def _proposed(proposal: Proposal, patch: dict[str, object] | None) -> Proposed:
     target = None
     if patch is not None:
         target = "kubelet" if proposal.config is not None else "manifest"
-    return {
-        "kind": proposal.kind,
-        "text": proposal.text,
-        "aligned": proposal.aligned,
-        "removes": [pod.full_name for pod in proposal.removed],
-        "rejects": list(proposal.loses),
-        "then": [_decision(each) for each in proposal.decisions],
-        "patches": target,
-        "patch": patch,
-    }
+    return Proposed(
+        proposal.kind,
+        proposal.text,
+        proposal.aligned,
+        tuple([pod.full_name for pod in proposal.removed]),
+        proposal.loses,
+        tuple([_in_short(each) for each in proposal.decisions]),
+        target,
+        patch,
+    )
 
 
-def _decision(decision: Decision) -> dict[str, object]:
-    """As a step of a recording, without hints and calls."""
-    record = decision_record(decision)
-    kept: dict[str, object] = {
-        name: record[name] for name in ("admitted", "reason", "message", "panic", "containers") if name in record
-    }
-    return {"pod": decision.pod.full_name, **kept}
+def _in_short(decision: Decision) -> DecisionInShort:
+    outcome = decision_outcome(decision)
+    return DecisionInShort(
+        decision.pod.full_name, outcome.admitted, outcome.reason, outcome.message, outcome.panic, outcome.containers
+    )

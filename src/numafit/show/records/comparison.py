@@ -1,29 +1,46 @@
-"""A comparison as JSON: each pod under both kubelets, then the settings and rules that differ."""
+"""A comparison: each pod under both kubelets, then the settings and rules that differ."""
 
-from numafit.advice.compare import Comparison
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from numafit.advice.compare import Comparison, Difference, RuleChange
 from numafit.decision.decision import Decision
 
 
-def comparison_record(comparison: Comparison) -> dict[str, object]:
-    return {
-        "starts": True,
-        "changed": len(comparison.changed),
-        "pods": [
-            {
-                "pod": pair.pod.full_name,
-                "admitted": [_admitted(pair.was), _admitted(pair.becomes)],
-                "differences": pair.differences,
-            }
-            for pair in comparison.pairs
-        ],
-        "settings": comparison.settings,
-        "rules": comparison.rules,
-    }
+class PodCompared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pod: str
+    admitted: tuple[bool | None, bool | None]
+    differences: tuple[Difference, ...]
 
 
-def no_start_record(message: str) -> dict[str, object]:
+class CompareAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the right kubelet would not start, `starts` is false and only `message` says more."""
+
+    starts: bool
+    message: str | UnsetType = UNSET
+    changed: int | UnsetType = UNSET
+    pods: tuple[PodCompared, ...] | UnsetType = UNSET
+    settings: tuple[Difference, ...] | UnsetType = UNSET
+    rules: tuple[RuleChange, ...] | UnsetType = UNSET
+
+
+def comparison_record(comparison: Comparison) -> CompareAnswer:
+    pods = [
+        PodCompared(pair.pod.full_name, (_admitted(pair.was), _admitted(pair.becomes)), pair.differences)
+        for pair in comparison.pairs
+    ]
+    return CompareAnswer(
+        True,
+        changed=len(comparison.changed),
+        pods=tuple(pods),
+        settings=comparison.settings,
+        rules=comparison.rules,
+    )
+
+
+def no_start_record(message: str) -> CompareAnswer:
     """The second kubelet would not start."""
-    return {"starts": False, "message": message}
+    return CompareAnswer(False, message)
 
 
 def _admitted(decision: Decision | None) -> bool | None:

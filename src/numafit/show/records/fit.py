@@ -1,40 +1,79 @@
-"""A count of pods as JSON: per shape, per NUMA node, and per variant of the kubelet."""
+"""A count of pods: per shape, per NUMA node, and per variant of the kubelet."""
 
 from collections.abc import Sequence
 
-from numafit.advice.fit import Count, FitCount
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from numafit.advice.fit import Count, FitCount, Left, Limit
 from numafit.advice.variants import Variant
+
+
+class Counted(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    pod: str
+    admitted: int
+    aligned: int
+    reason: str
+    message: str
+    limits: tuple[Limit, ...]
+    would_fit_unaligned: int
+
+
+class VariantCounted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Of a kubelet that would not start `problem` says why, and nothing is counted."""
+
+    policy: str
+    scope: str
+    option: str
+    current: bool
+    problem: str
+    shapes: tuple[Counted, ...] | UnsetType = UNSET
+    stranded: tuple[Left, ...] | UnsetType = UNSET
+
+
+class FitAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`shapes` and `stranded`; with `compare` instead `variants`."""
+
+    shapes: tuple[Counted, ...] | UnsetType = UNSET
+    stranded: tuple[Left, ...] | UnsetType = UNSET
+    variants: tuple[VariantCounted, ...] | UnsetType = UNSET
+
 
 CountedVariant = tuple[Variant, FitCount | None]
 
 
-def fit_record(fit: FitCount) -> dict[str, object]:
-    return {"shapes": [_count_record(count) for count in fit.counts], "stranded": fit.left}
+def fit_record(fit: FitCount) -> FitAnswer:
+    return FitAnswer(_shapes(fit), fit.left)
 
 
-def _count_record(count: Count) -> dict[str, object]:
+def variants_record(rows: Sequence[CountedVariant]) -> FitAnswer:
+    return FitAnswer(variants=tuple([_variant(variant, fit) for variant, fit in rows]))
+
+
+def _shapes(fit: FitCount) -> tuple[Counted, ...]:
+    return tuple([_counted(count) for count in fit.counts])
+
+
+def _counted(count: Count) -> Counted:
     refusal = count.refusal
-    return {
-        "pod": count.shape.full_name,
-        "admitted": count.admitted,
-        "aligned": count.aligned,
-        "reason": "" if refusal is None else refusal.reason,
-        "message": "" if refusal is None else refusal.message,
-        "limits": count.limits,
-        "wouldFitUnaligned": count.loose,
-    }
+    return Counted(
+        count.shape.full_name,
+        count.admitted,
+        count.aligned,
+        "" if refusal is None else refusal.reason,
+        "" if refusal is None else refusal.message,
+        count.limits,
+        count.loose,
+    )
 
 
-def variants_record(rows: Sequence[CountedVariant]) -> dict[str, object]:
-    records = [
-        {
-            "policy": variant.policy,
-            "scope": variant.scope,
-            "option": variant.option,
-            "current": variant.current,
-            "problem": variant.problem,
-            **({} if fit is None else fit_record(fit)),
-        }
-        for variant, fit in rows
-    ]
-    return {"variants": records}
+def _variant(variant: Variant, fit: FitCount | None) -> VariantCounted:
+    return VariantCounted(
+        variant.policy,
+        variant.scope,
+        variant.option,
+        variant.current,
+        variant.problem,
+        UNSET if fit is None else _shapes(fit),
+        UNSET if fit is None else fit.left,
+    )

@@ -1,27 +1,43 @@
-"""A report of lint as JSON."""
+"""A report of lint."""
 
+from collections.abc import Mapping
+
+import msgspec
+
+from numafit.advice.lint.findings import Finding
 from numafit.advice.lint.lint import LintReport
 from numafit.advice.lint.manual import command_of
 
 
-def lint_record(report: LintReport) -> dict[str, object]:
-    found = [
-        {
-            "code": each.code,
-            "severity": each.severity,
-            "file": each.place.source,
-            "line": each.place.line,
-            "column": each.place.column,
-            "message": each.message,
-            "cure": each.cure,
-            "fixable": each.edit is not None,
-            "manual": command_of(each.code),
-        }
-        for each in report.findings
-    ]
-    return {"findings": found, "files": report.files, "counts": severity_counts(report)}
+class Found(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    code: str
+    severity: str
+    file: str
+    line: int
+    column: int
+    message: str
+    cure: str
+    fixable: bool
+    manual: str
 
 
-def severity_counts(report: LintReport) -> dict[str, int]:
-    severities = [each.severity for each in report.findings]
-    return {severity: severities.count(severity) for severity in ("error", "warning", "info")}
+class LintAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    findings: tuple[Found, ...]
+    files: int
+    counts: Mapping[str, int]
+
+
+def lint_record(report: LintReport) -> LintAnswer:
+    return LintAnswer(tuple([_found(each) for each in report.findings]), report.files, report.counts)
+
+
+def _found(finding: Finding) -> Found:
+    return Found(
+        finding.code,
+        finding.severity,
+        *finding.place,
+        finding.message,
+        finding.cure,
+        finding.edit is not None,
+        command_of(finding.code),
+    )

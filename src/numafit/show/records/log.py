@@ -1,68 +1,125 @@
-"""What a kubelet log tells of admissions, as JSON."""
+"""What a kubelet log tells of admissions, with the field names of a recording where it has them."""
 
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from numafit.advice.logs.admission import Admission, LoggedMerge
 from numafit.advice.logs.kubelet import LoggedKubelet
+from numafit.advice.logs.loops import RecreateLoop
 from numafit.advice.logs.report import Kept, LogReport
-from numafit.advice.logs.story import story_of_admission
+from numafit.advice.logs.story import LogStory, story_of_admission
 from numafit.bits import cpuset_text
+from numafit.ledger.ledger import Hint
 from numafit.machine.model import Machine
-from numafit.replay.outcomes import Json, hints_record
+from numafit.replay.outcomes import OutcomeHints, hints_outcome
 
 
-def report_record(report: LogReport, machine: Machine | None) -> Json:
-    return {
-        "lines": report.lines,
-        "admitted": report.admitted,
-        "rejected": report.rejected,
-        "unknown": report.unknown,
-        "kubelets": [_kubelet_record(kubelet) for kubelet in report.kubelets.values()],
-        "stories": [_record(kept, report, machine) for kept in report.kept],
-        "notShown": report.not_kept,
-        "loops": report.loops,
-    }
+class KubeletInLog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Null is what the log does not tell."""
+
+    process: int
+    release: str | None
+    releases: tuple[str, str]
+    """The first and the last minor that write such lines."""
+    policy: str | None
+    scope: str | None
 
 
-def _kubelet_record(kubelet: LoggedKubelet) -> Json:
-    return {
-        "process": kubelet.process,
-        "release": str(kubelet.version) if kubelet.version else None,
-        "releases": [f"1.{kubelet.first_minor}", f"1.{kubelet.last_minor}"],
-        "policy": kubelet.policy or None,
-        "scope": kubelet.scope or None,
-    }
+class MergeInLog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    container: str
+    providers: tuple[OutcomeHints, ...]
+    best: Hint | None
+    admit: bool | None
 
 
-def _record(kept: Kept, report: LogReport, machine: Machine | None) -> Json:
-    """With the field names of a recording where it has them."""
+class ContainerInLog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a container was given."""
+
+    cpus: str | UnsetType = UNSET
+    devices: Mapping[str, tuple[str, ...]] | UnsetType = UNSET
+
+
+class AdmissionInLog(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pod: str
+    uid: str
+    line: int
+    time: str
+    times: int
+    """How often the same came again."""
+    last: str
+    admitted: bool | None
+    reason: str
+    message: str
+    inferred: bool
+    policy: str | None
+    merges: tuple[MergeInLog, ...]
+    containers: Mapping[str, ContainerInLog]
+    story: LogStory
+
+
+class LogAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    lines: int
+    admitted: int
+    rejected: int
+    unknown: int
+    kubelets: tuple[KubeletInLog, ...]
+    stories: tuple[AdmissionInLog, ...]
+    not_shown: int
+    loops: tuple[RecreateLoop, ...]
+
+
+def log_record(report: LogReport, machine: Machine | None) -> LogAnswer:
+    return LogAnswer(
+        report.lines,
+        report.admitted,
+        report.rejected,
+        report.unknown,
+        tuple([_kubelet(kubelet) for kubelet in report.kubelets.values()]),
+        tuple([_admission(kept, report, machine) for kept in report.kept]),
+        report.not_kept,
+        report.loops,
+    )
+
+
+def _kubelet(kubelet: LoggedKubelet) -> KubeletInLog:
+    return KubeletInLog(
+        kubelet.process,
+        str(kubelet.version) if kubelet.version else None,
+        (f"1.{kubelet.first_minor}", f"1.{kubelet.last_minor}"),
+        kubelet.policy or None,
+        kubelet.scope or None,
+    )
+
+
+def _admission(kept: Kept, report: LogReport, machine: Machine | None) -> AdmissionInLog:
     admission = kept.admission
     kubelet = report.kubelet_of(admission)
-    names = [*admission.cpus, *(name for name in admission.devices if name not in admission.cpus)]
-    return {
-        "pod": admission.pod,
-        "uid": admission.uid,
-        "line": admission.line,
-        "time": admission.stamp,
-        "times": kept.times,
-        "last": kept.last,
-        "admitted": admission.admitted,
-        "reason": admission.reason,
-        "message": admission.message,
-        "inferred": admission.inferred,
-        "policy": kubelet.policy or None,
-        "merges": [
-            {
-                "container": merge.container,
-                "providers": [hints_record(hints) for hints in merge.providers],
-                "best": merge.best,
-                "admit": merge.admit,
-            }
-            for merge in admission.merges
-        ],
-        "containers": {
-            name: {
-                **({"cpus": cpuset_text(admission.cpus[name])} if name in admission.cpus else {}),
-                **({"devices": admission.devices[name]} if name in admission.devices else {}),
-            }
-            for name in names
-        },
-        "story": story_of_admission(admission, kubelet, machine),
-    }
+    names = dict.fromkeys([*admission.cpus, *admission.devices])
+    return AdmissionInLog(
+        admission.pod,
+        admission.uid,
+        admission.line,
+        admission.stamp,
+        kept.times,
+        kept.last,
+        admission.admitted,
+        admission.reason,
+        admission.message,
+        admission.inferred,
+        kubelet.policy or None,
+        tuple([_merge(merge) for merge in admission.merges]),
+        {name: _container(admission, name) for name in names},
+        story_of_admission(admission, kubelet, machine),
+    )
+
+
+def _merge(merge: LoggedMerge) -> MergeInLog:
+    providers = tuple([hints_outcome(hints) for hints in merge.providers])
+    return MergeInLog(merge.container, providers, merge.best, merge.admit)
+
+
+def _container(admission: Admission, name: str) -> ContainerInLog:
+    cpus = admission.cpus.get(name)
+    return ContainerInLog(UNSET if cpus is None else cpuset_text(cpus), admission.devices.get(name, UNSET))

@@ -1,74 +1,98 @@
-"""A simulation as JSON: every hint, merge and state file, and what is left on each NUMA node."""
+"""A simulation: every hint, merge and state file, and what is left on each NUMA node."""
 
-from typing import Any
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from numafit.bits import cpuset_text
-from numafit.decision.decision import Decision
-from numafit.decision.simulation import Simulation
-from numafit.ledger.ledger import Block
-from numafit.replay.outcomes import FileLog, Json, block_record, decision_record
+from numafit.decision.left import NodeLeft, left_on_nodes
+from numafit.decision.simulation import Simulation, Step
+from numafit.replay.outcomes import (
+    CallOutcome,
+    FileLog,
+    MemoryBlock,
+    MergeOutcome,
+    PlacementOutcome,
+    decision_outcome,
+)
 
 
-def simulation_record(simulation: Simulation, *, with_files: bool = True) -> Json:
-    """Field names as in a step of a recording; `files` holds what changed by the decision.
+class Free(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What is left of one NUMA node."""
 
-    To write the state files takes most of the time; where nobody reads them they can be left out.
-    """
+    numa_node: int
+    cpus: str
+    memory: tuple[MemoryBlock, ...]
+    devices: Mapping[str, tuple[str, ...]]
+
+
+class Simulated(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """One decision. `merges`, `pluginCalls` and `containers` read as in a recording; `files` are state files."""
+
+    pod: str
+    qos: str
+    uid: str
+    admitted: bool
+    merges: tuple[MergeOutcome, ...] | None
+    plugin_calls: tuple[CallOutcome, ...] | UnsetType = UNSET
+    containers: Mapping[str, PlacementOutcome] | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    panic: str | UnsetType = UNSET
+    default_cpus: str = msgspec.field(name="defaultCPUSet")
+    files: Mapping[str, str] | UnsetType = UNSET
+    """What changed by the decision. Not in a what-if."""
+    files_after_start: Mapping[str, str] | UnsetType = UNSET
+
+
+class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    kube_version: str
+    reserved_cpus: str = msgspec.field(name="reservedCPUs")
+    decisions: tuple[Simulated, ...]
+    left: tuple[Free, ...]
+
+
+def simulation_record(simulation: Simulation, *, with_files: bool = True) -> SimulateAnswer:
+    """To write the state files takes most of the time; where nobody reads them they can be left out."""
+    node = simulation.node
     files = FileLog() if with_files else None
     if files is not None:
-        files.changed(simulation.node, simulation.before)
-    decisions = []
-    for step in simulation.steps:
-        decision = step.decision
-        record: Json = {"pod": pod_name(decision), "qos": decision.qos, **decision_record(decision)}
-        record["defaultCPUSet"] = cpuset_text(decision.ledger.cpu.default)
-        if files is not None:
-            record["files"] = files.changed(simulation.node, decision.ledger)
-            after = files.changed(simulation.node, step.ledger)
-            if after:
-                record["filesAfterStart"] = after
-        decisions.append(record)
-    settings = simulation.node.settings
-    return {
-        "kubeVersion": str(settings.version),
-        "reservedCPUs": cpuset_text(simulation.node.cpu.reserved),
-        "decisions": decisions,
-        "left": left_records(simulation),
-    }
+        files.changed(node, simulation.before)
+    return SimulateAnswer(
+        str(node.settings.version),
+        cpuset_text(node.cpu.reserved),
+        tuple([_simulated(simulation, step, files) for step in simulation.steps]),
+        tuple([_free(left) for left in left_on_nodes(node, simulation.after)]),
+    )
 
 
-def left_records(simulation: Simulation) -> list[Json]:
-    node, ledger = simulation.node, simulation.after
-    free = node.cpu.available(ledger.cpu) if node.cpu.static else 0
-    return [
-        {
-            "numaNode": numa.id,
-            "cpus": cpuset_text(free & node.cpu.topology.numa_nodes.get(numa.id, 0)),
-            "memory": [
-                block_record(Block((numa.id,), memory_type, table.free))
-                for memory_type, table in sorted(_tables(simulation, numa.id).items())
-            ],
-            "devices": _free_devices(simulation, numa.id),
-        }
-        for numa in sorted(node.machine.numa_nodes, key=lambda numa: numa.id)
-    ]
+def _simulated(simulation: Simulation, step: Step, files: FileLog | None) -> Simulated:
+    decision = step.decision
+    outcome = decision_outcome(decision)
+    changed: dict[str, str] | UnsetType = UNSET
+    started: dict[str, str] | UnsetType = UNSET
+    if files is not None:
+        changed = files.changed(simulation.node, decision.ledger)
+        started = files.changed(simulation.node, step.ledger) or UNSET
+    return Simulated(
+        pod=decision.pod.full_name,
+        qos=decision.qos,
+        uid=outcome.uid,
+        admitted=outcome.admitted,
+        merges=outcome.merges,
+        plugin_calls=outcome.plugin_calls,
+        containers=outcome.containers,
+        reason=outcome.reason,
+        message=outcome.message,
+        panic=outcome.panic,
+        default_cpus=cpuset_text(decision.ledger.cpu.default),
+        files=changed,
+        files_after_start=started,
+    )
 
 
-def _tables(simulation: Simulation, numa: int) -> dict[str, Any]:
-    nodes = simulation.after.memory.nodes
-    return dict(nodes[numa].tables) if numa in nodes else {}
-
-
-def _free_devices(simulation: Simulation, numa: int) -> dict[str, list[str]]:
-    device = simulation.after.device
-    free = {}
-    for resource, devices in sorted(device.devices.items()):
-        ids = device.healthy.get(resource, frozenset()) - device.allocated.get(resource, frozenset())
-        own = sorted(device_id for device_id in ids if numa in (devices[device_id].numa or ()))
-        if own:
-            free[resource] = own
-    return free
-
-
-def pod_name(decision: Decision) -> str:
-    return decision.pod.full_name
+def _free(left: NodeLeft) -> Free:
+    memory = tuple([MemoryBlock((left.numa,), name, size) for name, size in left.memory.items()])
+    devices = {resource: ids for resource, ids in left.devices.items() if ids}
+    return Free(left.numa, cpuset_text(left.cpus), memory, devices)

@@ -1,4 +1,4 @@
-"""How advice reads: before and after for people, patches for kubectl, JSON for programs."""
+"""How advice reads: before and after for people, patches for kubectl."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,7 @@ from numafit.advice.propose.advise import Advice
 from numafit.advice.propose.proposal import Proposal, patch_of
 from numafit.decision.decision import Decision
 from numafit.settings.config import KubeletConfig
-from numafit.show.json import json_text
-from numafit.show.records.advice import Makers, advice_record, maker_of
+from numafit.show.records.advice import Makers, maker_of
 from numafit.show.text.simulation import decision_text
 
 
@@ -66,7 +65,3 @@ def advice_patches(advices: Sequence[Advice], config: KubeletConfig, makers: Mak
         else:
             documents.append(f"# {pod.full_name}: no change of a file helps\n")
     return "---\n".join(documents)
-
-
-def advice_json(advices: Sequence[Advice], config: KubeletConfig, makers: Makers, most: int) -> str:
-    return json_text(advice_record(advices, config, makers, most))

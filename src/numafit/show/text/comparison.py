@@ -1,8 +1,6 @@
 """How a comparison reads: changed pods first, then what differs between the two kubelets."""
 
 from numafit.advice.compare import Comparison, Pair, RuleChange
-from numafit.show.json import json_text
-from numafit.show.records.comparison import comparison_record, no_start_record
 
 
 def comparison_text(comparison: Comparison) -> str:
@@ -28,11 +26,3 @@ def _pair(pair: Pair, rules: tuple[RuleChange, ...]) -> str:
 def _rule(rule: RuleChange) -> str:
     since = f" (since {rule.since})" if rule.since else ""
     return f"{rule.text}: {rule.was} -> {rule.becomes}{since}"
-
-
-def comparison_json(comparison: Comparison) -> str:
-    return json_text(comparison_record(comparison))
-
-
-def no_start_json(message: str) -> str:
-    return json_text(no_start_record(message))

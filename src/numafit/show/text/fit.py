@@ -6,8 +6,8 @@ from numafit.advice.fit import Count, FitCount, Left, Limit
 from numafit.decision.story import amount_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
-from numafit.show.json import json_text
-from numafit.show.records.fit import CountedVariant, fit_record, variants_record
+from numafit.show.records.fit import CountedVariant
+from numafit.show.text.table import aligned
 from numafit.workload.pod import Pod
 
 
@@ -15,14 +15,14 @@ def fit_text(fit: FitCount) -> str:
     parts = [_count(count) for count in fit.counts]
     rows = [("LEFT", "STRANDED")]
     rows += [(f"NUMA node {left.numa}", _left(left)) for left in fit.left]
-    return "\n\n".join([*parts, _aligned(rows)])
+    return "\n\n".join([*parts, aligned(rows)])
 
 
 def _count(count: Count) -> str:
     name = count.shape.full_name
     pods = "1 more pod fits" if count.admitted == 1 else f"{count.admitted or 'no'} more pods fit"
-    aligned = "" if count.aligned == count.admitted else f", {count.aligned} of them aligned"
-    lines = [f"{name}: {pods}{aligned}"]
+    of_them = "" if count.aligned == count.admitted else f", {count.aligned} of them aligned"
+    lines = [f"{name}: {pods}{of_them}"]
     if count.refusal is not None:
         refusal = count.refusal
         lines.append(f"  the next is rejected: {refusal.reason or 'crash'}: {refusal.message or refusal.panic}")
@@ -49,10 +49,6 @@ def _amount(resource: str, amount: int) -> str:
     return str(Quantity(amount, 0, "BinarySI")) if is_memory(resource) else str(amount)
 
 
-def fit_json(fit: FitCount) -> str:
-    return json_text(fit_record(fit))
-
-
 def variants_text(rows: Sequence[CountedVariant], shapes: Sequence[Pod]) -> str:
     """`*` marks the configuration given; `3 (1)` are three pods of which one is aligned."""
     table = [("", "POLICY", "SCOPE", "OPTION", *(shape.full_name for shape in shapes), "RUNS OUT")]
@@ -63,7 +59,7 @@ def variants_text(rows: Sequence[CountedVariant], shapes: Sequence[Pod]) -> str:
             continue
         cells = [_cell(count) for count in fit.counts]
         table.append((*head, *cells, ", ".join(dict.fromkeys(_out(count) for count in fit.counts))))
-    return _aligned(table)
+    return aligned(table)
 
 
 def _cell(count: Count) -> str:
@@ -73,13 +69,3 @@ def _cell(count: Count) -> str:
 def _out(count: Count) -> str:
     reason = "" if count.refusal is None else count.refusal.reason or "crash"
     return "+".join(limit.resource for limit in count.limits) or reason or "-"
-
-
-def variants_json(rows: Sequence[CountedVariant]) -> str:
-    return json_text(variants_record(rows))
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)

@@ -1,4 +1,4 @@
-"""The findings of lint as text, JSON, SARIF or annotations of a GitHub workflow."""
+"""The findings of lint as text, SARIF or annotations of a GitHub workflow."""
 
 from urllib.parse import quote
 
@@ -8,7 +8,6 @@ from numafit.advice.lint.lint import LintReport
 from numafit.advice.lint.manual import page_of
 from numafit.errors import shortened
 from numafit.show.json import json_text
-from numafit.show.records.lint import lint_record, severity_counts
 
 _LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
@@ -20,10 +19,6 @@ def lint_text(report: LintReport) -> str:
         if each.cure:
             lines.append(f"    cure: {_one_line(each.cure)}")
     return "\n".join([*lines, _summary(report)])
-
-
-def lint_json(report: LintReport) -> str:
-    return _json(lint_record(report))
 
 
 def lint_sarif(report: LintReport) -> str:
@@ -58,7 +53,7 @@ def lint_sarif(report: LintReport) -> str:
     driver = {"name": "numafit", "version": __version__, "rules": rules}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
     schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    return _json({"$schema": schema, "version": "2.1.0", "runs": [run]})
+    return json_text({"$schema": schema, "version": "2.1.0", "runs": [run]})
 
 
 def lint_github(report: LintReport) -> str:
@@ -79,9 +74,7 @@ def _where(each: Finding) -> str:
 def _summary(report: LintReport) -> str:
     files = f"{report.files} file{'s' * (report.files != 1)}"
     counts = [
-        f"{count} {name}{'s' * (count != 1 and name != 'info')}"
-        for name, count in severity_counts(report).items()
-        if count
+        f"{count} {name}{'s' * (count != 1 and name != 'info')}" for name, count in report.counts.items() if count
     ]
     return f"{files} looked at: {', '.join(counts) or 'nothing found'}"
 
@@ -96,7 +89,3 @@ def _escaped(text: str) -> str:
 
 def _property(text: str) -> str:
     return _escaped(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _json(value: object) -> str:
-    return json_text(value)

@@ -1,4 +1,4 @@
-"""What a kubelet log tells of admissions, in a terminal and as JSON."""
+"""What a kubelet log tells of admissions, in a terminal."""
 
 import textwrap
 from collections.abc import Mapping
@@ -9,14 +9,8 @@ from numafit.advice.logs.report import Kept, LogReport
 from numafit.advice.logs.story import LogStory, node_cpus, story_of_admission
 from numafit.bits import cpuset_text
 from numafit.machine.model import Machine
-from numafit.show.json import json_text
-from numafit.show.records.log import report_record
 
 WIDTH = 80
-
-
-def report_json(report: LogReport, machine: Machine | None) -> str:
-    return json_text(report_record(report, machine))
 
 
 def report_text(report: LogReport, machine: Machine | None, *, everything: bool) -> str:

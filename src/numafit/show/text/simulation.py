@@ -1,4 +1,4 @@
-"""How decisions read: a simulation as a table, as JSON or YAML; a decision in one line."""
+"""How decisions read: a simulation as a table or as YAML; a decision in one line."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,21 +7,18 @@ import msgspec
 
 from numafit.bits import cpuset_text, mask_of
 from numafit.decision.decision import Decision, Placement
+from numafit.decision.left import left_on_nodes
 from numafit.decision.simulation import Simulation
 from numafit.decision.story import sentence_of
 from numafit.ledger.ledger import Block
 from numafit.managers.ask import ask_of
 from numafit.quantity import Quantity
-from numafit.show.json import json_text
-from numafit.show.records.simulation import left_records, pod_name, simulation_record
-
-
-def simulation_json(simulation: Simulation) -> str:
-    return json_text(simulation_record(simulation))
+from numafit.show.records.simulation import simulation_record
+from numafit.show.text.table import aligned
 
 
 def simulation_yaml(simulation: Simulation) -> str:
-    """The same value. Recordings are JSON: `null`, truth values and numbers read the same in both."""
+    """What `-o json` prints. Recordings are JSON: `null`, truth values and numbers read the same in both."""
     import yaml
 
     value = msgspec.to_builtins(simulation_record(simulation))
@@ -61,22 +58,22 @@ def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
             ask = ask_of(decision.pod, simulation.node.settings)
             sentence = sentence_of(simulation.node, decision, ask)
             told = "" if decision.message in sentence else f" The kubelet says: {decision.message}"
-            notes.append(f"{pod_name(decision)}: {sentence}{told}")
+            notes.append(f"{decision.pod.full_name}: {sentence}{told}")
         if decision.panic:
-            notes.append(f"{pod_name(decision)}: the kubelet would crash here: {decision.panic}")
+            notes.append(f"{decision.pod.full_name}: the kubelet would crash here: {decision.panic}")
     left: list[Sequence[str]] = [("LEFT", "EXCLUSIVE CPUS", "MEMORY", "DEVICES")]
-    for record in left_records(simulation):
-        memory = [_block_text(Block((), item["type"], item["size"])) for item in record["memory"] if item["size"]]
-        devices = [labels.get(device, device) for own in record["devices"].values() for device in own]
-        cells = (record["cpus"], ", ".join(memory), ", ".join(devices))
-        left.append((f"NUMA node {record['numaNode']}", *(cell or "-" for cell in cells)))
-    parts = [_aligned(rows), "\n".join(notes), _aligned(left)]
+    for own in left_on_nodes(simulation.node, simulation.after):
+        memory = [_block_text(Block((), memory_type, size)) for memory_type, size in own.memory.items() if size]
+        devices = [labels.get(device, device) for ids in own.devices.values() for device in ids]
+        cells = (cpuset_text(own.cpus), ", ".join(memory), ", ".join(devices))
+        left.append((f"NUMA node {own.numa}", *(cell or "-" for cell in cells)))
+    parts = [aligned(rows), "\n".join(notes), aligned(left)]
     return "\n\n".join(part for part in parts if part)
 
 
 def _container_name(decision: Decision, container: str) -> str:
     alone = len(decision.pod.all_containers) == 1
-    return pod_name(decision) if alone else f"{pod_name(decision)}/{container}"
+    return decision.pod.full_name if alone else f"{decision.pod.full_name}/{container}"
 
 
 def _asked(decision: Decision, container: str) -> str:
@@ -111,12 +108,6 @@ def _block_text(block: Block) -> str:
     kind = "" if block.type == "memory" else f" {block.type}"
     where = f"@{cpuset_text(sum(1 << node for node in block.numa))}" if block.numa else ""
     return f"{size}{where}{kind}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
 
 
 def decision_text(decision: Decision) -> str:

@@ -1,4 +1,4 @@
-"""How the story of a decision reads in a terminal, and as JSON."""
+"""How the story of a decision reads in a terminal."""
 
 from collections.abc import Sequence
 
@@ -6,15 +6,8 @@ from numafit.decision.decision import Decision
 from numafit.decision.story import Chapter, Row, Story, amount_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
-from numafit.show.json import json_text
-from numafit.show.records.story import story_record
 
 DecisionTold = tuple[Decision, Story]
-
-
-def story_json(stories: Sequence[DecisionTold]) -> str:
-    result = {"stories": [story_record(decision, story) for decision, story in stories]}
-    return json_text(result)
 
 
 def story_text(stories: Sequence[DecisionTold]) -> str:

@@ -1,0 +1,68 @@
+"""All that the page shows of a what-if question: decisions, stories with their merges, the ledger, the advice."""
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import astuple
+
+from numafit.bits import mask_of
+from numafit.decision.decision import Decision
+from numafit.decision.node import Node
+from numafit.decision.simulation import Simulation
+from numafit.decision.story import Chapter, story_of
+from numafit.show.records.advice import AdviseAnswer
+from numafit.show.records.ledger import LedgerView
+from numafit.show.records.settings import Resolved, resolved
+from numafit.show.records.simulation import SimulateAnswer, simulation_record
+from numafit.show.records.walk import Walk, walk_of
+
+
+class ChapterWalked(Chapter, frozen=True, kw_only=True):
+    walk: Walk
+
+
+class StoryWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sentence: str
+    chapters: tuple[ChapterWalked, ...]
+
+
+class ExplainedWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    pod: str
+    admitted: bool
+    reason: str
+    message: str
+    story: StoryWalked
+
+
+class WhatIfAnswer(SimulateAnswer, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    stories: tuple[ExplainedWalked, ...]
+    ledger: LedgerView
+    settings: Resolved
+    kubelet: str
+    advice: AdviseAnswer | None
+    advice_problem: str | UnsetType = UNSET
+
+
+def whatif_record(simulation: Simulation, view: LedgerView, kubelet: str) -> WhatIfAnswer:
+    """Without the advice, which is asked for by itself, and without state files, which nobody looks at on a page."""
+    node = simulation.node
+    return WhatIfAnswer(
+        *astuple(simulation_record(simulation, with_files=False)),
+        stories=tuple([_walked(node, step.decision) for step in simulation.steps]),
+        ledger=view,
+        settings=resolved(node.settings),
+        kubelet=kubelet,
+        advice=None,
+    )
+
+
+def _walked(node: Node, decision: Decision) -> ExplainedWalked:
+    """The story, with the walk of each merge in its chapter."""
+    story = story_of(node, decision)
+    ground = mask_of(numa.id for numa in node.machine.numa_nodes)
+    equal = node.settings.behaviour.merge_equal_masks
+    chapters = tuple(
+        ChapterWalked(*astuple(chapter), walk=walk_of(step, node.topology.policy, ground, equal_masks=equal))
+        for chapter, step in zip(story.chapters, decision.merges or (), strict=True)
+    )
+    told = StoryWalked(story.sentence, chapters)
+    return ExplainedWalked(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told)
