@@ -42,6 +42,14 @@ def test_findings_come_by_file_and_then_by_place() -> None:
     assert places == sorted(places)
 
 
+def test_each_severity_is_counted() -> None:
+    """Also one of which nothing was found."""
+    report = lint([LintFile("k", WRONG.encode()), LintFile("p", b"answer: 42\n")], VERSION)
+    assert list(report.counts) == ["error", "warning", "info"]
+    assert sum(report.counts.values()) == len(report.findings)
+    assert report.counts["info"] == 0
+
+
 def test_the_items_of_a_list_are_looked_at_one_by_one() -> None:
     item = pod([container(limits={"cpu": "1500m", "memory": "1Gi"})])
     assert codes(f'{{"apiVersion": "v1", "kind": "List", "items": [{item}, {item}]}}') == ["NF312", "NF312"]

@@ -26,6 +26,16 @@ ASKED = [operation for operation in OPERATIONS if operation.answer != ENDLESS]
 ABOUT_PODS = [operation for operation in ASKED if "pods" in getattr(operation.body, "__struct_fields__", ())]
 MODES = list(schemathesis.GenerationMode)
 
+PUBLISHED = """
+MachineAnswer CatalogueEntry CatalogueMachine SettingsView Option State Example LedgerView Holder MemoryHeld
+NodeAmounts Amounts DeviceAmounts Page Summary OneDecision SimulateAnswer Simulated Free MemoryBlock Simulate
+Shorthand ExplainAnswer Explained StoryTold Chapter Row Cell Explain AdviseAnswer Advised Proposed Advise FitAnswer
+Counted Limit Left VariantCounted Fit CompareAnswer PodCompared Difference RuleChange Compare Place LintAnswer Found
+Lint File WhatIfAnswer ExplainedWalked StoryWalked ChapterWalked Walk Combination Pick Resolved WhatIf LogAnswer
+RecreateLoop LeaseList Take Extend Health Problem
+"""
+"""Clients that are generated from the document have types of these names."""
+
 HARD = settings(
     max_examples=EXAMPLES_EACH,
     derandomize=True,
@@ -96,6 +106,11 @@ def test_each_operation_stands_in_the_document_once() -> None:
     assert len(operations) == len(OPERATIONS)
     assert len({one["operationId"] for one in operations}) == len(OPERATIONS)
     assert all("500" in one["responses"] for one in operations)
+
+
+def test_published_schemas_keep_their_names() -> None:
+    """The name of a class is the name of its schema: to rename one breaks generated clients."""
+    assert set(PUBLISHED.split()) - set(document()["components"]["schemas"]) == set()
 
 
 def test_every_reference_leads_somewhere() -> None:

@@ -43,8 +43,9 @@ def answer(kind: str, body: Mapping[str, Any]) -> Any:
 
 
 def read_as(value: object, shape: type) -> None:
-    """Raises where the value has a field more or less, or one of another type."""
-    msgspec.json.decode(msgspec.json.encode(value), type=shape)
+    """No field more or less, none of another type, and all in their order."""
+    data = msgspec.json.encode(value)
+    assert msgspec.json.encode(msgspec.json.decode(data, type=shape)) == data
 
 
 def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
