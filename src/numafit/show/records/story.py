@@ -8,6 +8,7 @@ from numafit.decision.decision import Decision
 from numafit.decision.story import Chapter, Story
 
 
+# A `Story` under the name that the API has published for it.
 class StoryTold(msgspec.Struct, frozen=True):
     sentence: str
     chapters: tuple[Chapter, ...]
