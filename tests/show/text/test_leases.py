@@ -1,0 +1,73 @@
+"""Leases as tables: what `ps`, `free` and `history` print."""
+
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from numafit.bits import parse_cpuset
+from numafit.host.bind.target import CGROUP_V2
+from numafit.host.book.tables import LeaseEvent
+from numafit.host.free import free_on
+from numafit.host.lease import Lease, encode_lease
+from numafit.ledger.ledger import Block
+from numafit.show.text.leases import free_text, history_text, leases_text
+from tests.host.ledgers import host_named
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "leases.md"
+GIB = 1 << 30
+NOW = 1_800_000_000.0
+HELD = [
+    Lease(
+        "1f0c9a3e",
+        "",
+        1000,
+        "ann",
+        NOW - 7260,
+        "python train.py",
+        exclusive=parse_cpuset("0-3,64-67"),
+        nodes=0b01,
+        memory=(Block((0,), "memory", 32 * GIB),),
+        devices={"nvidia.com/gpu": ("GPU0", "GPU1")},
+        rung=CGROUP_V2,
+        sentence="CPUs 0-3,64-67, 32Gi, GPU0, GPU1 on node 0",
+    ),
+    Lease(
+        "77b1d20c", "notes", 1001, "bob", NOW - 90, "./notebook.sh", bound=parse_cpuset("4-63,68-127"), rung=CGROUP_V2
+    ),
+]
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("time.time", lambda: NOW)
+
+
+def shown(command: str) -> str:
+    """What the page shows under a command that it cannot run: the leases of a host differ."""
+    found = re.search(rf"^```text\n\$ numafit {command}\n(.*?)\n```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert found, command
+    return found[1]
+
+
+def test_the_page_shows_leases_as_ps_prints_them() -> None:
+    assert shown("ps") == leases_text(HELD, {})
+
+
+def test_the_page_shows_what_is_left_as_free_prints_it() -> None:
+    assert shown("free") == free_text(free_on(host_named("gpu8-128cpu"), HELD), {})
+
+
+def test_the_page_shows_what_happened_as_history_prints_it() -> None:
+    events = [
+        LeaseEvent(2, NOW, "freed", "1f0c9a3e", "ann", msgspec.Raw(encode_lease(HELD[0]))),
+        LeaseEvent(1, NOW - 7260, "taken", "1f0c9a3e", "ann", msgspec.Raw(encode_lease(HELD[0]))),
+    ]
+    assert shown("history") == history_text(events)
+
+
+def test_on_a_narrow_terminal_a_lease_takes_two_lines() -> None:
+    lines = leases_text(HELD, {}, 80).splitlines()
+    assert lines[2] == "    bound by cgroup v2: python train.py"
+    assert max(map(len, lines)) <= 80
