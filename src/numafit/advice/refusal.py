@@ -1,24 +1,52 @@
 """A kubelet that would not start, as bad input: in its own words, at the line of the configuration they are about."""
 
-from numafit.document import field_text, read_document
+from collections.abc import Sequence
+
+from numafit.advice.cures import cure_of, foremost
+from numafit.advice.lint.kubelet.text import KubeletText
+from numafit.advice.lint.pages import DocumentPart, FlagFile
+from numafit.document import Path, field_text, read_document
 from numafit.errors import StartError, StartRefusedError
-from numafit.settings.versions import KubeVersion
+from numafit.settings.read.loader import FILE_STAGE, ConfigFile, in_merge_order
 
 
 def start_refusal(
-    error: StartError, source: str, version: KubeVersion, configuration: str | bytes | None = None
+    error: StartError,
+    source: str,
+    file: str | bytes | None = None,
+    *,
+    drop_ins: Sequence[ConfigFile] = (),
+    flags: FlagFile | None = None,
 ) -> StartRefusedError:
-    """`configuration` is the file of that name, where it is one; its field is named where that can be told."""
-    if configuration is None:
-        return StartRefusedError(error, source=source)
-    from numafit.advice.lint.kubelet.refusals import words_of
-
-    words = words_of(error.message, error.stage, version)
-    document = read_document(configuration, source)
-    top = document.value if isinstance(document.value, dict) else {}
-    if not words.path or words.path[0] not in top:
-        return StartRefusedError(error, source=source, cure=words.cure)
-    line, column = document.place(words.path)
+    """`file` is the configuration of the name `source`, where it is one. Each value is shown where it was set last."""
+    problem = foremost(error)
+    # Nobody wrote the example that stands in for a configuration.
+    cure = cure_of(problem) if file is not None or flags is not None or drop_ins else ""
+    if "flag" in problem.facts:
+        field: Path = ()
+        position = KubeletText(None, flags).flag_place(problem.facts["flag"])
+    else:
+        text = _text(error, source, file, drop_ins, flags)
+        field = text.cause_of(problem)
+        position = text.position(field)
+    if position is None:
+        return StartRefusedError(error, source=source, cure=cure)
     return StartRefusedError(
-        error, source=source, line=line, column=column, field=field_text(words.path), cure=words.cure
+        error,
+        source=position.source,
+        line=position.line,
+        column=position.column,
+        field=field_text(field),
+        cure=cure,
     )
+
+
+def _text(
+    error: StartError, source: str, file: str | bytes | None, drop_ins: Sequence[ConfigFile], flags: FlagFile | None
+) -> KubeletText:
+    """Those of its parts that the kubelet had read when it refused."""
+    part = None if file is None else DocumentPart(read_document(file, source))
+    if error.stage == FILE_STAGE:
+        return KubeletText(part, None)
+    patches = [patch for patch in in_merge_order(drop_ins) if patch.text]
+    return KubeletText(part, flags, tuple(DocumentPart(read_document(patch.text, patch.name)) for patch in patches))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from numafit.advice.doctor.checkup import Checkup, examine, start_errors
-from numafit.advice.doctor.cures import fresh_start, remedy_of
+from numafit.advice.doctor.remedy import fresh_start, remedy_of
 from numafit.decision.files import state_files
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, new_node, start
 from numafit.errors import KubeletError, StartError

@@ -1,7 +1,7 @@
 """Would this kubelet start, and does its state make sense? Why not, the safe way out, and what that costs.
 
 diagnosis  one thing that is wrong: code, place, the kubelet's words, why, cure, cost
-cures      from a start-up error to its remedy, and which state file must go with which change
+remedy     from a start-up error to the steps out of it, and what they cost
 state      what in a state file does not fit the machine; and, of a node that starts, what its state gets wrong
 checkup    the front door: all checks in the kubelet's order
 repair     state files that a kubelet takes again, with as much of the old one as can be kept

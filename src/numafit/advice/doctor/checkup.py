@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 import msgspec
 
-from numafit.advice.doctor.cures import remedy_of
 from numafit.advice.doctor.diagnosis import (
     CAPACITY_EXCEEDED,
     CONFIG_REFUSED,
@@ -24,6 +23,7 @@ from numafit.advice.doctor.diagnosis import (
     TOPOLOGY_REFUSED,
     Diagnosis,
 )
+from numafit.advice.doctor.remedy import remedy_of
 from numafit.advice.doctor.state import cpu_details, memory_details, state_findings
 from numafit.bits import cpuset_text
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, new_node, start

@@ -126,19 +126,25 @@ def load_setting(options: NodeOptions) -> Setting:
         started = _started(node, options.state)
         check_capacity(settings.reservation, machine, version)
     except StartError as error:
-        raise _would_not_start(error, options, version) from None
+        raise _would_not_start(error, options) from None
     active = restored_pods(started.ledger) if options.active is None else {pod.uid: pod for pod in options.active}
     ledger = replace(register(node, started.ledger, machine.devices), active=active)
     pods = _pods(options.pods, pod_level=settings.gate("PodLevelResources"))
     return Setting(node, ledger, allocatable_of(config, machine, version), tuple(pods), config, example)
 
 
-def _would_not_start(error: StartError, options: NodeOptions, version: KubeVersion) -> StartRefusedError:
+def _would_not_start(error: StartError, options: NodeOptions) -> StartRefusedError:
+    from numafit.advice.lint.pages import FlagFile
     from numafit.advice.refusal import start_refusal
 
+    env, flags = options.kubelet_env, None
+    if env is not None:
+        text = read_text(env)
+        flags = FlagFile(str(env), text, arguments_of_env(text, str(env)))
+    drop_ins = _drop_ins(options.config_dir) or ()
     if options.kubelet is None:
-        return start_refusal(error, str(options.kubelet_env or EXAMPLE_NAME), version)
-    return start_refusal(error, str(options.kubelet), version, read_bytes(options.kubelet))
+        return start_refusal(error, str(env or EXAMPLE_NAME), drop_ins=drop_ins, flags=flags)
+    return start_refusal(error, str(options.kubelet), read_bytes(options.kubelet), drop_ins=drop_ins, flags=flags)
 
 
 def _with_folder(options: NodeOptions) -> NodeOptions:
@@ -195,14 +201,11 @@ def _config(options: NodeOptions, version: KubeVersion, machine: Machine) -> tup
 
 def read_config(options: NodeOptions, version: KubeVersion, file: ConfigFile | None) -> LoadedConfig:
     """`file` with the drop-in files and flags of the options. Tells on standard error what the flags name in vain."""
-    folder, env = options.config_dir, options.kubelet_env
-    if folder is not None and not folder.is_dir():
-        raise InputError("is not a folder", source=str(folder), cure="name the kubelet's --config-dir")
-    drop_ins = [path for path in folder.rglob("*.conf") if path.is_file()] if folder is not None else None
+    env = options.kubelet_env
     loaded = load_config(
         version,
         file=file,
-        drop_ins=None if drop_ins is None else [ConfigFile(str(path), read_text(path)) for path in drop_ins],
+        drop_ins=_drop_ins(options.config_dir),
         arguments=arguments_of_env(read_text(env), str(env)) if env is not None else (),
         arguments_source=str(env or ""),
     )
@@ -210,6 +213,14 @@ def read_config(options: NodeOptions, version: KubeVersion, file: ConfigFile | N
         option = "--kubelet" if flag.startswith("--config=") else "--config-dir"
         click.echo(f"numafit: {env}: {flag} is not looked at (give what it names, or a copy, by {option})", err=True)
     return loaded
+
+
+def _drop_ins(folder: Path | None) -> list[ConfigFile] | None:
+    if folder is None:
+        return None
+    if not folder.is_dir():
+        raise InputError("is not a folder", source=str(folder), cure="name the kubelet's --config-dir")
+    return [ConfigFile(str(path), read_text(path)) for path in folder.rglob("*.conf") if path.is_file()]
 
 
 def _started(node: Node, folder: Path | None) -> Started:

@@ -160,7 +160,7 @@ class Scenes:
             refuse_unknown(loaded, version)
             return new_stage(machine, loaded.config, version), text
         except StartError as error:
-            raise start_refusal(error, SOURCE, version, text) from None
+            raise start_refusal(error, SOURCE, text) from None
 
 
 def _changes(asked: Asked) -> bool:

@@ -94,7 +94,7 @@ def _check_kind(document: object, version: KubeVersion, text: str) -> None:
             f"no kind {quoted(kind)} is registered for version {quoted(api_version)} in scheme "
             f'"pkg/kubelet/apis/config/scheme/scheme.go:{behaviour_of(version).scheme_line}"',
             code="kind-unknown",
-            field=("kind",),
+            field=("apiVersion" if kind == KIND else "kind",),
         )
 
 

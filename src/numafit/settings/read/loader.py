@@ -62,10 +62,7 @@ def load_config(
     config = default_config(version)
     if file is not None:
         config, unknown = _read_file(file, version, flags.feature_gates)
-    # as Go walks through a folder: a folder `a` in it comes before a file `a.conf`, though "a/" is after "a."
-    patches = sorted(
-        (patch for patch in drop_ins or () if patch.name.endswith(".conf")), key=lambda patch: patch.name.split("/")
-    )
+    patches = in_merge_order(drop_ins or ())
     if patches:
         config, more = _with_drop_ins(config, patches, version, flags.feature_gates)
         unknown += more
@@ -80,6 +77,13 @@ def load_config(
         *((f"--config-dir={flags.config_dir}",) if flags.config_dir and drop_ins is None else ()),
     )
     return LoadedConfig(config, unknown, missing)
+
+
+def in_merge_order(drop_ins: Sequence[ConfigFile]) -> list[ConfigFile]:
+    """As Go walks through a folder: a folder `a` in it comes before a file `a.conf`, though "a/" is after "a."."""
+    return sorted(
+        (patch for patch in drop_ins if patch.name.endswith(".conf")), key=lambda patch: patch.name.split("/")
+    )
 
 
 def refuse_unknown(loaded: LoadedConfig, version: KubeVersion) -> None:

@@ -79,6 +79,25 @@ def test_too_small_a_limit_of_numa_nodes_is_a_bad_value() -> None:
     assert (found.place.line, found.cure) == (8, "write a number of 8 or more")
 
 
+def test_a_limit_of_numa_nodes_that_is_no_number_is_a_bad_value() -> None:
+    found = one("NF112", GOOD + "topologyManagerPolicyOptions: {max-allowable-numa-nodes: many}\n")
+    assert (found.place.line, found.place.column, found.cure) == (8, 58, "write a number of 8 or more")
+
+
+def test_an_unknown_enforcement_is_no_policy_option() -> None:
+    """The kubelet calls both an option."""
+    found = one("NF103", GOOD + "enforceNodeAllocatable: [some]\n")
+    cure = "list only pods, kube-reserved and system-reserved, and keep cgroupsPerQOS true"
+    assert (found.place.line, found.place.column, found.cure) == (8, 25, cure)
+
+
+@pytest.mark.parametrize("version", ["1.26", "1.27"])
+def test_what_cannot_be_reserved_is_found_in_the_words_of_any_release(version: str) -> None:
+    """From 1.27 on the kubelet says whose reservation it is."""
+    found = one("NF103", GOOD + 'systemReserved: {rain: "1"}\n', version=version)
+    assert (found.place.line, found.place.column) == (8, 17)
+
+
 def test_options_that_exclude_each_other_are_refused() -> None:
     """The pairs that the static policy checks (1.36)."""
     options = '{full-pcpus-only: "true", distribute-cpus-across-cores: "true"}'

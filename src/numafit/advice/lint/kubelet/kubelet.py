@@ -23,7 +23,7 @@ def lint_kubelet(text: KubeletText, version: KubeVersion, machine: Machine | Non
     """The findings with edits that cure them; the rest of the answer is that of the corrected text."""
     first = check_start(text, version, machine)
     quotes = list(quote_edits(text, version))
-    found = [*_quoted(quotes, first.findings)]
+    found = [*_quoted(quotes, first)]
     unquoted = [each for each in first.findings if not (quotes and each.code == "NF101")]
     text = corrected(text, [edit for _, edit in quotes])
     second = check_start(text, version, machine) if quotes else first
@@ -75,11 +75,12 @@ def _reread(part: DocumentPart, text: str) -> DocumentPart:
     return DocumentPart(document, part.path, text=text, shift=part.shift, fixed=part.fixed)
 
 
-def _quoted(quotes: list[tuple[Path, Edit]], findings: tuple[Finding, ...]) -> list[Finding]:
-    refusal = next((each.message for each in findings if each.code == "NF101"), "")
+def _quoted(quotes: list[tuple[Path, Edit]], checked: Checked) -> list[Finding]:
+    refusal = next((each.message for each in checked.findings if each.code == "NF101"), "")
+    refused = checked.undecoded.field[:1] if checked.undecoded is not None else ()
     found = []
     for path, edit in quotes:
-        why = refusal if f".{path[0]} of type" in refusal else f"{REFUSED}: a text is expected there"
+        why = refusal if path[:1] == refused else f"{REFUSED}: a text is expected there"
         message = f"{path[-1]}: {edit.old} has no quotes; {why}"
         found.append(finding("NF106", edit.place, message, f"write {edit.new}", edit))
     return found

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 
 from numafit.advice.lint.findings import Edit, Position
-from numafit.advice.lint.kubelet.refusals import CPU_POLICIES, MEMORY_POLICIES
 from numafit.advice.lint.kubelet.text import FLAG_OF, KubeletText, argument_place
 from numafit.document import Path
 from numafit.settings.read.decoder import known_fields
@@ -12,8 +11,8 @@ from numafit.settings.validation import TOPOLOGY_POLICIES, TOPOLOGY_SCOPES
 from numafit.settings.versions import KubeVersion
 
 POLICIES: dict[str, tuple[str, ...]] = {
-    "cpuManagerPolicy": CPU_POLICIES,
-    "memoryManagerPolicy": MEMORY_POLICIES,
+    "cpuManagerPolicy": ("none", "static"),
+    "memoryManagerPolicy": ("None", "Static"),
     "topologyManagerPolicy": TOPOLOGY_POLICIES,
     "topologyManagerScope": TOPOLOGY_SCOPES,
 }

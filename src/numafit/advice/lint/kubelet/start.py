@@ -4,17 +4,15 @@ Without a machine only the checks that need none are made; for them a machine st
 configuration names, and more than enough of it.
 """
 
-import re
 from collections.abc import Callable, Mapping
 
 import msgspec
 
+from numafit.advice.cures import cure_of, row_of
 from numafit.advice.lint.findings import Finding, finding
-from numafit.advice.lint.kubelet.refusals import RefusalWords, gate_words, words_of
 from numafit.advice.lint.kubelet.text import KubeletText, argument_place
 from numafit.bits import parse_cpuset
-from numafit.document import Path
-from numafit.errors import InputError, KubeletError, StartError
+from numafit.errors import KubeletError, StartError
 from numafit.machine.model import Cpu, Machine, NumaNode
 from numafit.managers.cpu.start import new_cpu_manager
 from numafit.managers.memory.start import new_memory_manager
@@ -25,9 +23,8 @@ from numafit.settings.allocatable import check_capacity, reservation_of, setting
 from numafit.settings.config import KubeletConfig, config_of_file, default_config
 from numafit.settings.eviction import MEMORY_AVAILABLE
 from numafit.settings.gates import GateError, resolve_gates
-from numafit.settings.read.arguments import Argument
 from numafit.settings.read.decoder import API_VERSION, DECODE_FAILED, KIND, DecodeError, decode_config
-from numafit.settings.read.flags import Flags, parse_flags, with_flags
+from numafit.settings.read.flags import FlagError, Flags, parse_flags, with_flags
 from numafit.settings.settings import Settings
 from numafit.settings.validation import validate
 from numafit.settings.versions import KubeVersion
@@ -42,6 +39,8 @@ class Checked(msgspec.Struct, frozen=True):
     settings: Settings | None = None
     starts: bool = False
     """Nothing keeps it from starting, as far as was looked."""
+    undecoded: DecodeError | None = None
+    """Why the file cannot be read into a configuration as it stands."""
     config_flag: str = ""
     """The file that `--config` names, when it is not part of the text."""
 
@@ -52,18 +51,12 @@ class _Check:
         self.version = version
         self.machine = machine
         self.found: list[Finding] = []
+        self.undecoded: DecodeError | None = None
 
-    def refuse(self, message: str, words: RefusalWords, more: str = "") -> None:
-        place = self.text.place(*self.existing(words.path))
-        self.found.append(finding(words.code, place, f'{REFUSED}: "{message}"{more}', words.cure))
-
-    def existing(self, path: Path) -> Path:
-        """CPUs and memory may be reserved by several fields: the place is that of one that is set."""
-        if path in (("reservedSystemCPUs",), ("kubeReserved",), ("reservedMemory",), ("cpuManagerPolicy",)):
-            for field in (str(path[0]), "kubeReserved", "systemReserved", "evictionHard", "memoryManagerPolicy"):
-                if self.text.sets(field):
-                    return (field,)
-        return path
+    def refuse(self, error: KubeletError, more: str = "", cure: str = "") -> None:
+        place = self.text.place(*self.text.cause_of(error))
+        message = f'{REFUSED}: "{error}"{more}'
+        self.found.append(finding(row_of(error).lint, place, message, cure or cure_of(error)))
 
     # --- from text to configuration ---
 
@@ -72,32 +65,26 @@ class _Check:
         while True:
             try:
                 flags = parse_flags(arguments, self.version, source=self.text.source)
-            except InputError as error:
-                bad = next((each for each in arguments if each.line == error.line and _is_named(each, error)), None)
-                self._bad_flag(bad, error)
-                if bad is None:
-                    return None
-                at = arguments.index(bad)
-                own_value = "=" not in bad.text and at + 1 < len(arguments) and arguments[at + 1].text[:1] != "-"
+            except FlagError as error:
+                self._bad_flag(error)
+                at = arguments.index(error.argument)
+                own_value = (
+                    "=" not in error.argument.text and at + 1 < len(arguments) and arguments[at + 1].text[:1] != "-"
+                )
                 del arguments[at : at + 1 + own_value]
                 continue
             except StartError as error:
-                self._bad_value(arguments, error)
+                place = self.text.flag_place(error.facts["flag"]) or self.text.place()
+                self.found.append(finding(row_of(error).lint, place, f'{REFUSED}: "{error}"', cure_of(error)))
                 return None
             return flags
 
-    def _bad_flag(self, bad: Argument | None, error: InputError) -> None:
+    def _bad_flag(self, error: FlagError) -> None:
         flags = self.text.flags
-        place = self.text.place() if flags is None or bad is None else argument_place(flags, bad)
-        name = bad.text.partition("=")[0] if bad else ""
+        place = self.text.place() if flags is None else argument_place(flags, error.argument)
+        name = error.argument.text.partition("=")[0]
         quoted = f': "unknown flag: {name}"' if name.startswith("--") else ""
         self.found.append(finding("NF104", place, f"{REFUSED}{quoted}; {error.message}", error.cure))
-
-    def _bad_value(self, arguments: list[Argument], error: StartError) -> None:
-        match = re.search(r'for "--([\w-]+)" flag|needs an argument: --([\w-]+)', error.message)
-        name = next((group for group in match.groups() if group), "") if match else ""
-        place = self.text.flag_place(name) or self.text.place()
-        self.found.append(finding("NF104", place, f'{REFUSED}: "{error.message}"', "correct the value of the flag"))
 
     def decoded(self) -> KubeletConfig | None:
         """The file alone; of a file without a kind as if it had one."""
@@ -110,7 +97,10 @@ class _Check:
                 value, self.version, text=part.text, sort_keys=not part.text.lstrip().startswith("{")
             )
         except DecodeError as error:
-            self._undecoded(error)
+            self.undecoded = error
+            place = part.place(error.field if error.field and error.field[0] in part.value else ())
+            message = f'{REFUSED}: "{DECODE_FAILED}{error.facts.get("short", error.message)}"'
+            self.found.append(finding(row_of(error).lint, place, message, cure_of(error)))
             if value.get("kind") and value.get("apiVersion") == API_VERSION:
                 return None
             try:
@@ -130,23 +120,11 @@ class _Check:
             )
         return config_of_file(decoded.fields, self.version)
 
-    def _undecoded(self, error: DecodeError) -> None:
-        message = re.sub(r"(is missing in ').*(')", r"\1…\2", f"{DECODE_FAILED}{error}", flags=re.DOTALL)
-        match = re.search(r"Go struct field \w+\.([\w.]+) of type", message)
-        path: tuple[str, ...] = tuple(match.group(1).split(".")) if match else ()
-        inner = self.text.value(path[0]) if len(path) == 1 else None
-        if isinstance(inner, dict):
-            path += tuple(key for key, value in inner.items() if not isinstance(value, str))[:1]
-        cure = "give the value the type that the field has" if match else ""
-        if "is missing" in message:
-            cure = f"begin the file with apiVersion: {API_VERSION} and kind: {KIND}"
-        self.refuse(message, RefusalWords("NF101", path, cure))
-
     def gates(self, gates: Mapping[str, bool]) -> bool:
         try:
             resolve_gates(self.version, gates)
         except GateError as error:
-            self.refuse(str(error), gate_words(str(error)))
+            self.refuse(error)
             return False
         return True
 
@@ -175,18 +153,13 @@ class _Check:
         try:
             check()
         except KubeletError as error:
-            stage = error.stage if isinstance(error, StartError) else ""
-            words = words_of(str(error), stage, self.version)
-            more = ""
-            if config is not None and "the total amount" in str(error):
-                more, cure = self._sum(config, str(error))
-                words = words._replace(cure=cure)
-            self.refuse(str(error), words, more)
+            if config is not None and error.code in ("memory-total", "pages-total"):
+                self.refuse(error, *self._sum(config, error.facts["resource"]))
+            else:
+                self.refuse(error)
 
-    def _sum(self, config: KubeletConfig, message: str) -> tuple[str, str]:
+    def _sum(self, config: KubeletConfig, name: str) -> tuple[str, str]:
         """Both sides spelled out, and the cure: `; reservedMemory has 2Gi + 2Gi = 4Gi, but … + … = 4196Mi`"""
-        match = re.search(r'of type "([^"]+)"', message)
-        name = match.group(1) if match else "memory"
         listed = [item.limits[name] for item in config.reserved_memory if name in item.limits]
         machine = self.machine or stand_in(config)
         total = Quantity(0)
@@ -222,14 +195,14 @@ def check_start(text: KubeletText, version: KubeVersion, machine: Machine | None
     missing = flags.config if text.part is None else ""
     config = check.decoded()
     if config is None:
-        return Checked(tuple(check.found), config_flag=missing)
+        return Checked(tuple(check.found), undecoded=check.undecoded, config_flag=missing)
     config = with_flags(config, flags)
     if not check.gates(config.feature_gates):
         return Checked(tuple(check.found), config, config_flag=missing)
     before = len(check.found)
     errors = validate(config, version)
-    for message in dict.fromkeys(str(error) for error in errors):
-        check.refuse(message, words_of(message, "", version))
+    for problem in {str(error): error for error in errors}.values():
+        check.refuse(problem)
     settings = None if errors else check.managers(config)
     if missing:
         # Most settings stand in a file that is not here; only what no file can change is certain.
@@ -237,12 +210,6 @@ def check_start(text: KubeletText, version: KubeVersion, machine: Machine | None
         return Checked((*check.found[:before], *certain), config, config_flag=missing)
     starts = settings is not None and all(each.severity != "error" for each in check.found)
     return Checked(tuple(check.found), config, settings, starts)
-
-
-def _is_named(argument: Argument, error: InputError) -> bool:
-    """Whether this is the word that the error complains about."""
-    name = argument.text.partition("=")[0].replace("_", "-")
-    return error.message.endswith(name) or argument.text in error.message
 
 
 LARGEST_NODE = 1024

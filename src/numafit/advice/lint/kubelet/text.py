@@ -4,6 +4,8 @@ import re
 
 from numafit.advice.lint.findings import Position
 from numafit.advice.lint.pages import DocumentPart, FlagFile
+from numafit.document import Path
+from numafit.errors import KubeletError
 from numafit.settings.read.arguments import Argument
 
 FLAG_OF = {
@@ -30,12 +32,19 @@ FLAG_OF = {
 """Field of a KubeletConfiguration -> the flag that overrides it."""
 
 
-class KubeletText:
-    """`part` or `flags` is there, or both."""
+_RESERVING = ("kubeReserved", "systemReserved", "evictionHard", "memoryManagerPolicy")
+"""CPUs and memory may be reserved by several fields."""
 
-    def __init__(self, part: DocumentPart | None, flags: FlagFile | None) -> None:
+
+class KubeletText:
+    """`part` or `flags` is there, or both. `drop_ins` lie over the part, the last one on top."""
+
+    def __init__(
+        self, part: DocumentPart | None, flags: FlagFile | None, drop_ins: tuple[DocumentPart, ...] = ()
+    ) -> None:
         self.part = part
         self.flags = flags
+        self.drop_ins = drop_ins
 
     @property
     def source(self) -> str:
@@ -50,20 +59,35 @@ class KubeletText:
 
     def value(self, field: str) -> object:
         """What the file says; None without a file."""
-        return None if self.part is None else self.part.value.get(field)
+        part = self._setting(field)
+        return None if part is None else part.value.get(field)
+
+    def _setting(self, field: str | int) -> DocumentPart | None:
+        parts = (self.part, *self.drop_ins)
+        return next((part for part in reversed(parts) if part is not None and field in part.value), None)
 
     def place(self, *path: str | int, key: bool = False) -> Position:
-        """Of a flag, if one sets the field; else in the file, or its beginning where the field is not there."""
-        if path and isinstance(path[0], str):
-            flag = self.flag_place(FLAG_OF.get(path[0], ""))
-            if flag is not None:
-                return flag
-        if self.part is not None:
-            found = self.part.value
-            if path and path[0] not in found:
-                return self.part.place()
-            return self.part.place(tuple(path), key=key)
-        return Position(self.source)
+        """Where the field is set, or the beginning of the file where it is not."""
+        found = self.position(path, key=key)
+        if found is None:
+            return self.part.place() if self.part is not None else Position(self.source)
+        return found
+
+    def position(self, path: Path, *, key: bool = False) -> Position | None:
+        """Of a flag, if one sets the field; else in the file that sets it last. None where nothing does."""
+        if not path:
+            return None
+        flag = self.flag_place(FLAG_OF.get(str(path[0]), ""))
+        part = self._setting(path[0])
+        return flag if flag is not None or part is None else part.place(path, key=key)
+
+    def cause_of(self, error: KubeletError) -> Path:
+        """The field that a refusal is about; of several that may be meant, one that is set."""
+        if error.field in (("reservedSystemCPUs",), ("kubeReserved",), ("reservedMemory",), ("cpuManagerPolicy",)):
+            for field in (str(error.field[0]), *_RESERVING):
+                if self.sets(field):
+                    return (field,)
+        return error.field
 
     def sets(self, field: str) -> bool:
         return self.flag_place(FLAG_OF.get(field, "")) is not None or self.value(field) is not None

@@ -1,0 +1,42 @@
+"""Why a kubelet does not start, the safe way out, and what it costs."""
+
+from numafit.advice.cures import foremost, row_of
+from numafit.advice.doctor.diagnosis import Remedy
+from numafit.decision.node import CPU_FILE, MEMORY_FILE
+from numafit.errors import StartError
+
+DRAIN_COST = (
+    "The drain ends every pod on the node that no DaemonSet owns. Without it containers that run keep their {what}, "
+    "while the kubelet, which no longer knows of them, gives the same {what} to others. If the kubelet is down "
+    "already, no drain ends: cordon the node, delete the file and reboot."
+)
+EDIT_COST = "None for pods that run: their containers go on. No pod starts or is checked until the kubelet is back."
+
+
+_OWNED = {"cpumanager.Start": (CPU_FILE, "CPUs"), "memorymanager.Start": (MEMORY_FILE, "memory")}
+
+
+def remedy_of(error: StartError, root: str) -> Remedy:
+    """`root` is the kubelet's folder."""
+    row = row_of(foremost(error))
+    if error.stage in _OWNED:
+        file, what = _OWNED[error.stage]
+        return Remedy(row.why, fresh_start(root, (file,)), DRAIN_COST.format(what=what))
+    change = row.change or "correct the configuration"
+    if not row.also_delete:
+        return Remedy(row.why, (change, "systemctl restart kubelet"), EDIT_COST)
+    names = " and ".join(row.also_delete)
+    later = f"if {names} is there and the kubelet then refuses it, run numafit doctor again"
+    return Remedy(row.why, (change, "systemctl restart kubelet", later), EDIT_COST)
+
+
+def fresh_start(root: str, files: tuple[str, ...]) -> tuple[str, ...]:
+    """The way that gives no CPU and no byte away twice."""
+    folder = root.rstrip("/")
+    return (
+        "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data",
+        "systemctl stop kubelet",
+        f"rm {' '.join(f'{folder}/{file}' for file in files)}",
+        "systemctl start kubelet",
+        "kubectl uncordon NODE",
+    )

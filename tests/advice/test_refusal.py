@@ -1,0 +1,166 @@
+"""A refused start as bad input: at the field that is to blame, wherever it was set last."""
+
+import pytest
+
+from numafit.advice.lint.pages import FlagFile
+from numafit.advice.refusal import start_refusal
+from numafit.decision.stage import new_stage
+from numafit.errors import InputError, StartError, StartRefusedError
+from numafit.machine.catalogue.names import machine_named
+from numafit.managers.cpu.start import new_cpu_manager
+from numafit.managers.memory.start import new_memory_manager
+from numafit.managers.protocol import Choices
+from numafit.managers.topology.policy import topology_policy
+from numafit.settings.read.arguments import arguments_of_env
+from numafit.settings.read.loader import ConfigFile, load_config
+from numafit.settings.settings import Settings
+from numafit.settings.versions import parse_version
+from tests.advice.lint.lint_files import GOOD, HEAD
+
+FILE = "kubelet.yaml"
+
+
+def refused(text: str | None, *, env: str = "", drop_in: str = "", version: str = "1.36") -> StartRefusedError:
+    """As the command line, the API and the page make it."""
+    release = parse_version(version)
+    arguments = arguments_of_env(env, "kubelet.env")
+    drop_ins = [ConfigFile("10.conf", drop_in)] if drop_in else []
+    file = None if text is None else ConfigFile(FILE, text)
+    flags = FlagFile("kubelet.env", env, arguments) if env else None
+    try:
+        loaded = load_config(release, file=file, drop_ins=drop_ins, arguments=arguments, arguments_source="kubelet.env")
+        new_stage(machine_named("laptop"), loaded.config, release)
+    except StartError as error:
+        return start_refusal(error, FILE if text else "kubelet.env", text, drop_ins=drop_ins, flags=flags)
+    raise AssertionError("it starts")
+
+
+def shown(error: InputError) -> tuple[str, int | None, int | None, str, str]:
+    return error.source, error.line, error.column, error.field, error.cure
+
+
+def test_a_value_of_the_file_is_shown_there() -> None:
+    error = refused(HEAD + "memoryManagerPolicy: static\n")
+    assert shown(error) == (FILE, 3, 22, "memoryManagerPolicy", "write None or Static")
+    assert error.message == 'the kubelet would not start: unknown policy: "static"'
+    assert error.refusal.code == "memory-policy"
+
+
+def test_a_value_of_a_drop_in_is_shown_in_it() -> None:
+    """It lies over the file."""
+    error = refused(HEAD + "memoryManagerPolicy: None\n", drop_in=HEAD + "memoryManagerPolicy: static\n")
+    assert shown(error)[:4] == ("10.conf", 3, 22, "memoryManagerPolicy")
+
+
+def test_a_value_of_a_flag_is_shown_at_the_flag() -> None:
+    """It lies over everything."""
+    error = refused(HEAD + "memoryManagerPolicy: None\n", env='ARGS="--v=2 --memory-manager-policy=static"\n')
+    assert shown(error)[:4] == ("kubelet.env", 1, 13, "memoryManagerPolicy")
+
+
+def test_a_file_that_cannot_be_decoded_is_shown_before_any_flag_counts() -> None:
+    error = refused(HEAD + "memoryManagerPolicy: 3\n", env="ARGS=--memory-manager-policy=None\n")
+    assert shown(error)[:4] == (FILE, 3, 22, "memoryManagerPolicy")
+
+
+def test_too_much_reserved_is_shown_at_the_field_that_reserves_it() -> None:
+    """The kubelet speaks of CPUs, which three fields may reserve."""
+    error = refused(HEAD + "cpuManagerPolicy: static\nsystemReserved: {cpu: 500}\n".replace("500", '"500"'))
+    assert shown(error)[:4] == (FILE, 4, 17, "systemReserved")
+
+
+def test_the_example_that_nobody_wrote_gets_no_cure() -> None:
+    error = start_refusal(StartError("stage", "no", code="max-pods", field=("maxPods",)), "the example")
+    assert str(error) == "the example: the kubelet would not start: no"
+
+
+# What searching in the words took for something else
+
+
+def test_an_unknown_enforcement_is_no_policy_option() -> None:
+    error = refused(HEAD + "enforceNodeAllocatable: [foo]\n")
+    cure = "list only pods, kube-reserved and system-reserved, and keep cgroupsPerQOS true"
+    assert shown(error) == (FILE, 3, 25, "enforceNodeAllocatable", cure)
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "field"),
+    [
+        ("evictionSoft: 3", 15, "evictionSoft"),
+        ("maxPods: many", 10, "maxPods"),
+        ("kubeReserved: {cpu: 3}", 21, "kubeReserved.cpu"),
+        ("reservedMemory: [{numaNode: x}]", 29, "reservedMemory[0].numaNode"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_cured_by_its_type(line: str, column: int, field: str) -> None:
+    """Not by a value of another field with a like name, or of the right type."""
+    error = refused(HEAD + f"evictionHard: {{}}\n{line}\n")
+    assert shown(error) == (FILE, 4, column, field, "give the value the type that the field has")
+
+
+def test_what_stands_in_a_file_without_a_kind_is_not_to_blame() -> None:
+    """The kubelet quotes the whole file."""
+    error = refused("maxPods: 10\ncpuManagerPolicy: static\n")
+    cure = "begin the file with apiVersion: kubelet.config.k8s.io/v1beta1 and kind: KubeletConfiguration"
+    assert shown(error) == (FILE, None, None, "", cure)
+
+
+@pytest.mark.parametrize(
+    ("gate", "cure"),
+    [
+        ("Foo: true", "remove it, or check its spelling and the release"),
+        ("CPUManagerPolicyOptions: false", "remove it: the release does not let it be changed"),
+    ],
+)
+def test_a_bad_gate_is_shown_where_it_is_set(gate: str, cure: str) -> None:
+    error = refused(HEAD + f"featureGates:\n  {gate}\n")
+    name, _, _ = gate.partition(":")
+    assert shown(error) == (FILE, 4, len(name) + 5, f"featureGates.{name}", cure)
+
+
+def test_an_option_that_is_no_number_is_shown_where_it_is_set() -> None:
+    options = "topologyManagerPolicyOptions: {max-allowable-numa-nodes: x}\n"
+    error = refused(HEAD + f"topologyManagerPolicy: restricted\n{options}")
+    field = "topologyManagerPolicyOptions.max-allowable-numa-nodes"
+    assert shown(error) == (FILE, 4, 58, field, "write a number of 8 or more")
+
+
+def test_a_bad_value_of_a_flag_is_not_looked_for_in_the_file() -> None:
+    """Even where the file has the field that the flag would set."""
+    error = refused(GOOD, env="ARGS=--v=2\nMORE=--kube-reserved=much\n")
+    assert shown(error) == ("kubelet.env", 2, 6, "", "correct the value of the flag")
+
+
+def test_a_flag_without_its_value_is_shown() -> None:
+    error = refused(None, env="ARGS=--max-pods\n")
+    assert shown(error) == ("kubelet.env", 1, 6, "", "correct the value of the flag")
+
+
+@pytest.mark.parametrize("version", ["1.26", "1.36"])
+@pytest.mark.parametrize("owner", ["kube", "system"])
+def test_what_cannot_be_reserved_is_shown_in_the_words_of_any_release(owner: str, version: str) -> None:
+    """Up to 1.26 the kubelet does not say whose reservation it is (1.20 to 1.26)."""
+    error = refused(HEAD + f"{owner}Reserved: {{rain: 1}}\n".replace("1}", '"1"}'), version=version)
+    field = f"{owner}Reserved"
+    assert shown(error) == (FILE, 3, len(field) + 3, field, "reserve cpu, memory, ephemeral-storage or pid")
+
+
+def test_an_unknown_policy_belongs_to_the_manager_that_does_not_know_it() -> None:
+    """Three managers say the same words."""
+    release = parse_version("1.36")
+    machine = machine_named("laptop")
+    with pytest.raises(StartError) as topology:
+        topology_policy(Settings(release, topology_policy="best"), machine)
+    with pytest.raises(StartError) as cpu:
+        new_cpu_manager(machine, Settings(release, cpu_policy="best"), Choices())
+    with pytest.raises(StartError) as memory:
+        new_memory_manager(machine, Settings(release, memory_policy="best"))
+    assert {str(error.value) for error in (topology, cpu, memory)} == {'unknown policy: "best"'}
+    text = HEAD + "topologyManagerPolicy: best\ncpuManagerPolicy: best\nmemoryManagerPolicy: best\n"
+    assert [start_refusal(error.value, FILE, text).line for error in (topology, cpu, memory)] == [3, 4, 5]
+
+
+@pytest.mark.parametrize("value", ["x", "x%", "-1", "101%"])
+def test_a_bad_threshold_is_shown_whether_or_not_the_kubelet_names_it(value: str) -> None:
+    error = refused(HEAD + f'evictionHard: {{memory.available: "{value}"}}\n')
+    assert shown(error) == (FILE, 3, 15, "evictionHard", "write signals such as memory.available: 100Mi")
