@@ -10,11 +10,12 @@ simulation  pods and events played one after the other
 stage       a started node with its configuration, ready to be asked "what if"
 story       a decision told in words; it reads the `Decision` and decides nothing a second time
 files       the state files that the kubelet would have on disk now
+held        what each pod holds, and on which NUMA nodes
 left        what is free on each NUMA node
 
-A module calls only those that stand above it in this list; `story`, `files` and `left` need no more than `decision`
-and `node`, and `stage` and `life` call `files` because a restart reads what the kubelet wrote. Everything is a value: a
-step returns a new ledger and leaves the old one as it was.
+A module calls only those that stand above it in this list; `story` and the three below it need no more than
+`decision` and `node`, and `stage` and `life` call `files` because a restart reads what the kubelet wrote. Everything
+is a value: a step returns a new ledger and leaves the old one as it was.
 
 The hard idea: nothing is rolled back. A pod that is rejected after some of its containers were given CPUs leaves them
 allocated in the ledger until a manager removes stale state, as it does in the kubelet. So the ledger after a

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from numafit.bits import cpuset_text, mask_of, members
+from numafit.bits import cpuset_text
+from numafit.decision.held import holdings
 from numafit.decision.node import Node
-from numafit.ledger.ledger import Block, Ledger
+from numafit.ledger.ledger import Ledger
 from numafit.managers.device.manager import free_devices
 from numafit.workload.pod import Pod
 
@@ -108,31 +109,19 @@ def ledger_view(
 
 
 def _holders(node: Node, ledger: Ledger, known: Mapping[str, Known], new: frozenset[str]) -> Iterator[Holder]:
-    numa_of = {device.id: device.numa or () for own in ledger.device.devices.values() for device in own.values()}
-    for uid in {**ledger.active, **ledger.cpu.entries, **ledger.memory.entries, **ledger.device.held}:
+    for uid, holding in holdings(node, ledger).items():
         pod = ledger.active.get(uid)
         told = known.get(uid) or Known(_name(pod, uid))
-        cpus = ledger.cpu.pod_entries.get(uid, 0)
-        for own in ledger.cpu.entries.get(uid, {}).values():
-            cpus |= own
-        memory = _memory(ledger, uid)
-        devices = _devices(ledger, uid)
-        nodes = mask_of(numa for block in memory for numa in block.nodes)
-        nodes |= mask_of(numa for ids in devices.values() for device in ids for numa in numa_of.get(device, ()))
-        nodes |= mask_of(numa for numa, own in node.cpu.topology.numa_nodes.items() if own & cpus)
-        holds = bool(cpus or memory or devices)
-        if pod is None and not holds:
-            continue
         yield Holder(
             uid,
             told.name,
-            told.kind if holds else "shared",
+            "shared" if holding.empty else told.kind,
             told.since,
             told.owner,
-            cpuset_text(cpus),
-            memory,
-            devices,
-            tuple(members(nodes)),
+            cpuset_text(holding.cpus),
+            tuple([MemoryHeld(block.numa, block.type, block.size) for block in holding.memory]),
+            holding.devices,
+            holding.nodes,
             told.rung,
             uid in new,
             pod is None,
@@ -142,25 +131,6 @@ def _holders(node: Node, ledger: Ledger, known: Mapping[str, Known], new: frozen
 def _name(pod: Pod | None, uid: str) -> str:
     """A pod known from a state file only has no name but its UID."""
     return uid if pod is None else pod.known_name
-
-
-def _memory(ledger: Ledger, uid: str) -> tuple[MemoryHeld, ...]:
-    blocks: list[Block] = list(ledger.memory.pod_entries.get(uid, ()))
-    if not blocks:
-        blocks = [block for own in ledger.memory.entries.get(uid, {}).values() for block in own]
-    sums: dict[tuple[tuple[int, ...], str], int] = {}
-    for block in blocks:
-        key = (tuple(sorted(block.numa)), block.type)
-        sums[key] = sums.get(key, 0) + block.size
-    return tuple(MemoryHeld(nodes, kind, size) for (nodes, kind), size in sorted(sums.items()) if size)
-
-
-def _devices(ledger: Ledger, uid: str) -> dict[str, tuple[str, ...]]:
-    found: dict[str, set[str]] = {}
-    for resources in ledger.device.held.get(uid, {}).values():
-        for resource, held in resources.items():
-            found.setdefault(resource, set()).update(held.ids)
-    return {resource: tuple(sorted(ids)) for resource, ids in sorted(found.items())}
 
 
 def node_amounts(node: Node, ledger: Ledger) -> Iterator[NodeAmounts]:

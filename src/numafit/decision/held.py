@@ -1,0 +1,62 @@
+"""Who holds what: the CPUs, bytes and devices of each pod, and the NUMA nodes they lie on."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from numafit.bits import mask_of, members
+from numafit.decision.node import Node
+from numafit.ledger.ledger import Block, Ledger
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """What the containers of one pod hold together."""
+
+    cpus: int
+    memory: tuple[Block, ...]
+    """One block per set of nodes and type, sorted by both."""
+    devices: Mapping[str, tuple[str, ...]]
+    """Resource -> ids, both sorted."""
+    nodes: tuple[int, ...]
+
+    @property
+    def empty(self) -> bool:
+        return not (self.cpus or self.memory or self.devices)
+
+
+def holdings(node: Node, ledger: Ledger) -> dict[str, Holding]:
+    """By pod UID: active pods, whatever they hold, and others that still hold something."""
+    numa_of = {device.id: device.numa or () for own in ledger.device.devices.values() for device in own.values()}
+    found: dict[str, Holding] = {}
+    for uid in {**ledger.active, **ledger.cpu.entries, **ledger.memory.entries, **ledger.device.held}:
+        cpus = ledger.cpu.pod_entries.get(uid, 0)
+        for own in ledger.cpu.entries.get(uid, {}).values():
+            cpus |= own
+        memory = _memory(ledger, uid)
+        devices = _devices(ledger, uid)
+        nodes = mask_of(numa for block in memory for numa in block.numa)
+        nodes |= mask_of(numa for ids in devices.values() for device in ids for numa in numa_of.get(device, ()))
+        nodes |= mask_of(numa for numa, own in node.cpu.topology.numa_nodes.items() if own & cpus)
+        holding = Holding(cpus, memory, devices, tuple(members(nodes)))
+        if uid in ledger.active or not holding.empty:
+            found[uid] = holding
+    return found
+
+
+def _memory(ledger: Ledger, uid: str) -> tuple[Block, ...]:
+    blocks: list[Block] = list(ledger.memory.pod_entries.get(uid, ()))
+    if not blocks:
+        blocks = [block for own in ledger.memory.entries.get(uid, {}).values() for block in own]
+    sums: dict[tuple[tuple[int, ...], str], int] = {}
+    for block in blocks:
+        key = (tuple(sorted(block.numa)), block.type)
+        sums[key] = sums.get(key, 0) + block.size
+    return tuple(Block(nodes, kind, size) for (nodes, kind), size in sorted(sums.items()) if size)
+
+
+def _devices(ledger: Ledger, uid: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {}
+    for resources in ledger.device.held.get(uid, {}).values():
+        for resource, held in resources.items():
+            found.setdefault(resource, set()).update(held.ids)
+    return {resource: tuple(sorted(ids)) for resource, ids in sorted(found.items())}

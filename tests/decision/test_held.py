@@ -1,0 +1,31 @@
+"""Who holds what."""
+
+from numafit.decision.admit import admit
+from numafit.decision.held import Holding, holdings
+from numafit.decision.life import release
+from numafit.ledger.ledger import Block
+from tests.decision.strategies import GI, GPU, box, container, cpus, gpus, pod, running, settings
+
+MACHINE = box(2, 8, memory=4 * GI, devices=gpus(1, 0, 1))
+SETTINGS = settings(cpu="static", memory="Static", reserved_memory={0: {"memory": "1Gi"}}, topology="restricted")
+
+
+def test_the_containers_of_a_pod_hold_together() -> None:
+    """CPUs and devices joined, bytes added up by nodes and type."""
+    node, ledger = running(MACHINE, SETTINGS)
+    decision = admit(node, ledger, pod("p", cpus("a", "1", {GPU: "1"}), cpus("b", "2")))
+    assert decision.admitted
+    assert holdings(node, decision.ledger) == {
+        "p": Holding(0b1110, (Block((0,), "memory", 2 * GI),), {GPU: ("GPU1",)}, (0,))
+    }
+
+
+def test_a_pod_in_the_shared_pool_is_there_and_holds_nothing() -> None:
+    """Until it goes; one that has ended is there for as long as it holds something."""
+    node, ledger = running(MACHINE, SETTINGS)
+    shared = admit(node, ledger, pod("s", container("app", {}))).ledger
+    (found,) = holdings(node, shared).values()
+    assert (found.empty, found.nodes) == (True, ())
+    assert holdings(node, release(shared, "s")) == {}
+    pinned = admit(node, ledger, pod("p", cpus("app", "1"))).ledger
+    assert holdings(node, release(pinned, "p")) == holdings(node, pinned)
