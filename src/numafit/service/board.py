@@ -16,7 +16,7 @@ from numafit.managers.ask import ask_of
 from numafit.managers.protocol import TOPOLOGY_AFFINITY, UNEXPECTED
 from numafit.service.broadcast import Broadcast
 from numafit.service.node import Change, Happening, ShownNode, Snapshot, ViewedNode
-from numafit.show.records.agent import Page, Summary
+from numafit.show.records.agent import Doubt, Page, Summary
 from numafit.show.records.ledger import LedgerView
 from numafit.show.records.time import now_text
 
@@ -119,7 +119,7 @@ class Board:
         """Listeners are told, so that a picture which stands still does not look alive; empty: all is well again."""
         if problem != self.problem:
             self.problem = problem
-            content = msgspec.json.encode({"problem": problem})
+            content = msgspec.json.encode(Doubt(problem))
             self.broadcast.send("problem", content, self.shown.revision, with_id=False)
 
     def _tell(self, happened: Happening) -> None:

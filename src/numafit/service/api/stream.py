@@ -9,6 +9,7 @@ from numafit.service.api.peer import abort
 from numafit.service.board import Board
 from numafit.service.broadcast import HEARTBEAT, Listener, event_bytes
 from numafit.service.problem import refused
+from numafit.show.records.agent import Hello
 
 HEARTBEAT_SECONDS = 15.0
 RETRY = b"retry: 2000\n\n"
@@ -44,7 +45,7 @@ class EventStream:
         """What was missed since `Last-Event-ID`; the whole ledger where that is not known."""
         board = self.board
         revision = board.shown.revision
-        hello = event_bytes("hello", msgspec.json.encode({"revision": revision, "problem": board.problem}))
+        hello = event_bytes("hello", msgspec.json.encode(Hello(revision, board.problem)))
         last = dict(scope["headers"]).get(b"last-event-id", b"")
         missed = board.broadcast.since(last.decode("latin-1"))
         if missed is None:

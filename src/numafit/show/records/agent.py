@@ -1,4 +1,4 @@
-"""What the agent answers to GET, where no other record has it: the machine, its decisions, its health."""
+"""What the agent answers to GET, where no other record has it: the machine, its decisions, its health, its events."""
 
 from typing import Any
 
@@ -58,3 +58,16 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
     """`ok`, or `waiting` while the node has not been read yet."""
     problem: str = ""
     """Why the node cannot be read at the moment (shown is the last that could be), or what is doubtful about it."""
+
+
+class Hello(msgspec.Struct, frozen=True):
+    """The first event of a stream: which revision is shown, and what is doubtful about it."""
+
+    revision: int
+    problem: str
+
+
+class Doubt(msgspec.Struct, frozen=True):
+    """The event `problem`. Empty: all is well again."""
+
+    problem: str
