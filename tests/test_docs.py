@@ -176,3 +176,11 @@ def test_the_tree_of_the_house_has_each_folder() -> None:
 def test_each_room_has_a_page() -> None:
     rows = re.findall(r"^\| `(\w+)` \| \[", section("The house"), re.MULTILINE)
     assert sorted(rows) == sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_file_of_the_code_that_a_page_names_exists(page: Path) -> None:
+    """Under `src/numafit` or in the repository; TOOL stands for a name to choose."""
+    named = re.findall(r"`([\w/]+/\w+\.py)`", page.read_text())
+    roots = (PACKAGE, ROOT)
+    assert [path for path in named if "TOOL" not in path and not any((root / path).exists() for root in roots)] == []

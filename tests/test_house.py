@@ -1,16 +1,21 @@
 """The rules of the house: who may import whom, what the core may not know, and what a start may not load."""
 
 import ast
+import doctest
+import io
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from importlib.util import find_spec
 from pathlib import Path
+from types import FrameType
 
 import pytest
 
+from numafit.__main__ import main
 from numafit.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,6 +41,10 @@ BY_NAME = {"importlib", "pkgutil", "runpy", "__import__"}
 """What loads a module whose name a reader of the imports does not see."""
 EXTRAS = {"grpc", "httpx", "lightkube", "prometheus_client", "pynvml", "starlette", "uvicorn"}
 LARGEST_MODULE = 400
+WAY = ROOT / "docs" / "house.md"
+SIMULATE = ["simulate", str(ROOT / "examples" / "small-node")]
+MOST_CROSSED = 79
+"""Modules on one pod's way; docs/house.md tells the number, too."""
 
 
 def core_modules() -> list[Path]:
@@ -164,3 +173,73 @@ def test_dev_help_needs_no_environment(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(script), "help"], capture_output=True, text=True, check=True)
     assert "./dev test" in done.stdout
     assert os.listdir(tmp_path) == ["dev"]
+
+
+def modules_crossed(arguments: list[str]) -> set[str]:
+    """The modules in which code runs during a command; importing a module is not running it, making its classes is."""
+    crossed: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_name != "<module>" and code.co_filename.startswith(str(PACKAGE)):
+            crossed.add(str(Path(code.co_filename).relative_to(PACKAGE)))
+
+    sys.setprofile(note)
+    try:
+        with redirect_stdout(io.StringIO()):
+            main(arguments)
+    finally:
+        sys.setprofile(None)
+    return crossed
+
+
+def test_one_pods_way_crosses_no_more_modules_than_the_page_says() -> None:
+    """In a process of its own: what is loaded already makes no classes."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.test_house", *SIMULATE], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    crossed = done.stdout.split()
+    assert f"{MOST_CROSSED} now" in WAY.read_text()
+    assert len(crossed) <= MOST_CROSSED, crossed
+
+
+def paragraphs() -> list[str]:
+    """Those of the page about one pod's way, without its blocks of code."""
+    text = re.sub(r"^```.*?^```$", "", WAY.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return [part for part in text.split("\n\n") if "`" in part]
+
+
+def defined_in(path: Path) -> set[str]:
+    """Functions, methods, classes and constants of a module."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+@pytest.mark.parametrize("text", paragraphs(), ids=lambda text: text[:40])
+def test_what_one_pods_way_names_exists(text: str) -> None:
+    """Each file, and each name in one of the files of its paragraph."""
+    quoted = re.findall(r"`([^`]+)`", text)
+    files = [PACKAGE / name if (PACKAGE / name).exists() else ROOT / name for name in quoted if name.endswith(".py")]
+    assert [path for path in files if not path.exists()] == []
+    names = {name for name in quoted if name.isidentifier() and files}
+    assert names - {name for path in files for name in defined_in(path)} == set()
+
+
+def test_the_values_on_one_pods_way_are_those_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    text = "\n".join("" if line.startswith("```") else line for line in WAY.read_text().splitlines())
+    shown = doctest.DocTestParser().get_doctest(text, {}, WAY.name, str(WAY), 0)
+    said: list[str] = []
+    result = doctest.DocTestRunner().run(shown, out=said.append)
+    assert result.attempted > 30
+    assert result.failed == 0, "".join(said)
+
+
+if __name__ == "__main__":
+    print(*sorted(modules_crossed(sys.argv[1:])), sep="\n")

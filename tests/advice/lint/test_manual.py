@@ -12,9 +12,11 @@ from numafit.advice.lint import manual
 from numafit.advice.lint.findings import CODES
 from numafit.advice.lint.manual import page_of
 from numafit.errors import InputError
+from numafit.settings.options import CPU_OPTION_STAGES, TOPOLOGY_OPTION_STAGES
 
 PAGES = Path(manual.__file__).with_suffix("")
 INDEX = Path(__file__).resolve().parents[3] / "docs" / "lint.md"
+OPTION_STAGES = ("alpha", "beta", "stable")
 FIXES = "`--fix` corrects it."
 _FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^```text\n\$ numafit (lint .*)\n((?:.*\n)*?)```$", re.MULTILINE)
@@ -103,6 +105,15 @@ def test_the_index_lists_each_code_with_severity_title_and_page() -> None:
     assert rows == [(code, own.severity, own.title) for code, own in CODES.items()]
     links = re.findall(r"^\[(NF\d{3})\]: (\S+)$", index, re.MULTILINE)
     assert links == [(code, f"../src/numafit/advice/lint/manual/{code}.md") for code in CODES]
+
+
+def test_the_page_of_nf112_tells_the_stages_of_each_option() -> None:
+    rows = re.findall(r"^\| `([\w-]+)` \| ([\d.]*) ?\| ([\d.]*) ?\| ([\d.]*) ?\|$", page_of("NF112"), re.MULTILINE)
+    told = {
+        option: {int(minor[2:]): stage for stage, minor in zip(OPTION_STAGES, minors, strict=True) if minor}
+        for option, *minors in rows
+    }
+    assert told == {**CPU_OPTION_STAGES, **TOPOLOGY_OPTION_STAGES}
 
 
 def test_links_between_pages_lead_somewhere() -> None:
