@@ -184,3 +184,14 @@ def test_a_file_of_the_code_that_a_page_names_exists(page: Path) -> None:
     named = re.findall(r"`([\w/]+/\w+\.py)`", page.read_text())
     roots = (PACKAGE, ROOT)
     assert [path for path in named if "TOOL" not in path and not any((root / path).exists() for root in roots)] == []
+
+
+@pytest.mark.parametrize(
+    "room", sorted(path.parent for path in PACKAGE.glob("*/__init__.py")), ids=lambda room: room.name
+)
+def test_the_page_of_a_room_names_its_parts(room: Path) -> None:
+    """The modules and folders directly inside, on one of the pages that the table of rooms leads to."""
+    (row,) = re.findall(rf"^\| `{room.name}` \| (.*) \|$", section("The house"), re.MULTILINE)
+    pages = "".join((ROOT / "docs" / link).read_text() for link in re.findall(r"\((\S+?)\)", row))
+    parts = {path.stem for path in room.glob("*.py")} | {path.parent.name for path in room.glob("*/__init__.py")}
+    assert {part for part in parts - {"__init__"} if not re.search(rf"`{part}[`/]", pages)} == set()
