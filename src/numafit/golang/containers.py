@@ -1,4 +1,4 @@
-"""Go's lists, maps, pointers and structs as they stand in the kubelet's state files (see `gotypes`)."""
+"""Go's lists, maps, pointers and structs as they stand in the kubelet's state files (see `types`)."""
 
 from abc import abstractmethod
 from typing import Any, Generic, NamedTuple, TypeVar

@@ -42,7 +42,7 @@ class Lease(msgspec.Struct, frozen=True):
     allowed: int = 0
     """The CPUs that its owner may use at all; 0: every one."""
     rung: str = ""
-    """How it is bound: a rung of the ladder in `binding`."""
+    """How it is bound: one of the rungs in `bind.target`."""
     bound: int = 0
     """The CPUs that its processes were bound to last."""
     notes: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ replay      the front door: `compute` a case, or `replay` it and give a verdict
 simulated   the other way: a simulation of ours written as a recording
 
 `replay` and `simulated` call the cases, the cases call `inputs` and `outcomes`; nothing calls upwards. Reading files,
-chunks and processes are the business of cli/replay.
+chunks and processes are the business of cli/kubelet/replay.
 
 The hard idea is chance. Go walks maps in random order, so one input has several right outcomes. numafit makes one
 sorted choice; where the record differs, the case is played again with `choices` that follow the record, and where the

@@ -22,7 +22,7 @@ class DeviceEntry(msgspec.Struct, frozen=True):
     devices: dict[int, tuple[str, ...]] = {}
     """NUMA node id -> device ids; a device without topology stands under `Behaviour.device_unplaced`."""
     response: bytes = b""
-    """The plugin's ContainerAllocateResponse as it came (see `device_response`)."""
+    """The plugin's ContainerAllocateResponse as it came (see `allocate_response`)."""
 
 
 class DeviceFile(msgspec.Struct, frozen=True):

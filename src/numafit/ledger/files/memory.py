@@ -36,7 +36,7 @@ FILE_NAME = "memory_manager_state"
 MemoryFormat = Literal["v1", "v2", "v3"]
 
 
-# The shapes of the file with every `null` that JSON allows; the values in `memory_values` have none.
+# The shapes of the file with every `null` that JSON allows; the values in `ledger.ledger` have none.
 class _Node(msgspec.Struct, frozen=True):
     assignments: int = 0
     tables: Mapping[str, MemoryTable | None] | None = None

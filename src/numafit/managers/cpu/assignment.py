@@ -1,6 +1,6 @@
 """Which CPUs the kubelet takes out of a free set: one door to the assignment algorithms of all releases.
 
-Up to 1.21 sockets, cores, CPUs (`pick_unordered`); since 1.22 best fit (`pick_packed`); on request even shares
+Up to 1.21 sockets, cores, CPUs (`pick.unordered`); since 1.22 best fit (`pick.packed`); on request even shares
 over NUMA nodes (`distribute`).
 """
 

@@ -1,7 +1,7 @@
 """The search for NUMA nodes to share CPUs, exactly as the kubelet walks it: one combination after the other.
 
 It serves the machines on which a NUMA node appears twice in the order, because its CPUs lie in two sockets, and it is
-the yardstick for `distribute_search`, which comes to the same choice with less work.
+the yardstick for `node_choice`, which comes to the same choice with less work.
 
 The kubelet builds each combination by appending to a Go slice and keeps the best one without copying it. An append
 writes into spare capacity where there is some, so combinations that begin alike share one array, and the one that was
@@ -76,7 +76,7 @@ def walk_nodes(
     sizes: range,
     sockets: Mapping[int, frozenset[int]] | None,
 ) -> ChosenNodes | None:
-    """See `distribute_search.search`."""
+    """See `node_choice.choose_nodes`."""
     for size in sizes:
         best: _Slice | None = None
         best_rest: _Slice | None = None

@@ -1,12 +1,12 @@
 """Which NUMA nodes share the CPUs: the search of distribute-cpus-across-numa, without the kubelet's detours.
 
 The kubelet walks all combinations of nodes and, for each, all subsets that could give the remainder
-(`distribute_walk`). The choice here is the same, for three reasons:
+(`kubelet_walk`). The choice here is the same, for three reasons:
 
 - The free CPUs left over have the same sum whatever is chosen, so the balance (their standard deviation) depends only
   on the sum of their squares.
 - Nodes with many free CPUs make the best combinations, so most others can be ruled out beforehand
-  (`distribute_bounds`), and the best subset for the remainder is found without trying all (`distribute_rest`).
+  (`bounds`), and the best subset for the remainder is found without trying all (`remainder`).
 - What a combination is worth depends on the free CPUs of its nodes only, so equal ones are looked at once.
 
 The kubelet's best combination changes under its walk because a Go slice shares its array with later ones. The array is

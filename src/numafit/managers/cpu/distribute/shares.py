@@ -2,7 +2,7 @@
 
 For a growing number of nodes the kubelet looks at all combinations, and keeps the one after which the free CPUs are
 most evenly spread over the nodes. Each node of it gives an equal share in whole groups (a core, or one CPU); what is
-left goes round a subset of the nodes, one group at a time. The search is in `distribute_search`; here the CPUs are
+left goes round a subset of the nodes, one group at a time. The search is in `node_choice`; here the CPUs are
 taken.
 """
 
