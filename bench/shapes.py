@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from numafit.decision.node import Node, new_node, register, start
+from numafit.decision.node import Node
+from numafit.decision.start import Start, start
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Cpu, Device, Machine, NumaNode
 from numafit.quantity import parse_quantity
@@ -100,9 +101,8 @@ def settings_of(shape: Shape, policy: str, **given: Mapping[str, str]) -> Settin
 
 def started(shape: Shape, policy: str, **given: Mapping[str, str]) -> tuple[Node, Ledger]:
     """A node with nobody on it and all its devices registered."""
-    machine = machine_of(shape)
-    node = new_node(machine, settings_of(shape, policy, **given))
-    return node, register(node, start(node).ledger, machine.devices)
+    known = start(Start(machine=machine_of(shape), settings=settings_of(shape, policy, **given)))
+    return known.node, known.ledger
 
 
 def guaranteed(uid: str, cpus: int, memory: str, devices: Mapping[str, int] | None = None) -> Pod:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from numafit.advice.propose.advise import fault_of
 from numafit.advice.propose.trial import Trial
 from numafit.decision.stage import Stage, new_stage
+from numafit.decision.start import Start
 from numafit.machine.model import Machine
 from numafit.managers.device.plugin import Plugin
 from numafit.quantity import parse_quantity
@@ -30,7 +31,8 @@ ALL_ON = KubeletConfig(
 def stage(machine: Machine = BOX, version: str = "1.36", **changes: object) -> Stage:
     """All managers on, one CPU and 512Mi of node 0 reserved, unless changed."""
     plugins = {device.resource: Plugin() for device in machine.devices}
-    return new_stage(machine, replace(ALL_ON, **changes), parse_version(version), plugins=plugins)
+    config = replace(ALL_ON, **changes)
+    return new_stage(Start(version=parse_version(version), config=config, machine=machine, plugins=plugins))
 
 
 @st.composite

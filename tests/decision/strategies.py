@@ -6,7 +6,8 @@ import msgspec
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from numafit.decision.node import Node, new_node, register, start
+from numafit.decision.node import Node
+from numafit.decision.start import Start, start
 from numafit.ledger.ledger import Hint, Ledger
 from numafit.machine.model import Cpu, Device, Machine, NumaNode
 from numafit.managers.ask import ask_of
@@ -128,8 +129,8 @@ def running(machine: Machine, ordered: Settings, plugins: Mapping[str, Plugin] |
     """A node whose kubelet started without state files, and whose plugins, plain ones unless told, have registered."""
     if plugins is None:
         plugins = {device.resource: Plugin() for device in machine.devices}
-    node = new_node(machine, ordered, plugins)
-    return node, register(node, start(node).ledger, machine.devices)
+    known = start(Start(machine=machine, settings=ordered, plugins=plugins))
+    return known.node, known.ledger
 
 
 def call_for(

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 from numafit.decision.admit import admit
 from numafit.decision.files import state_files
 from numafit.decision.life import release
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, new_node, register, start
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
+from numafit.decision.start import Start, start
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Device, Machine, NumaNode
 from numafit.managers.device.plugin import Plugin
@@ -97,10 +98,9 @@ def test_the_memory_file_of_two_nodes() -> None:
 def test_the_device_file_is_there_once_a_plugin_has_registered() -> None:
     """Before, no file; then the healthy devices, and `null` for no entries (all releases)."""
     machine: Machine = box(1, 2, devices=[Device(GPU, "b"), Device(GPU, "a")])
-    node = new_node(machine, settings(), {GPU: Plugin()})
-    ledger = start(node).ledger
-    assert DEVICE_FILE not in state_files(node, ledger)
-    assert state_files(node, register(node, ledger, machine.devices))[DEVICE_FILE] == (
+    known = start(Start(machine=machine, settings=settings(), plugins={GPU: Plugin()}))
+    assert DEVICE_FILE not in state_files(known.node, known.restored)
+    assert state_files(known.node, known.ledger)[DEVICE_FILE] == (
         '{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{"nvidia.com/gpu":["a","b"]}},"Checksum":2784922615}'
     )
 
@@ -128,8 +128,8 @@ def test_only_files_that_may_have_changed_are_made() -> None:
 def test_a_file_that_was_only_read_stays_as_it_was_found() -> None:
     """White space, order and all, until the state changes (all releases)."""
     found = '{"policyName": "static", "defaultCpuSet": "0-27", "checksum": 273146150}'
-    node = new_node(SEED_BOX, settings(cpu="static"))
-    ledger = start(node, {CPU_FILE: found}).ledger
+    known = start(Start(machine=SEED_BOX, settings=settings(cpu="static"), files={CPU_FILE: found}))
+    node, ledger = known.node, known.restored
     assert state_files(node, ledger)[CPU_FILE] == found
     after = admit(node, ledger, pod(SEED_POD, cpus("app", "3"))).ledger
     assert state_files(node, after)[CPU_FILE].endswith('"checksum":3300516549}')

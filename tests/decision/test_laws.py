@@ -10,7 +10,8 @@ from numafit.decision.admit import admit
 from numafit.decision.decision import Decision
 from numafit.decision.files import state_files
 from numafit.decision.life import reconcile, release, start_containers
-from numafit.decision.node import Node, register, start
+from numafit.decision.node import Node
+from numafit.decision.start import again, start
 from numafit.ledger.ledger import Ledger, MemoryLedger
 from numafit.managers.device.manager import without_stale
 from numafit.managers.protocol import TOPOLOGY_AFFINITY, Choices
@@ -178,9 +179,10 @@ def test_state_files_survive_a_start_byte_for_byte(ordered: Ordered, history: tu
     """Written, read at a start, and written again from what was read (1.20, 1.32 and later)."""
     node, ledger = played(ordered, history)
     files = state_files(node, ledger)
-    read = start(node, files).ledger
+    known = start(again(node, files, active={}))
+    read = known.restored
     read = replace(read, cpu=replace(read.cpu, file=None), memory=replace(read.memory, file=None))
-    assert state_files(node, register(node, read, ordered.machine.devices)) == files
+    assert state_files(node, known.ledger) == files
 
 
 @given(nodes(), histories(3), pods("guest"))

@@ -3,7 +3,8 @@
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
-from numafit.decision.node import CPU_FILE, MEMORY_FILE, new_node, start
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
+from numafit.decision.start import Start, start
 from numafit.machine.model import Machine, NumaNode
 from numafit.managers.protocol import PluginCall
 from numafit.managers.topology.demand import Demand
@@ -23,7 +24,7 @@ def test_a_start_says_what_is_reserved_and_allocatable() -> None:
     """Memory per node and type, sorted, without empty tables."""
     machine = box(2, 4, memory=3 * GI, hugepages={2 * MI: 0, GI: 1})
     ordered = settings(cpu="static", memory="Static", reserved_memory={0: {"memory": "2Gi"}})
-    record = as_recorded(start_outcome(start(new_node(machine, ordered)), {}))
+    record = as_recorded(start_outcome(start(Start(machine=machine, settings=ordered)), {}))
     assert record == {
         "reservedCPUs": "0",
         "allocatableCPUs": "1-3",
@@ -40,15 +41,15 @@ def test_a_start_says_what_is_reserved_and_allocatable() -> None:
 def test_a_start_without_a_memory_manager_does_not_speak_of_memory() -> None:
     """Kubelet 1.20. With policy None the list is there, and null."""
     machine = Machine(box(1, 2).cpus, (NumaNode(0, GI),))
-    old = as_recorded(start_outcome(start(new_node(machine, settings("1.20"))), {}))
+    old = as_recorded(start_outcome(start(Start(machine=machine, settings=settings("1.20"))), {}))
     assert old == {"reservedCPUs": "", "allocatableCPUs": "", "defaultCPUSet": "", "files": {}}
-    assert start_outcome(start(new_node(machine, settings())), {}).allocatable_memory is None
+    assert start_outcome(start(Start(machine=machine, settings=settings())), {}).allocatable_memory is None
 
 
 def test_a_device_file_that_cannot_be_read_is_part_of_the_start() -> None:
     """The kubelet logs it and goes on."""
-    started = start(new_node(SEED_BOX, settings()), {"kubelet_internal_checkpoint": "{"})
-    assert start_outcome(started, {}).device_checkpoint_error == started.device_file_error
+    known = start(Start(machine=SEED_BOX, settings=settings(), files={DEVICE_FILE: "{"}))
+    assert start_outcome(known, {}).device_checkpoint_error == known.device_state[1] != ""
 
 
 def test_an_admission_is_recorded_whole() -> None:

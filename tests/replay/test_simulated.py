@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from numafit.decision.node import new_node, register, start
 from numafit.decision.simulation import Simulation, play
+from numafit.decision.start import Start, start
 from numafit.machine.model import Link
 from numafit.quantity import parse_quantity
 from numafit.replay.inputs import machine_from_recording, pod_from_recording
@@ -59,9 +59,8 @@ def near_gpus(*near: tuple[str, str]) -> Simulation:
     """Four GPUs with NVIDIA's plugin, which takes those with links to each other; one pod asks for two."""
     links = tuple(Link(a, b, "NV4") for a, b in near)
     machine = replace(box(1, 4, memory=8 * GI, devices=gpus(0, 0, 0, 0)), links=links)
-    node = new_node(machine, ordered(topology="best-effort"))
-    ledger = register(node, start(node).ledger, machine.devices)
-    return play(node, ledger, [pod("u1", container("app", {"cpu": "1", "memory": "1Gi", GPU: "2"}))], {})
+    known = start(Start(machine=machine, settings=ordered(topology="best-effort")))
+    return play(known.node, known.ledger, [pod("u1", container("app", {"cpu": "1", "memory": "1Gi", GPU: "2"}))], {})
 
 
 def test_a_plugin_that_recordings_do_not_know_is_stood_in_for_by_one_that_decides_alike() -> None:

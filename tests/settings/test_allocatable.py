@@ -11,7 +11,7 @@ from numafit.machine.model import Cpu, Device, Machine, NumaNode
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.allocatable import allocatable_of, capacity_of, check_capacity, reservation_of, settings_of
 from numafit.settings.config import KubeletConfig
-from numafit.settings.gates import default_gates
+from numafit.settings.gates import default_gates, resolve_gates
 from numafit.settings.settings import Settings
 from numafit.settings.versions import parse_version
 
@@ -29,9 +29,14 @@ def reservation(release: str = "1.36.4", **fields: Any) -> dict[str, str]:
     return {name: str(quantity) for name, quantity in found.items()}
 
 
+def ordered(config: KubeletConfig, release: str = "1.36.4") -> Settings:
+    version = parse_version(release)
+    return settings_of(config, MACHINE, version, resolve_gates(version, config.feature_gates))
+
+
 def refusal(release: str = "1.36.4", **fields: Any) -> tuple[str, str]:
     with pytest.raises(StartError) as refused:
-        settings_of(KubeletConfig(**fields), MACHINE, parse_version(release))
+        ordered(KubeletConfig(**fields), release)
     return refused.value.stage, refused.value.message
 
 
@@ -78,7 +83,7 @@ def test_system_kube_and_threshold_add_up(fields: dict[str, Any], expected: dict
 def test_the_managers_get_what_the_configuration_says() -> None:
     """Policy names pass unchecked: the managers refuse them."""
     config = KubeletConfig(cpu_manager_policy="Static", reserved_system_cpus="0", root_dir="/k")
-    assert settings_of(config, MACHINE, NEWEST) == Settings(
+    assert ordered(config) == Settings(
         version=NEWEST,
         cpu_policy="Static",
         gates=default_gates(NEWEST),
@@ -97,7 +102,7 @@ def test_a_manager_whose_gate_is_off_does_not_exist() -> None:
         memory_manager_policy="Static",
         feature_gates=off,
     )
-    settings = settings_of(config, MACHINE, parse_version("1.25.0"))
+    settings = ordered(config, "1.25.0")
     assert (settings.cpu_policy, settings.cpu_options, settings.memory_policy) == ("none", {}, "None")
 
 

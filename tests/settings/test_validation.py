@@ -10,6 +10,7 @@ import pytest
 from numafit.quantity import parse_quantity
 from numafit.replay.cases.validation import config_case
 from numafit.settings.config import KubeletConfig
+from numafit.settings.gates import resolve_gates
 from numafit.settings.settings import ReservedMemory
 from numafit.settings.validation import validate
 from numafit.settings.versions import parse_version
@@ -20,7 +21,9 @@ ENFORCE = "enforceNodeAllocatable (--enforce-node-allocatable)"
 
 
 def errors(release: str, **fields: Any) -> tuple[str, ...]:
-    return tuple(str(error) for error in validate(KubeletConfig(**fields), parse_version(release)))
+    config, version = KubeletConfig(**fields), parse_version(release)
+    found = validate(config, version, resolve_gates(version, config.feature_gates))
+    return tuple(str(error) for error in found)
 
 
 @pytest.mark.parametrize("version", ["v1.27.3", "v1.34.11", "v1.36.4"])

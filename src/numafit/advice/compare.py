@@ -12,8 +12,8 @@ from msgspec.structs import asdict, replace
 
 from numafit.bits import cpuset_text, mask_of
 from numafit.decision.decision import Decision
-from numafit.decision.node import new_node
 from numafit.decision.stage import Stage
+from numafit.decision.start import Start, start
 from numafit.errors import KubeletError
 from numafit.quantity import Quantity
 from numafit.settings.config import fields_of
@@ -166,7 +166,8 @@ def explained(
         rules = replace(settings.behaviour, **{change.field: getattr(before, change.field)})
         try:
             altered = AlteredSettings(**_fields(settings), rules=rules)
-            node = new_node(stage.node.machine, altered, stage.node.device.plugins)
+            known = Start(machine=stage.node.machine, settings=altered, plugins=stage.node.device.plugins)
+            node = start(known, "node").node
         except KubeletError:
             yield change
             continue

@@ -2,12 +2,13 @@
 
 Read `decision` first: it is the value that everything here makes and everything below shows. Then:
 
-node        a machine and settings, with all that the managers derive from both; a start over state files
+node        a machine and settings, with all that the managers derive from both
+start       how a kubelet starts: one list of steps, from what an administrator wrote to a ledger
 admit       the managers' answer for one pod: hints, merge, allocation, in the kubelet's order
 life        what happens besides admissions: containers start, pods go, plugins change, the kubelet restarts
 decide      the front door: `admit`, then the check against what the node offers as a whole
 simulation  pods and events played one after the other
-stage       a started node with its configuration, ready to be asked "what if"
+stage       a started node with its configuration and the pods to come, to be asked "what if"; every door makes one
 story       a decision told in words; it reads the `Decision` and decides nothing a second time
 files       the state files that the kubelet would have on disk now
 held        what each pod holds, and on which NUMA nodes

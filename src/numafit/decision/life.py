@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from numafit.decision.admit import admit
 from numafit.decision.decision import Decision
-from numafit.decision.node import Node, register, start
+from numafit.decision.node import Node, register
+from numafit.decision.start import again, start
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Device
 from numafit.managers.protocol import Choices
@@ -59,15 +60,16 @@ def restart(
     run on, none starts: finished init containers get memory again and keep it. `choices` are those for the start and
     then for each pod in turn.
     """
-    pods = tuple(ledger.active.values())
+    active = ledger.active
+    pods = tuple(active.values())
     running = frozenset((pod.uid, container.name) for pod in pods for container in pod.all_containers)
     # Only a restart reads and writes state files; a command starts quicker without them.
     from numafit.decision.files import state_files
 
     files = state_files(node, ledger)
     first = choices[0] if choices else Choices()
-    started = start(node, files, active=pods, choices=first)
-    ledger = replace(started.ledger, ready=False, running=running)
+    known = start(again(node, files, active=active, choices=first), "restored")
+    ledger = replace(known.restored, ready=False, running=running)
     if plugins_first:
         ledger = register(node, ledger, devices)
     decisions = []
@@ -80,4 +82,4 @@ def restart(
     if not plugins_first:
         ledger = register(node, ledger, devices)
     ledger = replace(ledger, ready=True, running=frozenset())
-    return Restart(tuple(decisions), ledger, started.device_file_error)
+    return Restart(tuple(decisions), ledger, known.device_state[1])

@@ -10,9 +10,8 @@ from numafit.decision.decision import Decision
 from numafit.decision.life import reconcile, release, restart, start_containers
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
-from numafit.managers.ask import MEMORY
 from numafit.quantity import Quantity
-from numafit.workload.pod import Container, Pod
+from numafit.workload.pod import Pod
 
 
 class Event(msgspec.Struct, frozen=True):
@@ -62,34 +61,3 @@ def play_events(node: Node, ledger: Ledger, events: Iterable[Event], allocatable
         if steps and steps[-1].decision.panic:
             break
     return Simulation(node, before, tuple(steps), ledger)
-
-
-def restored_pods(ledger: Ledger) -> dict[str, Pod]:
-    """The pods that state files tell of, as far as they do: what a container holds stands for what it asked for."""
-    holders: dict[str, dict[str, dict[str, int]]] = {}
-
-    def holds(uid: str, container: str, resource: str, amount: int) -> None:
-        own = holders.setdefault(uid, {}).setdefault(container, {})
-        own[resource] = own.get(resource, 0) + amount
-
-    for uid, containers in ledger.cpu.entries.items():
-        for container, cpus in containers.items():
-            holds(uid, container, "cpu", cpus.bit_count())
-    for uid, blocks_of in ledger.memory.entries.items():
-        for container, blocks in blocks_of.items():
-            holds(uid, container, MEMORY, 0)
-            for block in blocks:
-                holds(uid, container, block.type, block.size)
-    for uid, devices_of in ledger.device.held.items():
-        for container, resources in devices_of.items():
-            for resource, held in resources.items():
-                holds(uid, container, resource, len(held.ids))
-    return {uid: _holder(uid, containers) for uid, containers in sorted(holders.items())}
-
-
-def _holder(uid: str, containers: Mapping[str, Mapping[str, int]]) -> Pod:
-    made = []
-    for name, held in sorted(containers.items()):
-        amounts = {resource: Quantity(amount) for resource, amount in held.items()}
-        made.append(Container(name, amounts, amounts))
-    return Pod(uid, uid, tuple(made))

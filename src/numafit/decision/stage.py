@@ -8,18 +8,14 @@ from msgspec.structs import replace
 from numafit.decision.admit import admit
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
-from numafit.decision.files import state_files
-from numafit.decision.node import Node, new_node, register, start
+from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation, play
-from numafit.errors import KubeletError, StartError
+from numafit.decision.start import Start, start
+from numafit.errors import KubeletError
 from numafit.golang.text import aggregate_text
 from numafit.ledger.ledger import Ledger
-from numafit.machine.model import Machine
-from numafit.managers.device.plugin import Plugin
 from numafit.quantity import Quantity
-from numafit.settings.allocatable import allocatable_of, check_capacity, settings_of
 from numafit.settings.config import KubeletConfig
-from numafit.settings.validation import validate
 from numafit.settings.versions import KubeVersion
 from numafit.workload.pod import Pod
 
@@ -29,6 +25,10 @@ class Stage(msgspec.Struct, frozen=True):
     ledger: Ledger
     allocatable: Mapping[str, Quantity]
     config: KubeletConfig
+    pods: tuple[Pod, ...] = ()
+    """Those that are to come."""
+    example: str = ""
+    """The configuration that was made up because none was given."""
 
     def decide(self, ledger: Ledger, pod: Pod) -> Decision:
         return decide(self.node, ledger, pod, self.allocatable)
@@ -37,22 +37,10 @@ class Stage(msgspec.Struct, frozen=True):
         return play(self.node, self.ledger if ledger is None else ledger, pods, self.allocatable)
 
 
-def new_stage(
-    machine: Machine,
-    config: KubeletConfig,
-    version: KubeVersion,
-    files: Mapping[str, str] | None = None,
-    plugins: Mapping[str, Plugin] | None = None,
-) -> Stage:
-    """Raises a KubeletError, in the kubelet's words, where it would not start."""
-    errors = validate(config, version)
-    if errors:
-        raise KubeletError(aggregate_text([str(error) for error in errors]), joins=errors)
-    settings = settings_of(config, machine, version)
-    node = new_node(machine, settings, plugins)
-    ledger = start(node, files).ledger
-    check_capacity(settings.reservation, machine, version)
-    return Stage(node, register(node, ledger, machine.devices), allocatable_of(config, machine, version), config)
+def new_stage(known: Start) -> Stage:
+    """Raises StartError, in the kubelet's words, where it would not start."""
+    known = start(known)
+    return Stage(known.node, known.ledger, known.allocatable, known.config)
 
 
 def restarted(stage: Stage, config: KubeletConfig, version: KubeVersion | None = None) -> Stage:
@@ -63,12 +51,26 @@ def restarted(stage: Stage, config: KubeletConfig, version: KubeVersion | None =
     """
     node = stage.node
     residents = stage.ledger.active
-    files = state_files(node, stage.ledger) if residents else None
-    fresh = new_stage(node.machine, config, version or node.settings.version, files, node.device.plugins)
+    files: Mapping[str, str] = {}
+    if residents:
+        # Only a restart writes state files; a command starts quicker without them.
+        from numafit.decision.files import state_files
+
+        files = state_files(node, stage.ledger)
+    fresh = new_stage(
+        Start(
+            version=version or node.settings.version,
+            config=config,
+            machine=node.machine,
+            plugins=node.device.plugins,
+            files=files,
+            active=residents,
+        )
+    )
     if not residents:
         return fresh
     running = frozenset((pod.uid, container.name) for pod in residents.values() for container in pod.all_containers)
-    ledger = replace(fresh.ledger, active=residents, ready=False, running=running)
+    ledger = replace(fresh.ledger, ready=False, running=running)
     for pod in residents.values():
         decision = admit(fresh.node, ledger, pod)
         if not decision.admitted:
@@ -78,4 +80,5 @@ def restarted(stage: Stage, config: KubeletConfig, version: KubeVersion | None =
 
 
 def start_problem(error: KubeletError) -> str:
-    return error.message if isinstance(error, StartError) else str(error)
+    """What is wrong, without what the kubelet says before several problems."""
+    return aggregate_text([problem.message for problem in error.problems])

@@ -11,7 +11,8 @@ from msgspec import UNSET, UnsetType
 
 from numafit.bits import cpuset_text
 from numafit.decision.decision import Decision, MergeStep, Placement
-from numafit.decision.node import Node, Started
+from numafit.decision.node import Node
+from numafit.decision.start import Start
 from numafit.ledger.ledger import Block, Hint, Ledger
 from numafit.managers.protocol import PluginCall
 from numafit.managers.topology.hint import HintFamily, HintList, ProviderHints
@@ -95,15 +96,15 @@ def as_recorded(outcome: object) -> Any:
     return msgspec.json.decode(msgspec.json.encode(outcome))
 
 
-def start_outcome(started: Started, files: Mapping[str, str]) -> StartOutcome:
-    node, ledger = started.node, started.ledger
+def start_outcome(known: Start, files: Mapping[str, str]) -> StartOutcome:
+    node, ledger = known.node, known.ledger
     return StartOutcome(
         cpuset_text(node.cpu.reserved) if node.cpu.static else "",
         cpuset_text(node.cpu.allocatable(ledger.cpu)),
         cpuset_text(ledger.cpu.default),
         files,
         UNSET if node.memory is None else _allocatable_memory(ledger),
-        started.device_file_error or UNSET,
+        known.device_state[1] or UNSET,
     )
 
 

@@ -11,9 +11,10 @@ import msgspec
 from numafit.decision.decision import Decision
 from numafit.decision.node import Node
 from numafit.decision.stage import Stage, new_stage
+from numafit.decision.start import Start
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Machine
-from numafit.settings.read.loader import ConfigFile, load_config
+from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.versions import parse_version
 from numafit.show.records.ledger import Known, LedgerView, ledger_view
 from numafit.show.records.node import NodeKind
@@ -35,9 +36,8 @@ class ShownNode(msgspec.Struct, frozen=True):
 
     def stage(self) -> Stage:
         """The node with nobody on it."""
-        version = parse_version(self.version)
-        config = load_config(version, file=ConfigFile("kubelet", self.kubelet)).config
-        return new_stage(self.machine, config, version)
+        sources = ConfigSources(ConfigFile("kubelet", self.kubelet))
+        return new_stage(Start(version=parse_version(self.version), sources=sources, machine=self.machine))
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -9,7 +9,6 @@ from numafit.machine.model import Machine
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.config import KubeletConfig
 from numafit.settings.eviction import memory_reservation, thresholds
-from numafit.settings.gates import resolve_gates
 from numafit.settings.settings import Settings
 from numafit.settings.versions import Behaviour, KubeVersion, behaviour_of
 
@@ -35,14 +34,13 @@ def capacity_of(machine: Machine) -> dict[str, Quantity]:
     return capacity
 
 
-def settings_of(config: KubeletConfig, machine: Machine, version: KubeVersion) -> Settings:
+def settings_of(config: KubeletConfig, machine: Machine, version: KubeVersion, gates: Mapping[str, bool]) -> Settings:
     """The settings that the managers of this kubelet get, or the StartError before there are managers.
 
-    The static validation comes before this. Whether the reservation fits the machine is looked at after the managers
-    have started (`check_capacity`).
+    `gates` are all of the release, with their effective values. The static validation comes before this. Whether the
+    reservation fits the machine is looked at after the managers have started (`check_capacity`).
     """
     behaviour = behaviour_of(version)
-    gates = resolve_gates(version, config.feature_gates)
     try:
         reservation = reservation_of(config, machine, version)
         _qos_reserved(config.qos_reserved, behaviour)

@@ -3,13 +3,12 @@
 It looks at neither cpuManagerPolicy, memoryManagerPolicy nor the policy options: those fail later, in the managers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from numafit.bits import CpusetError, parse_cpuset
 from numafit.errors import KubeletError
 from numafit.golang.text import in_byte_order, quoted
 from numafit.settings.config import KubeletConfig
-from numafit.settings.gates import resolve_gates
 from numafit.settings.versions import Behaviour, KubeVersion, behaviour_of
 
 TOPOLOGY_POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
@@ -24,10 +23,12 @@ _ENFORCE_FIELD = ("enforceNodeAllocatable",)
 _PER_QOS = "cgroupsPerQOS (--cgroups-per-qos)"
 
 
-def validate(config: KubeletConfig, version: KubeVersion) -> tuple[KubeletError, ...]:
-    """Every problem, in the order of the checks; empty when the kubelet accepts the configuration."""
+def validate(config: KubeletConfig, version: KubeVersion, gates: Mapping[str, bool]) -> tuple[KubeletError, ...]:
+    """Every problem, in the order of the checks; empty when the kubelet accepts the configuration.
+
+    `gates` are all of the release, with their effective values.
+    """
     behaviour = behaviour_of(version)
-    gates = resolve_gates(version, config.feature_gates)
     return (
         *_pods(config, behaviour),
         *_topology(config, behaviour, topology_gate=gates.get("TopologyManager", True)),

@@ -13,13 +13,14 @@ from msgspec.structs import replace
 from numafit.advice.doctor.checkup import Checkup, examine, start_errors
 from numafit.advice.doctor.remedy import fresh_start, remedy_of
 from numafit.decision.files import state_files
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, new_node, start
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
+from numafit.decision.start import Start, start
+from numafit.decision.start import examined as walked
 from numafit.errors import KubeletError, StartError
 from numafit.ledger.files.cpu import CpuFile, cpu_bytes
 from numafit.machine.model import Machine
 from numafit.quantity import parse_quantity
 from numafit.replay.inputs import machine_from_recording, settings_from_recording
-from numafit.settings.allocatable import check_capacity, settings_of
 from numafit.settings.settings import ReservedMemory
 from numafit.settings.versions import KubeVersion, parse_version
 from tests.advice.stages import ALL_ON, BOX, stage
@@ -40,7 +41,11 @@ def files_with(*pods: object, machine: Machine = BOX, version: str = "1.36", **c
 def examined(
     files: dict[str, str] | None = None, machine: Machine = BOX, version: KubeVersion = V136, **changes: object
 ) -> Checkup:
-    return examine(machine, replace(ALL_ON, **changes), version, files or {})
+    return examine(known(files or {}, machine, version, **changes))
+
+
+def known(files: dict[str, str], machine: Machine = BOX, version: KubeVersion = V136, **changes: object) -> Start:
+    return Start(version=version, config=replace(ALL_ON, **changes), machine=machine, files=files)
 
 
 def codes(checkup: Checkup) -> list[str]:
@@ -49,7 +54,7 @@ def codes(checkup: Checkup) -> list[str]:
 
 def test_a_node_with_its_own_state_is_healthy() -> None:
     """What the kubelet wrote it takes again (1.20 to 1.36)."""
-    checkup = examine(BOX, ALL_ON, V136, files_with(TRAIN), owners={"u1"}, pods=[TRAIN])
+    checkup = examine(known(files_with(TRAIN)), owners={"u1"}, pods=[TRAIN])
     assert (checkup.findings, checkup.unchecked, checkup.starts) == ((), (), True)
 
 
@@ -178,8 +183,8 @@ def test_a_device_that_is_gone_is_named_with_its_holder() -> None:
 
 def test_an_entry_without_a_pod_is_found_only_when_the_pods_are_known() -> None:
     files = files_with(TRAIN)
-    assert examine(BOX, ALL_ON, V136, files).findings == ()
-    found = examine(BOX, ALL_ON, V136, files, owners={"u2"})
+    assert examine(known(files)).findings == ()
+    found = examine(known(files), owners={"u2"})
     assert [(finding.code, finding.place, finding.text) for finding in found.findings] == [
         ("no-owner", "cpu_manager_state, kubelet_internal_checkpoint, memory_manager_state", "no pod has the UID u1")
     ]
@@ -194,7 +199,7 @@ def test_a_pod_that_the_next_start_rejects_is_named() -> None:
         "reserved_system_cpus": "0,8",
     }
     files = files_with(wide, version="1.36", **options)
-    found = examine(BOX, replace(ALL_ON, **options), V136, files, owners={"u1"}, pods=[wide])
+    found = examine(known(files, **options), owners={"u1"}, pods=[wide])
     assert codes(found) == ["rejected-at-start"]
     assert "SMTAlignmentError" in found.findings[0].details[0]
 
@@ -202,7 +207,7 @@ def test_a_pod_that_the_next_start_rejects_is_named() -> None:
 def test_without_its_plugin_a_pod_may_be_rejected() -> None:
     """1.27.3 does not know which containers run, so it wants the device plugin back first."""
     files = files_with(TRAIN, version="1.27.3")
-    found = examine(BOX, ALL_ON, parse_version("1.27.3"), files, owners={"u1"}, pods=[TRAIN])
+    found = examine(known(files, version=parse_version("1.27.3")), owners={"u1"}, pods=[TRAIN])
     assert [finding.text for finding in found.findings] == [
         "default/pod-u1 runs, and may be rejected when the kubelet starts, as long as its device plugin is not back"
     ]
@@ -240,14 +245,13 @@ def test_the_first_error_is_what_the_kubelet_says(
     parsed = parse_version(version)
     files = files_with(TRAIN, version=version)
     files |= {name: re.sub('checksum":', 'checksum":9', files[name]) for name in broken & files.keys()}
+    given = Start(version=parsed, config=config, machine=BOX, files=files)
     said = None
     try:
-        ordered = settings_of(config, BOX, parsed)
-        start(new_node(BOX, ordered), files)
-        check_capacity(ordered.reservation, BOX, parsed)
+        start(given)
     except KubeletError as error:
         said = str(error)
-    checkup = examine(BOX, config, parsed, files)
+    checkup = examine(given)
     assert (checkup.findings[0].text if not checkup.starts else None) == said
 
 
@@ -265,7 +269,8 @@ def test_every_recorded_start_is_foretold_and_explained() -> None:
         content = case["input"]
         ordered = settings_from_recording(content.get("config") or {}, parse_version(case["kubeVersion"]))
         machine = machine_from_recording(content["machine"])
-        errors, _ = start_errors(machine, ordered, content.get("initialFiles") or {}, "")
+        files = content.get("initialFiles") or {}
+        errors = start_errors(walked(Start(machine=machine, settings=ordered, files=files)), "")
         said = case["expect"]["start"].get("error")
         assert bool(errors) == bool(said), case["id"]
         if said:

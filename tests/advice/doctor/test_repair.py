@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from numafit.advice.doctor.repair import CHECKSUM, repair
 from numafit.bits import parse_cpuset
 from numafit.decision.files import state_files
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, new_node, start
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
+from numafit.decision.start import Start, start
 from numafit.ledger.files.cpu import CpuFile, cpu_bytes, parse_cpu
 from numafit.ledger.files.memory import parse_memory
 from tests.advice.stages import BOX, stage, stages
@@ -69,7 +70,7 @@ def test_the_kubelet_starts_with_a_repaired_cpu_file(
     """No CPU belongs to two pods, nobody gets what the file did not give, and a container loses all or nothing."""
     files = cpu_file(default, entries, policy)
     for made in repair(NODE, files, owners):
-        started = start(new_node(BOX, NODE.settings), {CPU_FILE: made.text}).ledger.cpu
+        started = start(Start(machine=BOX, settings=NODE.settings, files={CPU_FILE: made.text})).ledger.cpu
         kept = {(uid, name, cpus) for uid, own in parse_cpu(made.text).entries.items() for name, cpus in own.items()}
         assert kept <= {(uid, name, cpus) for uid, own in entries.items() for name, cpus in own.items()}
         assert owners is None or {uid for uid, _, _ in kept} <= owners

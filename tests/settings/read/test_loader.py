@@ -4,14 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numafit.decision.start import Start, start
 from numafit.errors import InputError, StartError
 from numafit.settings.config import KubeletConfig, default_eviction_hard
 from numafit.settings.read.arguments import arguments_of_words
 from numafit.settings.read.loader import (
     ConfigFile,
+    ConfigSources,
     LoadedConfig,
     UnknownField,
-    load_config,
     merge_patch,
     refuse_unknown,
 )
@@ -22,13 +23,14 @@ HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 DEFAULTS = default_eviction_hard(NEWEST)
 
 
-def load(text: str, *words: str, release: str = "1.36.4", drop_ins: dict[str, str] | None = None) -> LoadedConfig:
-    return load_config(
-        parse_version(release),
-        file=ConfigFile("kubelet.yaml", HEAD + text),
-        drop_ins=[ConfigFile(name, HEAD + patch) for name, patch in (drop_ins or {}).items()],
-        arguments=arguments_of_words(words),
-    )
+def loaded(sources: ConfigSources, release: str = "1.36.4") -> Start:
+    return start(Start(version=parse_version(release), sources=sources), "valid")
+
+
+def load(text: str, *words: str, release: str = "1.36.4", drop_ins: dict[str, str] | None = None) -> Start:
+    file = ConfigFile("kubelet.yaml", HEAD + text)
+    patches = tuple(ConfigFile(name, HEAD + patch) for name, patch in (drop_ins or {}).items())
+    return loaded(ConfigSources(file, patches, tuple(arguments_of_words(words))), release)
 
 
 def refusal(text: str, *words: str, release: str = "1.36.4") -> tuple[str, str]:
@@ -51,21 +53,21 @@ def test_a_file_is_read_with_its_defaults() -> None:
 def test_without_a_file_flags_stand_on_the_defaults() -> None:
     """The field report of 1.20: no file at all."""
     arguments = arguments_of_words(["--cpu-manager-policy=static", "--kube-reserved=cpu=100m", "--eviction-hard="])
-    assert load_config(parse_version("1.20.1"), arguments=arguments).config == KubeletConfig(
+    assert loaded(ConfigSources(arguments=tuple(arguments)), "1.20.1").config == KubeletConfig(
         cpu_manager_policy="static", kube_reserved={"cpu": "100m"}
     )
 
 
 def test_flags_win_over_the_file() -> None:
     """A bad value in the file does not matter then."""
-    loaded = load("topologyManagerPolicy: foo\n", "--topology-manager-policy=restricted")
-    assert loaded.config.topology_manager_policy == "restricted"
+    known = load("topologyManagerPolicy: foo\n", "--topology-manager-policy=restricted")
+    assert known.config.topology_manager_policy == "restricted"
 
 
 def test_unknown_fields_come_with_their_lines() -> None:
     """Also those that the release does not know yet."""
-    loaded = load("cpuManagerPolcy: static\nreservedMemory: []\n", release="1.20.1")
-    assert loaded.unknown == (
+    known = load("cpuManagerPolcy: static\nreservedMemory: []\n", release="1.20.1")
+    assert known.merged.unknown == (
         UnknownField("kubelet.yaml", "cpuManagerPolcy", 3),
         UnknownField("kubelet.yaml", "reservedMemory", 4, later=True),
     )
@@ -74,7 +76,7 @@ def test_unknown_fields_come_with_their_lines() -> None:
 def test_a_file_of_json_is_read_too() -> None:
     """In the order of its keys."""
     text = '{"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1", "maxPods": 7}'
-    assert load_config(NEWEST, file=ConfigFile("k.json", text)).config.max_pods == 7
+    assert loaded(ConfigSources(ConfigFile("k.json", text))).config.max_pods == 7
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_an_unknown_gate_on_the_command_line_is_refused_before_the_file() -> Non
 def test_an_empty_file_is_refused() -> None:
     """The kubelet wants at least a kind."""
     with pytest.raises(StartError, match=r'kubelet config file "k\.yaml" was empty'):
-        load_config(NEWEST, file=ConfigFile("k.yaml", ""))
+        loaded(ConfigSources(ConfigFile("k.yaml", "")))
 
 
 def test_drop_in_files_patch_the_configuration_in_the_order_of_their_names() -> None:
@@ -130,9 +132,9 @@ def test_drop_in_files_patch_the_configuration_in_the_order_of_their_names() -> 
         "10.conf": "maxPods: 10\nreservedMemory: []\nkubeReserved: {memory: 1Gi}\nnoSuchField: 1\n",
         "30.yaml": "maxPods: 30\n",
     }
-    loaded = load(text, drop_ins=drop_ins)
+    known = load(text, drop_ins=drop_ins)
     eviction = {name: value for name, value in DEFAULTS.items() if name != "nodefs.available"}
-    assert loaded == LoadedConfig(
+    assert known.merged == LoadedConfig(
         KubeletConfig(
             max_pods=20,
             kube_reserved={"cpu": "1", "memory": "1Gi"},
@@ -151,20 +153,20 @@ def test_a_folder_of_drop_in_files_comes_before_a_file_that_is_named_like_it() -
 def test_a_field_of_later_releases_is_no_misspelling() -> None:
     """A kubelet ignores what it does not know; `containerRuntimeEndpoint` came with 1.27."""
     old = parse_version("1.24.0")
-    loaded = load("containerRuntimeEndpoint: unix:///run/cri.sock\n", release="1.24.0")
-    assert loaded.unknown == (UnknownField("kubelet.yaml", "containerRuntimeEndpoint", 3, later=True),)
-    refuse_unknown(loaded, old)
+    known = load("containerRuntimeEndpoint: unix:///run/cri.sock\n", release="1.24.0")
+    assert known.merged.unknown == (UnknownField("kubelet.yaml", "containerRuntimeEndpoint", 3, later=True),)
+    refuse_unknown(known.merged, old)
     with pytest.raises(InputError, match=r"kubelet\.yaml:3: noSuchField: the kubelet v1\.24\.0 does not know"):
-        refuse_unknown(load("noSuchField: 1\n", release="1.24.0"), old)
+        refuse_unknown(load("noSuchField: 1\n", release="1.24.0").merged, old)
 
 
 def test_files_that_the_flags_name_and_nobody_gives_are_told() -> None:
     """The kubelet would read them, so its decisions may be others."""
     words = arguments_of_words(["--config=/etc/kubelet.yaml", "--config-dir=/etc/kubelet.d", "--max-pods=5"])
-    loaded = load_config(NEWEST, arguments=words)
-    assert loaded.missing == ("--config=/etc/kubelet.yaml", "--config-dir=/etc/kubelet.d")
-    given = load_config(NEWEST, file=ConfigFile("k.yaml", HEAD), drop_ins=[], arguments=words)
-    assert given.missing == ()
+    sources = ConfigSources(arguments=tuple(words))
+    flags = loaded(sources).flags
+    assert sources.missing(flags) == ("--config=/etc/kubelet.yaml", "--config-dir=/etc/kubelet.d")
+    assert ConfigSources(ConfigFile("k.yaml", HEAD), (), tuple(words)).missing(flags) == ()
 
 
 def test_a_drop_in_file_brings_the_default_back_for_an_empty_list() -> None:
@@ -196,7 +198,7 @@ def test_a_drop_in_file_brings_the_default_back_for_an_empty_list() -> None:
 def test_a_bad_drop_in_file_is_refused(patch: str, message: str) -> None:
     """1.32 and later."""
     with pytest.raises(StartError) as refused:
-        load_config(NEWEST, drop_ins=[ConfigFile("a.conf", patch)])
+        loaded(ConfigSources(drop_ins=(ConfigFile("a.conf", patch),)))
     assert refused.value.message == message
 
 
@@ -224,7 +226,7 @@ def test_a_merge_patch_is_done_after_once(target: object, patch: object) -> None
 def test_any_file_gives_a_configuration_or_a_clear_error(text: str) -> None:
     """Never a traceback."""
     try:
-        outcome = repr(load(text))
+        outcome = repr(load(text).merged)
     except (InputError, StartError) as error:
         outcome = str(error)
     assert outcome

@@ -1,12 +1,13 @@
 """Would this kubelet start, and does its state make sense?
 
-The checks stand in the kubelet's order. The kubelet stops at its first error; the doctor goes on where that is
+The checks are the steps of the kubelet's start. The kubelet stops at its first error; the doctor goes on where that is
 possible, so that the errors which would come after the first cure are known at once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.advice.doctor.diagnosis import (
     CAPACITY_EXCEEDED,
@@ -26,26 +27,23 @@ from numafit.advice.doctor.diagnosis import (
 from numafit.advice.doctor.remedy import remedy_of
 from numafit.advice.doctor.state import cpu_details, memory_details, state_findings
 from numafit.bits import cpuset_text
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, new_node, start
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
+from numafit.decision.start import UNKNOWN, Examination, Start, examined
 from numafit.errors import StartError
-from numafit.ledger.files.checkpoint import RestoreError
-from numafit.ledger.files.device import read_device
-from numafit.ledger.ledger import Ledger, MemoryNode
-from numafit.machine.model import Machine
-from numafit.managers.cpu.manager import CpuManager
-from numafit.managers.cpu.start import new_cpu_manager, start_cpu_manager
-from numafit.managers.memory.manager import MemoryManager
-from numafit.managers.memory.start import new_memory_manager, start_memory_manager
-from numafit.managers.protocol import Choices
-from numafit.managers.topology.policy import topology_policy
-from numafit.settings.allocatable import check_capacity, settings_of
+from numafit.ledger.ledger import Ledger
 from numafit.settings.config import KubeletConfig
 from numafit.settings.settings import Settings
-from numafit.settings.versions import KubeVersion
 from numafit.workload.pod import Pod
 
-Files = Mapping[str, str]
-"""Name -> text of the state files that are there."""
+MANAGERS = {"topology": TOPOLOGY_REFUSED, "cpu": CPU_REFUSED, "memory": MEMORY_REFUSED}
+CODES = MANAGERS | {
+    "cpu_state": CPU_STATE_REFUSED,
+    "memory_state": MEMORY_STATE_REFUSED,
+    "allocatable": CAPACITY_EXCEEDED,
+}
+"""Step of the start -> what its refusal is called; those before are about the configuration alone."""
+STATE_FILES = {"cpu_state": CPU_FILE, "memory_state": MEMORY_FILE}
+"""Step -> the file that it reads. The device manager's keeps no kubelet from starting."""
 
 
 class Checkup(msgspec.Struct, frozen=True):
@@ -63,104 +61,63 @@ class Checkup(msgspec.Struct, frozen=True):
         return all(finding.severity != "error" for finding in self.findings)
 
 
-def refused(error: StartError, place: str, files: Files) -> Checkup:
-    """The configuration itself is refused, before the machine or any file is looked at."""
-    unchecked = ("the managers and their reservations", *sorted(files))
-    return Checkup((_error(CONFIG_REFUSED, place, error, ""),), unchecked)
-
-
 def examine(
-    machine: Machine,
-    config: KubeletConfig,
-    version: KubeVersion,
-    files: Files,
-    *,
-    owners: Set[str] | None = None,
-    pods: Sequence[Pod] = (),
-    place: str = "configuration",
+    known: Start, *, owners: Set[str] | None = None, pods: Sequence[Pod] = (), place: str = "configuration"
 ) -> Checkup:
     """`owners`: the UIDs of all pods on the node, when they are known; `pods`: those of them that can be admitted."""
-    try:
-        settings = settings_of(config, machine, version)
-    except StartError as error:
-        return refused(error, place, files)
-    errors, unchecked = start_errors(machine, settings, files, place)
-    try:
-        check_capacity(settings.reservation, machine, version)
-    except StartError as error:
-        errors.append(_error(CAPACITY_EXCEEDED, place, error, settings.state_dir))
-    node = ledger = None
-    warnings = [*_without_effect(config, settings, place), *_device_file(files, settings)]
-    if all(error.code not in (TOPOLOGY_REFUSED, CPU_REFUSED, MEMORY_REFUSED) for error in errors):
-        node = new_node(machine, settings)
+    files = known.files
+    examination = examined(replace(known, active={}))
+    known = examination.known
+    errors = start_errors(examination, place)
+    if known.node is UNKNOWN and all(error.code not in (CONFIG_REFUSED, *MANAGERS.values()) for error in errors):
+        # What only numafit refuses is no finding.
+        examination.started()
+    if known.settings is UNKNOWN:
+        return Checkup(tuple(errors), ("the managers and their reservations", *sorted(files)))
+    unchecked = [file for step, file in STATE_FILES.items() if step in examination.skipped and file in files]
+    warnings = [*_without_effect(known.config, known.settings, place), *_device_file(known.device_state[1])]
+    node = None if known.node is UNKNOWN else known.node
+    ledger = None
+    if node is not None:
         warnings += _reservations(node, place)
     if node is not None and not errors:
-        ledger = start(node, files).ledger
+        ledger = known.restored
         warnings += state_findings(node, ledger, owners, pods)
     elif set(files) - set(unchecked):
         unchecked.append("whether the state makes sense beyond these errors")
     return Checkup((*errors, *warnings), tuple(unchecked), node, ledger)
 
 
-def start_errors(machine: Machine, settings: Settings, files: Files, place: str) -> tuple[list[Diagnosis], list[str]]:
-    """In the kubelet's order, constructors first; the first is what it says. Then the files that no manager could read.
-
-    The kubelet reads a state file only when all its managers stand; here each manager reads its own.
-    """
-    errors: list[Diagnosis] = []
-    unchecked: list[str] = []
-    root = settings.state_dir
-    cpu: CpuManager | None = None
-    memory: MemoryManager | None = None
-    idle: Mapping[int, MemoryNode] = {}
-    try:
-        topology_policy(settings, machine)
-    except StartError as error:
-        errors.append(_error(TOPOLOGY_REFUSED, place, error, root))
-    try:
-        cpu = new_cpu_manager(machine, settings, Choices())
-    except StartError as error:
-        errors.append(_error(CPU_REFUSED, place, error, root))
-    has_memory_manager = settings.behaviour.memory_manager and settings.gates.get("MemoryManager", True)
-    try:
-        if has_memory_manager:
-            memory, idle = new_memory_manager(machine, settings)
-    except StartError as error:
-        errors.append(_error(MEMORY_REFUSED, place, error, root))
-    cpu_text, memory_text = files.get(CPU_FILE), files.get(MEMORY_FILE)
-    if cpu is not None:
-        try:
-            start_cpu_manager(cpu, settings, cpu_text)
-        except StartError as error:
-            errors.append(_error(CPU_STATE_REFUSED, CPU_FILE, error, root, cpu_details(cpu_text or "", cpu)))
-    elif cpu_text is not None:
-        unchecked.append(CPU_FILE)
-    if memory is not None:
-        try:
-            start_memory_manager(memory, idle, settings, memory_text, Choices())
-        except StartError as error:
-            details = memory_details(memory_text or "", idle)
-            errors.append(_error(MEMORY_STATE_REFUSED, MEMORY_FILE, error, root, details))
-    elif has_memory_manager and memory_text is not None:
-        unchecked.append(MEMORY_FILE)
-    return errors, unchecked
+def start_errors(examination: Examination, place: str) -> list[Diagnosis]:
+    """In the kubelet's order; the first is what it says."""
+    known = examination.known
+    return [
+        _error(CODES.get(step, CONFIG_REFUSED), STATE_FILES.get(step, place), error, known, _details(step, known))
+        for step, error in examination.refusals
+        if isinstance(error, StartError)
+    ]
 
 
-def _error(code: str, place: str, error: StartError, root: str, details: tuple[str, ...] = ()) -> Diagnosis:
-    remedy = remedy_of(error, root)
+def _details(step: str, known: Start) -> tuple[str, ...]:
+    if step == "cpu_state":
+        return cpu_details(known.files.get(CPU_FILE, ""), known.cpu)
+    if step == "memory_state":
+        return memory_details(known.files.get(MEMORY_FILE, ""), known.memory[1])
+    return ()
+
+
+def _error(code: str, place: str, error: StartError, known: Start, details: tuple[str, ...]) -> Diagnosis:
+    remedy = remedy_of(error, "" if known.settings is UNKNOWN else known.settings.state_dir)
     return Diagnosis(code, "error", place, error.message, error.stage, details, remedy.why, remedy.cure, remedy.cost)
 
 
-def _device_file(files: Files, settings: Settings) -> Iterator[Diagnosis]:
-    try:
-        if DEVICE_FILE in files:
-            read_device(files[DEVICE_FILE], settings.behaviour)
-    except RestoreError as error:
+def _device_file(problem: str) -> Iterator[Diagnosis]:
+    if problem:
         yield Diagnosis(
             DEVICE_STATE_IGNORED,
             "warning",
             DEVICE_FILE,
-            f"the kubelet cannot read the file and goes on without it: {error}",
+            f"the kubelet cannot read the file and goes on without it: {problem}",
             why="The checksum is not that of the contents, or it is not JSON: cut, edited or damaged.",
             cure=(
                 "drain the node before the kubelet is restarted",

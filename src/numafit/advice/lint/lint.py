@@ -15,8 +15,8 @@ from numafit.advice.lint.pod.environment import environment_findings
 from numafit.advice.lint.pod.placement import Surroundings, init_findings, node_findings
 from numafit.advice.lint.pod.qos import qos_findings
 from numafit.advice.lint.pod.text import read_pod
-from numafit.decision.stage import Stage, new_stage
-from numafit.errors import InputError, KubeletError
+from numafit.decision.stage import new_stage
+from numafit.errors import InputError
 from numafit.machine.model import Machine
 from numafit.settings.gates import default_gates
 from numafit.settings.versions import KubeVersion, behaviour_of
@@ -97,18 +97,8 @@ def _kubelets(pages: Sequence[LintPage]) -> list[KubeletText]:
 def _surroundings(checked: Sequence[Checked], version: KubeVersion, machine: Machine | None) -> Surroundings:
     """The node is known when one kubelet was given that would start."""
     known = checked[0] if len(checked) == 1 else Checked()
-    if known.settings is None or not known.starts:
-        return Surroundings(version, machine, known.settings)
-    return Surroundings(version, machine, known.settings, _stage(known, version, machine))
-
-
-def _stage(known: Checked, version: KubeVersion, machine: Machine | None) -> Stage | None:
-    if machine is None or known.config is None:
-        return None
-    try:
-        return new_stage(machine, known.config, version)
-    except KubeletError:
-        return None
+    stage = new_stage(known.start.started()) if known.start is not None else None
+    return Surroundings(version, machine, known.settings, stage)
 
 
 def _pod_findings(part: DocumentPart, around: Surroundings) -> Iterator[Finding]:

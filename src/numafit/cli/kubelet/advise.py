@@ -7,10 +7,9 @@ import click
 from numafit.advice.propose.advise import advise as advise_pods
 from numafit.cli.files import manifest_paths, read_bytes
 from numafit.cli.options.agent import agent_option
-from numafit.cli.options.node import NodeOptions, load_setting, node_options
+from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.terminal import progress_over
 from numafit.decision.simulation import Event, play_events
-from numafit.decision.stage import Stage
 from numafit.errors import InputError
 from numafit.show.json import json_text
 from numafit.show.records.advice import advice_record
@@ -38,18 +37,17 @@ def advise(options: NodeOptions, pod_name: str | None, most: int, patch: bool, o
     numbers (to the last CPU and mebibyte), another pod that comes later or goes, a split, then the kubelet's scope,
     options, reservation and policy. Exit status: 0 nothing to change, 1 there is, 2 bad input.
     """
-    setting = load_setting(options)
-    stage = Stage(setting.node, setting.ledger, setting.allocatable, setting.config)
-    known = {name: pod.uid for pod in setting.pods for name in (pod.name, pod.full_name)}
+    stage = load_stage(options)
+    known = {name: pod.uid for pod in stage.pods for name in (pod.name, pod.full_name)}
     if pod_name is not None and pod_name not in known:
-        there = ", ".join(pod.full_name for pod in setting.pods)
+        there = ", ".join(pod.full_name for pod in stage.pods)
         raise InputError(f"there is no pod {pod_name}", source="--pod", cure=f"there are {there}")
     chosen = None if pod_name is None else known[pod_name]
-    makers = _makers(options, pod_level=setting.node.settings.gate("PodLevelResources"))
+    makers = _makers(options, pod_level=stage.node.settings.gate("PodLevelResources"))
     names = {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in makers.items()}
-    with progress_over([Event("add", pod) for pod in setting.pods]) as watched:
-        simulation = play_events(setting.node, setting.ledger, watched, setting.allocatable)
-    advices = advise_pods(stage, setting.pods, names, only=chosen, simulation=simulation)
+    with progress_over([Event("add", pod) for pod in stage.pods]) as watched:
+        simulation = play_events(stage.node, stage.ledger, watched, stage.allocatable)
+    advices = advise_pods(stage, stage.pods, names, only=chosen, simulation=simulation)
     if output == "json":
         click.echo(json_text(advice_record(advices, stage.config, makers, most)))
     elif patch:

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from numafit.advice.compare import compare as compare_stages
 from numafit.cli.options.agent import agent_option
-from numafit.cli.options.node import NodeOptions, Setting, load_setting, node_options
-from numafit.decision.stage import Stage
+from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.errors import InputError, StartRefusedError
 from numafit.show.json import json_text
 from numafit.show.records.comparison import comparison_record, no_start_record
@@ -54,19 +53,16 @@ def compare(
     if with_kube_version:
         other = replace(other, kube_version=with_kube_version)
     if with_kubelet or with_kubelet_env:
-        other = replace(other, kubelet=with_kubelet, kubelet_env=with_kubelet_env)
+        agent = other.agent and replace(other.agent, kubelet=None)
+        other = replace(other, kubelet=with_kubelet, kubelet_env=with_kubelet_env, agent=agent)
     if with_machines:
         other = replace(other, machines=with_machines)
-    first = load_setting(options)
+    first = load_stage(options)
     try:
-        second = load_setting(other)
+        second = load_stage(other)
     except StartRefusedError as error:
         click.echo(json_text(no_start_record(error.message)) if output == "json" else f"Then {error.message}")
         return 1
-    result = compare_stages(_stage(first), _stage(second), first.pods, second.pods)
+    result = compare_stages(first, second, first.pods, second.pods)
     click.echo(json_text(comparison_record(result)) if output == "json" else comparison_text(result))
     return 1 if result.changed else 0
-
-
-def _stage(setting: Setting) -> Stage:
-    return Stage(setting.node, setting.ledger, setting.allocatable, setting.config)

@@ -7,20 +7,19 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from numafit.advice.doctor.checkup import Checkup, examine, refused
+from numafit.advice.doctor.checkup import Checkup, examine
 from numafit.advice.doctor.diagnosis import UNKNOWN_FIELD, Diagnosis
 from numafit.advice.doctor.repair import Repair, repair
 from numafit.cli.files import manifest_paths, read_bytes, read_text, write_whole
 from numafit.cli.options.machine import resolve_machine
-from numafit.cli.options.node import NodeOptions, node_options, read_config
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
+from numafit.cli.options.node import NodeOptions, config_sources, node_options, state_paths, tell_missing
+from numafit.decision.start import Start, start
 from numafit.document import read_documents
 from numafit.errors import InputError, StartError
-from numafit.machine.sketch.devices import parse_devices
+from numafit.machine.sketch.devices import with_devices
 from numafit.settings.config import ROOT_DIR
 from numafit.settings.gates import default_gates
-from numafit.settings.read.loader import ConfigFile, LoadedConfig
-from numafit.settings.versions import KubeVersion, parse_version
+from numafit.settings.versions import parse_version
 from numafit.show.records.checkup import checkup_json
 from numafit.show.text.checkup import checkup_text
 from numafit.workload.manifest import made_up_uid, read_pods
@@ -75,33 +74,23 @@ def doctor(
         raise InputError("goes with --repair only", source="--yes")
     options = _with_folder(replace(options, state=_one("--kubelet-dir", kubelet_dir, options.state)), config)
     version = parse_version(options.kube_version)
-    loaded: LoadedConfig | None = None
-    place = str(options.kubelet or options.kubelet_env)
-    try:
-        file = ConfigFile(str(options.kubelet), read_text(options.kubelet)) if options.kubelet else None
-        loaded = read_config(options, version, file)
-    except StartError as error:
-        checkup = refused(error, place, _ward(options, default_gates(version), ROOT_DIR).texts)
-        click.echo(checkup_json(checkup, version) if output == "json" else checkup_text(checkup, version))
-        return 1
-    ward = _ward(options, {**default_gates(version), **loaded.config.feature_gates}, loaded.config.root_dir)
-    _check_owners(ward)
-    machine = resolve_machine(options.machines).machine
-    given = parse_devices(options.devices)
-    named = {device.resource for device in given}
-    kept = tuple(device for device in machine.devices if device.resource not in named)
-    checkup = examine(
-        replace(machine, devices=kept + given),
-        loaded.config,
-        version,
-        ward.texts,
-        owners=ward.owners,
-        pods=ward.pods,
-        place=place,
-    )
-    checkup = replace(checkup, findings=checkup.findings + tuple(_unknown(loaded, version)))
-    written = _repair(checkup, ward, in_place=yes) if repairs else ()
     show = checkup_json if output == "json" else checkup_text
+    place = str(options.kubelet or options.kubelet_env)
+    known = Start(version=version, sources=config_sources(options, options.kubelet_file()))
+    try:
+        known = start(known, "valid")
+    except StartError:
+        known = replace(known, files=_ward(options, default_gates(version), ROOT_DIR).texts)
+        click.echo(show(examine(known, place=place), version))
+        return 1
+    tell_missing(known)
+    ward = _ward(options, {**default_gates(version), **known.config.feature_gates}, known.config.root_dir)
+    _check_owners(ward)
+    machine = with_devices(resolve_machine(options.machines).machine, options.devices)
+    known = replace(known, machine=machine, files=ward.texts)
+    checkup = examine(known, owners=ward.owners, pods=ward.pods, place=place)
+    checkup = replace(checkup, findings=checkup.findings + tuple(_unknown(known)))
+    written = _repair(checkup, ward, in_place=yes) if repairs else ()
     click.echo(show(checkup, version, written, tuple(ward.texts)))
     return 1 if checkup.findings else 0
 
@@ -138,12 +127,7 @@ def _folder(options: NodeOptions, root: str) -> Path | None:
 
 def _ward(options: NodeOptions, gates: dict[str, bool], root: str) -> Ward:
     folder = _folder(options, root)
-    paths = {}
-    if folder is not None:
-        for name in (CPU_FILE, MEMORY_FILE, DEVICE_FILE):
-            places = [path for path in (folder / name, folder / "device-plugins" / name) if path.exists()]
-            if places:
-                paths[name] = places[0]
+    paths = state_paths(folder) if folder is not None else {}
     texts = {name: read_text(path) for name, path in paths.items()}
     pods: list[Pod] = []
     owners: set[str] = set()
@@ -177,16 +161,16 @@ def _check_owners(ward: Ward) -> None:
         )
 
 
-def _unknown(loaded: LoadedConfig, version: KubeVersion) -> list[Diagnosis]:
+def _unknown(known: Start) -> list[Diagnosis]:
     return [
         Diagnosis(
             UNKNOWN_FIELD,
             "warning",
             f"{unknown.source}:{unknown.line}" if unknown.line else unknown.source,
-            f"the kubelet {version} does not know {unknown.field} and ignores it",
+            f"the kubelet {known.version} does not know {unknown.field} and ignores it",
             cure=("remove it or correct its name",),
         )
-        for unknown in loaded.unknown
+        for unknown in known.merged.unknown
     ]
 
 

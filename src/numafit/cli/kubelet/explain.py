@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from numafit.cli.options.agent import agent_option
-from numafit.cli.options.node import NodeOptions, load_setting, node_options
+from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.errors import InputError
 
 
@@ -53,14 +53,14 @@ def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> in
     from numafit.show.records.story import stories_record
     from numafit.show.text.story import story_text
 
-    setting = load_setting(options)
-    simulation = play(setting.node, setting.ledger, setting.pods, setting.allocatable)
+    stage = load_stage(options)
+    simulation = play(stage.node, stage.ledger, stage.pods, stage.allocatable)
     decisions = [step.decision for step in simulation.steps]
     told = [d for d in decisions if _is_named(d.pod.full_name, pod_name)]
     if not told:
         known = ", ".join(decision.pod.full_name for decision in decisions)
         raise InputError(f"there is no pod {pod_name}", source="--pod", cure=f"there are {known}")
-    stories = [(decision, story_of(setting.node, decision)) for decision in told]
+    stories = [(decision, story_of(stage.node, decision)) for decision in told]
     click.echo(json_text(stories_record(stories)) if output == "json" else story_text(stories))
     return 0 if all(decision.admitted for decision in decisions) else 1
 
@@ -76,7 +76,7 @@ def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name:
         raise InputError(
             "a log is told, no pods are played", source=str(options.pods[0]), cure="leave one of both away"
         )
-    machine = resolve_machine(options.machines).machine if options.machines else None
+    machine = resolve_machine(options.machine_sources).machine if options.machine_sources else None
     told = everything or output == "json"
     report = load_report(
         log, lambda admission: (told or admission.admitted is False) and _is_named(admission.pod, pod_name)

@@ -7,8 +7,7 @@ import click
 from numafit.advice.fit import Turns, count_fits, shapes_of
 from numafit.advice.variants import variants
 from numafit.cli.options.agent import agent_option
-from numafit.cli.options.node import NodeOptions, load_setting, node_options
-from numafit.decision.stage import Stage
+from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.show.json import json_text
 from numafit.show.records.fit import fit_record, variants_record
 from numafit.show.text.fit import fit_text, variants_text
@@ -39,9 +38,8 @@ def fit(options: NodeOptions, order: str, compared: bool, output: str) -> int:
     Pods that differ only in their names are one shape. What is free in the end cannot be used by these shapes: it is
     stranded. Exit status: 0 at least one pod of each shape fits, 1 not, 2 bad input.
     """
-    setting = load_setting(options)
-    stage = Stage(setting.node, setting.ledger, setting.allocatable, setting.config)
-    shapes = shapes_of(setting.pods)
+    stage = load_stage(options)
+    shapes = shapes_of(stage.pods)
     turns = cast(Turns, order)
     result = count_fits(stage, shapes, turns)
     if compared:

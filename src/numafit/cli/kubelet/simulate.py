@@ -16,7 +16,7 @@ import msgspec
 
 from numafit.cli.files import read_text, write_whole
 from numafit.cli.options.agent import agent_option
-from numafit.cli.options.node import NodeOptions, load_setting, node_options
+from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.terminal import progress_over
 from numafit.decision.node import DEVICE_FILE
 from numafit.decision.simulation import Event, Simulation, play_events
@@ -66,18 +66,18 @@ def simulate(
     Without --kubelet an example with all managers on is used, and printed. Exit status: 0 all admitted, 1 some
     rejected, 2 bad input or a kubelet that would not start.
     """
-    setting = load_setting(options)
-    if setting.example:
-        click.echo(f"No kubelet configuration given; using this one:\n\n{setting.example}", err=True)
+    stage = load_stage(options)
+    if stage.example:
+        click.echo(f"No kubelet configuration given; using this one:\n\n{stage.example}", err=True)
         if save_kubelet is not None:
-            write_whole(save_kubelet, setting.example.encode())
+            write_whole(save_kubelet, stage.example.encode())
     happens = (
-        [Event("add", pod) for pod in setting.pods]
+        [Event("add", pod) for pod in stage.pods]
         if events is None
-        else read_events(read_text(events), str(events), setting.pods)
+        else read_events(read_text(events), str(events), stage.pods)
     )
     with progress_over(happens) as watched:
-        simulation = play_events(setting.node, setting.ledger, watched, setting.allocatable)
+        simulation = play_events(stage.node, stage.ledger, watched, stage.allocatable)
     if picture is not None:
         _draw(simulation, picture)
     if write_state is not None:

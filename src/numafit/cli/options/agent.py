@@ -2,12 +2,14 @@
 
 from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from numafit.cli.options.node import AgentNode
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.errors import InputError, KubeletError
+from numafit.settings.read.loader import ConfigFile
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,10 +27,7 @@ def agent_option(command: F) -> F:
         for name, option in TAKEN.items():
             if rest.get(name):
                 raise InputError("does not go with --agent", source=option, cure="leave one of both away")
-        import tempfile
-
-        with tempfile.TemporaryDirectory(prefix="numafit-agent-") as folder:
-            return command(**{**rest, **_node_of(agent, Path(folder))})
+        return command(**{**rest, **_told(agent)})
 
     option = click.option(
         "--agent", metavar="ADDRESS", help="Ask on top of what a running `numafit serve` shows (URL or unix socket)."
@@ -37,27 +36,23 @@ def agent_option(command: F) -> F:
     return decorated  # type: ignore[no-any-return]
 
 
-def _node_of(agent: str, folder: Path) -> dict[str, Any]:
-    """The options that describe the node of the agent, with its files in `folder`."""
+def _told(agent: str) -> dict[str, Any]:
+    """The options that describe the node of the agent."""
     import msgspec
 
+    from numafit.machine.read.recognise import source_of
     from numafit.service.client import fetched
     from numafit.show.records.node import STATE_PATH, State
 
     state = fetched(agent, STATE_PATH, State)
-    machine, kubelet, files = folder / "machine.json", folder / "kubelet.yaml", folder / "state"
-    machine.write_bytes(msgspec.json.encode(state.machine))
-    kubelet.write_text(state.kubelet)
-    files.mkdir()
-    for name, text in state.files.items():
-        # Not every name that an answer may hold: only these are looked for.
-        if Path(name).name == name:
-            (files / name).write_text(text)
+    # Not every name that an answer may hold: only these are looked for.
+    files = {name: state.files[name] for name in (CPU_FILE, MEMORY_FILE, DEVICE_FILE) if name in state.files}
     try:
         active = state.active()
     except (msgspec.ValidationError, KubeletError):
         raise InputError("the agent tells of pods that are none", source=agent) from None
-    options: dict[str, Any] = {"machines": (str(machine),), "kubelet": kubelet, "state": files, "active": active}
+    machine = source_of(msgspec.json.encode(state.machine), "machine.json")
+    options: dict[str, Any] = {"agent": AgentNode(machine, ConfigFile("kubelet.yaml", state.kubelet), files, active)}
     context = click.get_current_context()
     if context.get_parameter_source("kube_version") is click.core.ParameterSource.DEFAULT:
         options["kube_version"] = state.version

@@ -47,16 +47,19 @@ def machine_option(command: F) -> F:
     )(command)
 
 
-def resolve_machine(specs: Sequence[str]) -> CombinedMachine:
-    """All of `specs` combined; the live machine when there is none."""
+def resolve_machine(specs: Sequence[str | Source]) -> CombinedMachine:
+    """All of `specs` combined, with what is a source already; the live machine when there is none."""
     unreadable: list[Disagreement] = []
     sources = [found for spec in specs or (LIVE,) for found in _sources(spec, unreadable)]
     combined = combine(sources)
     return CombinedMachine(combined.machine, (*combined.disagreements, *unreadable)) if unreadable else combined
 
 
-def _sources(spec: str, unreadable: list[Disagreement]) -> Iterator[Source]:
+def _sources(spec: str | Source, unreadable: list[Disagreement]) -> Iterator[Source]:
     """The modules of one kind of source are loaded only when it is asked for."""
+    if isinstance(spec, Source):
+        yield spec
+        return
     path = Path(spec)
     if spec.startswith(SKETCH):
         from numafit.machine.sketch.line import read_sketch

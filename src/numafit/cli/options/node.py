@@ -1,6 +1,6 @@
 """The options that describe a node, shared by all commands that play pods on one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,19 +11,17 @@ from msgspec.structs import replace
 
 from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_text
 from numafit.cli.options.machine import complete_machine, resolve_machine
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, Started, new_node, register, start
-from numafit.decision.simulation import restored_pods
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
+from numafit.decision.stage import Stage, new_stage
+from numafit.decision.start import UNKNOWN, Files, Start, start
 from numafit.errors import InputError, StartError, StartRefusedError
-from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Machine
-from numafit.machine.sketch.devices import parse_devices
-from numafit.quantity import Quantity
-from numafit.settings.allocatable import allocatable_of, check_capacity, settings_of
-from numafit.settings.config import KubeletConfig
+from numafit.machine.sketch.devices import with_devices
+from numafit.machine.source import Source
 from numafit.settings.example import EXAMPLE_NAME, example_kubelet
 from numafit.settings.read.arguments import arguments_of_env
-from numafit.settings.read.loader import ConfigFile, LoadedConfig, load_config, refuse_unknown
-from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
+from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
+from numafit.settings.versions import DEFAULT_VERSION, parse_version
 from numafit.workload.manifest import read_pods
 from numafit.workload.pod import Pod
 
@@ -31,6 +29,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 MOST_PODS = 200_000
 """A kubelet takes 110 unless told otherwise; a wrong number of replicas must not fill the memory."""
+
+
+class AgentNode(msgspec.Struct, frozen=True):
+    """The node that a running agent shows: what options that name files say of another one."""
+
+    machine: Source
+    kubelet: ConfigFile | None
+    files: Files
+    active: tuple[Pod, ...]
 
 
 class NodeOptions(msgspec.Struct, frozen=True):
@@ -44,20 +51,16 @@ class NodeOptions(msgspec.Struct, frozen=True):
     kube_version: str = str(DEFAULT_VERSION)
     state: Path | None = None
     devices: tuple[str, ...] = ()
-    active: tuple[Pod, ...] | None = None
-    """Who is there, where that is known better than from the state files."""
+    agent: AgentNode | None = None
 
+    @property
+    def machine_sources(self) -> tuple[str | Source, ...]:
+        return (self.agent.machine,) if self.agent is not None and not self.machines else self.machines
 
-class Setting(msgspec.Struct, frozen=True):
-    """A node that has started, and the pods to play on it."""
-
-    node: Node
-    ledger: Ledger
-    allocatable: Mapping[str, Quantity]
-    pods: tuple[Pod, ...]
-    config: KubeletConfig
-    example: str = ""
-    """The configuration that was made up because none was given."""
+    def kubelet_file(self) -> ConfigFile | None:
+        if self.kubelet is not None:
+            return ConfigFile(str(self.kubelet), read_text(self.kubelet))
+        return self.agent.kubelet if self.agent is not None else None
 
 
 def node_options(command: F) -> F:
@@ -73,11 +76,11 @@ def node_options(command: F) -> F:
         kube_version: str,
         state: Path | None,
         devices: Sequence[str],
-        active: tuple[Pod, ...] | None = None,
+        agent: AgentNode | None = None,
         **rest: Any,
     ) -> Any:
         options = NodeOptions(
-            tuple(pods), tuple(machines), kubelet, config_dir, kubelet_env, kube_version, state, tuple(devices), active
+            tuple(pods), tuple(machines), kubelet, config_dir, kubelet_env, kube_version, state, tuple(devices), agent
         )
         return command(options=options, **rest)
 
@@ -114,37 +117,41 @@ def node_options(command: F) -> F:
     return decorated  # type: ignore[no-any-return]
 
 
-def load_setting(options: NodeOptions) -> Setting:
+def load_stage(options: NodeOptions) -> Stage:
     """Raises InputError also for a kubelet that would not start, in its own words."""
     options = _with_folder(options)
-    version = parse_version(options.kube_version)
-    machine = _machine(options)
+    known = Start(version=parse_version(options.kube_version), machine=_machine(options))
+    file = options.kubelet_file()
+    example = ""
+    if file is None and options.kubelet_env is None:
+        example = example_kubelet(known.machine)
+        file = ConfigFile(EXAMPLE_NAME, example)
+    known = replace(known, sources=config_sources(options, file))
     try:
-        config, example = _config(options, version, machine)
-        settings = settings_of(config, machine, version)
-        node = new_node(machine, settings)
-        started = _started(node, options.state)
-        check_capacity(settings.reservation, machine, version)
+        known = start(known, "valid")
+        tell_missing(known)
+        refuse_unknown(known.merged, known.version)
+        _tell_ignored(known)
+        known = _over_state(start(known, "node"), options)
+        stage = new_stage(known)
     except StartError as error:
-        raise _would_not_start(error, options) from None
-    active = restored_pods(started.ledger) if options.active is None else {pod.uid: pod for pod in options.active}
-    ledger = replace(register(node, started.ledger, machine.devices), active=active)
-    pods = _pods(options.pods, pod_level=settings.gate("PodLevelResources"))
-    return Setting(node, ledger, allocatable_of(config, machine, version), tuple(pods), config, example)
+        raise _would_not_start(error, known.sources, example=bool(example)) from None
+    pods = _pods(options.pods, pod_level=stage.node.settings.gate("PodLevelResources"))
+    return replace(stage, pods=tuple(pods), example=example)
 
 
-def _would_not_start(error: StartError, options: NodeOptions) -> StartRefusedError:
+def _would_not_start(error: StartError, sources: ConfigSources, *, example: bool) -> StartRefusedError:
     from numafit.advice.lint.pages import FlagFile
     from numafit.advice.refusal import start_refusal
 
-    env, flags = options.kubelet_env, None
-    if env is not None:
-        text = read_text(env)
-        flags = FlagFile(str(env), text, arguments_of_env(text, str(env)))
-    drop_ins = _drop_ins(options.config_dir) or ()
-    if options.kubelet is None:
-        return start_refusal(error, str(env or EXAMPLE_NAME), drop_ins=drop_ins, flags=flags)
-    return start_refusal(error, str(options.kubelet), read_bytes(options.kubelet), drop_ins=drop_ins, flags=flags)
+    file, env = sources.file, sources.arguments_source
+    return start_refusal(
+        error,
+        env if file is None else file.name,
+        None if file is None or example else file.text,
+        drop_ins=sources.drop_ins or (),
+        flags=FlagFile(env, sources.arguments_text, sources.arguments) if env else None,
+    )
 
 
 def _with_folder(options: NodeOptions) -> NodeOptions:
@@ -159,16 +166,17 @@ def _with_folder(options: NodeOptions) -> NodeOptions:
             options = replace(options, kubelet_env=env)
         for entry in manifest_paths([path]):
             if entry.stem == "machine":
-                options = options if options.machines else replace(options, machines=(str(entry),))
+                options = options if options.machine_sources else replace(options, machines=(str(entry),))
             elif entry.stem == "kubelet":
-                options = options if options.kubelet else replace(options, kubelet=entry)
+                own = options.kubelet or (options.agent and options.agent.kubelet)
+                options = options if own else replace(options, kubelet=entry)
             else:
                 pods.append(entry)
     return replace(options, pods=tuple(pods))
 
 
 def _machine(options: NodeOptions) -> Machine:
-    combined = resolve_machine(options.machines)
+    combined = resolve_machine(options.machine_sources)
     if combined.disagreements:
         from numafit.cli.options.machine import disagreement_lines
 
@@ -177,80 +185,78 @@ def _machine(options: NodeOptions) -> Machine:
     if not machine.numa_nodes:
         cure = "`numafit machine show` shows what is known; add a source"
         raise InputError("no NUMA node of this machine is known", source="--machine", cure=cure)
-    given = parse_devices(options.devices)
-    named = {device.resource for device in given}
-    kept = tuple(device for device in machine.devices if device.resource not in named)
-    return replace(machine, devices=kept + given)
+    return with_devices(machine, options.devices)
 
 
-def _config(options: NodeOptions, version: KubeVersion, machine: Machine) -> tuple[KubeletConfig, str]:
-    example = ""
-    file: ConfigFile | None = None
-    if options.kubelet is not None:
-        file = ConfigFile(str(options.kubelet), read_text(options.kubelet))
-    elif options.kubelet_env is None:
-        example = example_kubelet(machine)
-        file = ConfigFile(EXAMPLE_NAME, example)
-    loaded = read_config(options, version, file)
-    refuse_unknown(loaded, version)
-    for unknown in loaded.unknown:
-        place = f"{unknown.source}:{unknown.line}" if unknown.line else unknown.source
-        click.echo(f"numafit: {place}: {unknown.field} is ignored: later kubelets than {version} know it", err=True)
-    return loaded.config, example
-
-
-def read_config(options: NodeOptions, version: KubeVersion, file: ConfigFile | None) -> LoadedConfig:
-    """`file` with the drop-in files and flags of the options. Tells on standard error what the flags name in vain."""
+def config_sources(options: NodeOptions, file: ConfigFile | None) -> ConfigSources:
+    """`file` with the drop-in files and flags of the options."""
     env = options.kubelet_env
-    loaded = load_config(
-        version,
-        file=file,
-        drop_ins=_drop_ins(options.config_dir),
-        arguments=arguments_of_env(read_text(env), str(env)) if env is not None else (),
-        arguments_source=str(env or ""),
-    )
-    for flag in loaded.missing:
-        option = "--kubelet" if flag.startswith("--config=") else "--config-dir"
-        click.echo(f"numafit: {env}: {flag} is not looked at (give what it names, or a copy, by {option})", err=True)
-    return loaded
+    drop_ins = _drop_ins(options.config_dir)
+    if env is None:
+        return ConfigSources(file, drop_ins)
+    text = read_text(env)
+    return ConfigSources(file, drop_ins, arguments_of_env(text, str(env)), str(env), text)
 
 
-def _drop_ins(folder: Path | None) -> list[ConfigFile] | None:
+def _drop_ins(folder: Path | None) -> tuple[ConfigFile, ...] | None:
     if folder is None:
         return None
     if not folder.is_dir():
         raise InputError("is not a folder", source=str(folder), cure="name the kubelet's --config-dir")
-    return [ConfigFile(str(path), read_text(path)) for path in folder.rglob("*.conf") if path.is_file()]
+    return tuple(ConfigFile(str(path), read_text(path)) for path in folder.rglob("*.conf") if path.is_file())
 
 
-def _started(node: Node, folder: Path | None) -> Started:
-    """What fails at this point lies in the state files, where there are any."""
-    files = _state_files(folder)
+def tell_missing(known: Start) -> None:
+    """Tells on standard error what the flags name in vain."""
+    sources = known.sources
+    for flag in sources.missing(known.flags):
+        option = "--kubelet" if flag.startswith("--config=") else "--config-dir"
+        why = f"{flag} is not looked at (give what it names, or a copy, by {option})"
+        click.echo(f"numafit: {sources.arguments_source}: {why}", err=True)
+
+
+def _tell_ignored(known: Start) -> None:
+    for unknown in known.merged.unknown:
+        place = f"{unknown.source}:{unknown.line}" if unknown.line else unknown.source
+        why = f"{unknown.field} is ignored: later kubelets than {known.version} know it"
+        click.echo(f"numafit: {place}: {why}", err=True)
+
+
+def _over_state(known: Start, options: NodeOptions) -> Start:
+    """What fails at this point lies in the state files."""
+    source, files = _state(options)
     try:
-        started = start(node, files)
+        known = start(replace(known, files=files), "device_state")
     except StartError as error:
-        if not files:
-            raise
-        raise StartRefusedError(error, source=str(folder)) from None
-    if started.device_file_error:
-        why = f"the kubelet goes on without its {DEVICE_FILE}: {started.device_file_error}"
-        click.echo(f"numafit: {folder}: {why}", err=True)
-    return started
+        raise StartRefusedError(error, source=source) from None
+    unread = known.device_state[1]
+    if unread:
+        click.echo(f"numafit: {source}: the kubelet goes on without its {DEVICE_FILE}: {unread}", err=True)
+    active = UNKNOWN if options.agent is None else {pod.uid: pod for pod in options.agent.active}
+    return replace(known, active=active)
 
 
-def _state_files(folder: Path | None) -> dict[str, str]:
-    """The three files, as they lie in the kubelet's folder: the device manager's in one of its own."""
+def _state(options: NodeOptions) -> tuple[str, Files]:
+    """The state files by their names, and what they are called together."""
+    if options.agent is not None:
+        return "state", options.agent.files
+    folder = options.state
     if folder is None:
-        return {}
+        return "", {}
     if not folder.is_dir():
         raise InputError("is not a folder", source=str(folder), cure="name the kubelet's root, like /var/lib/kubelet")
-    files = {}
+    return str(folder), {name: read_text(path) for name, path in state_paths(folder).items()}
+
+
+def state_paths(folder: Path) -> dict[str, Path]:
+    """The files that are there, as they lie in the kubelet's folder: the device manager's in one of its own."""
+    paths = {}
     for name in (CPU_FILE, MEMORY_FILE, DEVICE_FILE):
         for path in (folder / name, folder / "device-plugins" / name):
             if path.exists():
-                files[name] = read_text(path)
+                paths[name] = path
                 break
-    return files
+    return paths
 
 
 def _pods(paths: Sequence[Path], *, pod_level: bool) -> list[Pod]:

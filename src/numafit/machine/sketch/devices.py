@@ -2,8 +2,18 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from numafit.errors import InputError
-from numafit.machine.model import Device
+from numafit.machine.model import Device, Machine
+
+
+def with_devices(machine: Machine, specs: Sequence[str]) -> Machine:
+    """These devices take the place of all of the same resource."""
+    given = parse_devices(specs)
+    named = {device.resource for device in given}
+    kept = tuple(device for device in machine.devices if device.resource not in named)
+    return replace(machine, devices=kept + given)
 
 
 def parse_devices(specs: Sequence[str]) -> tuple[Device, ...]:

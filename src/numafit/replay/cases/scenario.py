@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.bits import cpuset_text
 from numafit.decision.admit import admit
 from numafit.decision.life import list_devices, reconcile, release, restart, start_containers
-from numafit.decision.node import new_node, register, start
+from numafit.decision.start import Start, start
 from numafit.errors import InputError, StartError
 from numafit.machine.model import Device
 from numafit.managers.device.plugin import Plugin, Preference, ResponseKind
@@ -89,22 +90,27 @@ class Scenario:
 
     def _start(self) -> Json:
         scenario = self.scenario
-        machine = machine_from_recording(scenario.machine)
-        settings = settings_from_recording(scenario.config or {}, self.version)
         plugins = {}
         for item in scenario.plugins or ():
             self.devices[item.resource] = _devices(scenario.devices, item.resource)
             minors = {device.id: i for i, device in enumerate(self.devices[item.resource])}
             plugins[item.resource] = Plugin(item.preferred_allocation, item.response, item.fail_allocate or "", minors)
-        choices = self.choices(-1, -1)
-        self.node = new_node(machine, settings, plugins, choices)
-        started = start(self.node, scenario.initial_files, choices=choices)
-        self.ledger = register(self.node, started.ledger, self._all_devices())
-        record: Json = as_recorded(start_outcome(started, self._files()))
+        known = start(
+            Start(
+                machine=replace(machine_from_recording(scenario.machine), devices=self._all_devices()),
+                settings=settings_from_recording(scenario.config or {}, self.version),
+                plugins=plugins,
+                files=scenario.initial_files or {},
+                active={},
+                choices=self.choices(-1, -1),
+            )
+        )
+        self.node, self.ledger = known.node, known.ledger
+        record: Json = as_recorded(start_outcome(known, self._files()))
         return record
 
-    def _all_devices(self) -> list[Device]:
-        return [device for own in self.devices.values() for device in own]
+    def _all_devices(self) -> tuple[Device, ...]:
+        return tuple(device for own in self.devices.values() for device in own)
 
     def _step(self, i: int, step: RecordedStep) -> Json:
         match step.op:

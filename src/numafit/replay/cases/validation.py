@@ -6,7 +6,7 @@ import msgspec
 
 from numafit.golang.text import aggregate_text
 from numafit.settings.config import config_of_file
-from numafit.settings.gates import GateError
+from numafit.settings.gates import GateError, resolve_gates
 from numafit.settings.read.decoder import DECODE_FAILED, DecodeError, decode_config
 from numafit.settings.validation import GATE_PANIC, validate
 from numafit.settings.versions import KubeVersion, behaviour_of
@@ -21,7 +21,7 @@ def config_case(spec: Mapping[str, object], gates: Mapping[str, bool], version: 
         return {"decodeError": f"{DECODE_FAILED}{error}"}
     config = msgspec.structs.replace(config, feature_gates={**gates, **config.feature_gates})
     try:
-        errors = validate(config, version)
+        errors = validate(config, version, resolve_gates(version, config.feature_gates))
     except GateError as error:
         if behaviour_of(version).unknown_gate_panics:
             return {"panic": GATE_PANIC + str(error)}

@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from numafit.bits import parse_cpuset
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node, register, start
-from numafit.decision.simulation import restored_pods
+from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
 from numafit.decision.stage import Stage
+from numafit.decision.start import again, start
 from numafit.errors import InputError, KubeletError, StartError
 from numafit.ledger.files.cpu import parse_cpu
 from numafit.ledger.files.memory import parse_memory
@@ -76,16 +76,11 @@ class KubeletNode:
                 await asyncio.sleep(SECONDS / 2)
             files = {name: text for name, path in self._paths().items() if (text := _text(path)) is not None}
             try:
-                return self._stage(start(self.idle.node, files).ledger), ""
+                return replace(self.idle, ledger=start(again(self.idle.node, files)).ledger), ""
             except StartError as error:
                 message = error.message
         warning = f"{self.folder}: a kubelet would not start over this state: {message} (`numafit doctor` says more)"
-        return self._stage(as_written(self.idle.node, files, str(self.folder))), warning
-
-    def _stage(self, restored: Ledger) -> Stage:
-        node = self.idle.node
-        ledger = register(node, restored, node.machine.devices)
-        return replace(self.idle, ledger=replace(ledger, active=restored_pods(restored)))
+        return replace(self.idle, ledger=as_written(self.idle.node, files, str(self.folder))), warning
 
     def _told(self, stage: Stage) -> Iterator[Change]:
         """One change for each pod that came, went or holds something else now; at first one for all."""
@@ -138,8 +133,7 @@ def _with_names(stage: Stage, names: Mapping[str, str]) -> Stage:
 
 def as_written(node: Node, files: Mapping[str, str], source: str) -> Ledger:
     """What stands in the files, whether or not it makes sense to a kubelet: the one that wrote them may still run."""
-    kept = {DEVICE_FILE: files[DEVICE_FILE]} if DEVICE_FILE in files else {}
-    ledger = start(node, kept).ledger
+    known = again(node, {DEVICE_FILE: files[DEVICE_FILE]} if DEVICE_FILE in files else {})
     try:
         if CPU_FILE in files:
             cpu = parse_cpu(files[CPU_FILE])
@@ -148,13 +142,13 @@ def as_written(node: Node, files: Mapping[str, str], source: str) -> Ledger:
                 for uid, containers in (cpu.entries or {}).items()
             }
             pods = {uid: parse_cpuset(cpus) for uid, cpus in (cpu.pod_entries or {}).items()}
-            ledger = replace(ledger, cpu=CpuLedger(parse_cpuset(cpu.default), entries, pods))
+            known = replace(known, cpu_state=CpuLedger(parse_cpuset(cpu.default), entries, pods))
         if MEMORY_FILE in files:
             memory = parse_memory(files[MEMORY_FILE])
-            ledger = replace(ledger, memory=MemoryLedger(memory.nodes, memory.entries, memory.pod_entries))
+            known = replace(known, memory_state=MemoryLedger(memory.nodes, memory.entries, memory.pod_entries))
     except KubeletError as error:
         raise InputError(f"the state cannot be read: {error}", source=source) from None
-    return ledger
+    return start(known).ledger
 
 
 def _gone(before: Mapping[str, Holder], after: Mapping[str, Holder]) -> Iterator[Happening]:

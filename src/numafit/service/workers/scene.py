@@ -7,16 +7,16 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 import msgspec
-from msgspec.structs import replace
 
 from numafit.advice.refusal import start_refusal
 from numafit.decision.stage import Stage, new_stage, restarted, start_problem
+from numafit.decision.start import Start, start
 from numafit.document import read_document
 from numafit.errors import InputError, KubeletError, StartError
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.file.read import read_machine_file
 from numafit.machine.model import Machine
-from numafit.machine.sketch.devices import parse_devices
+from numafit.machine.sketch.devices import with_devices
 from numafit.service.node import Snapshot
 from numafit.service.workers.question import Place as Asked
 from numafit.service.workers.question import Shorthand
@@ -24,7 +24,7 @@ from numafit.settings.example import example_kubelet
 from numafit.settings.gates import default_gates
 from numafit.settings.options import CPU_OPTION_STAGES, TOPOLOGY_OPTION_STAGES, OptionStages, stage_of
 from numafit.settings.read.decoder import API_VERSION, KIND
-from numafit.settings.read.loader import ConfigFile, load_config, refuse_unknown
+from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
 from numafit.show.records.ledger import Known
 from numafit.workload.manifest import Workload, read_pods
@@ -148,7 +148,7 @@ class Scenes:
     def _built(self, asked: Asked) -> tuple[Stage, str]:
         own = asked.machine is None
         place = self.shown.place
-        machine = _with_devices(self.machine(asked.machine), asked.devices)
+        machine = with_devices(self.machine(asked.machine), asked.devices)
         if not machine.numa_nodes:
             raise InputError("no NUMA node of this machine is known", source="machine")
         version = parse_version(asked.version or (place.version if own else str(DEFAULT_VERSION)))
@@ -156,22 +156,16 @@ class Scenes:
         try:
             if asked.settings is not None:
                 text = with_shorthand(text, asked.settings, version)
-            loaded = load_config(version, file=ConfigFile(SOURCE, text))
-            refuse_unknown(loaded, version)
-            return new_stage(machine, loaded.config, version), text
+            sources = ConfigSources(ConfigFile(SOURCE, text))
+            known = start(Start(version=version, sources=sources, machine=machine), "valid")
+            refuse_unknown(known.merged, version)
+            return new_stage(known), text
         except StartError as error:
             raise start_refusal(error, SOURCE, text) from None
 
 
 def _changes(asked: Asked) -> bool:
     return any(part for part in (asked.kubelet, asked.settings, asked.version, asked.devices))
-
-
-def _with_devices(machine: Machine, specs: tuple[str, ...]) -> Machine:
-    given = parse_devices(specs)
-    named = {device.resource for device in given}
-    kept = tuple(device for device in machine.devices if device.resource not in named)
-    return replace(machine, devices=kept + given) if given else machine
 
 
 def pods_of(text: str, stage: Stage) -> tuple[list[Pod], dict[str, Workload]]:

@@ -3,7 +3,8 @@
 - `arguments`: the words of a command line, from a list or from an environment file, with their lines.
 - `flags`: what the flags say, and how they override a file.
 - `decoder`: a parsed file into typed fields, with the errors of Go's decoder; unknown fields are listed, not refused.
-- `loader`: `load_config`, the door of this folder, which calls the others and the static validation.
+- `loader`: `ConfigSources`, all that was written, and what becomes of it: the file, the drop-in files, gates and the
+  static validation. `decision.start` says in which order.
 
 Nothing is opened here: files come as texts with a name. What the kubelet would refuse is a `StartError` with its
 words and its stage; what only numafit refuses (a flag of another release, old drop-in rules) is an `InputError`.

@@ -12,7 +12,7 @@ from numafit.settings.config import KubeletConfig, config_of_file, config_of_mer
 from numafit.settings.gates import GateError, resolve_gates
 from numafit.settings.read.arguments import Argument
 from numafit.settings.read.decoder import API_VERSION, DECODE_FAILED, KIND, DecodeError, decode_config, unknown_fields
-from numafit.settings.read.flags import parse_flags, with_flags
+from numafit.settings.read.flags import Flags, parse_flags
 from numafit.settings.validation import GATE_PANIC, validate
 from numafit.settings.versions import LATEST_PATCH, NEWEST_MINOR, KubeVersion, behaviour_of
 
@@ -40,43 +40,33 @@ class UnknownField(msgspec.Struct, frozen=True):
 class LoadedConfig(msgspec.Struct, frozen=True):
     config: KubeletConfig
     unknown: tuple[UnknownField, ...] = ()
-    missing: tuple[str, ...] = ()
-    """`--config=…` and `--config-dir=…` of the arguments, where what they name was not given."""
 
 
-def load_config(
-    version: KubeVersion,
-    *,
-    file: ConfigFile | None = None,
-    drop_ins: Sequence[ConfigFile] | None = None,
-    arguments: Sequence[Argument] = (),
-    arguments_source: str = "",
-) -> LoadedConfig:
-    """What the kubelet runs with. Raises the StartError with which it would not start, or an InputError.
+class ConfigSources(msgspec.Struct, frozen=True):
+    """All that an administrator wrote.
 
     Files that the arguments name are not opened: they lie on the kubelet's machine, not always on this one.
     """
-    flags = parse_flags(arguments, version, source=arguments_source)
-    _check_gates(version, flags.feature_gates)
-    unknown: tuple[UnknownField, ...] = ()
-    config = default_config(version)
-    if file is not None:
-        config, unknown = _read_file(file, version, flags.feature_gates)
-    patches = in_merge_order(drop_ins or ())
-    if patches:
-        config, more = _with_drop_ins(config, patches, version, flags.feature_gates)
-        unknown += more
-    config = with_flags(config, flags)
-    _check_gates(version, config.feature_gates)
-    errors = validate(config, version)
-    if errors:
-        message = f"failed to validate kubelet configuration, error: {aggregate_text([str(error) for error in errors])}"
-        raise StartError(VALIDATION_STAGE, message, joins=errors)
-    missing = (
-        *((f"--config={flags.config}",) if flags.config and file is None else ()),
-        *((f"--config-dir={flags.config_dir}",) if flags.config_dir and drop_ins is None else ()),
-    )
-    return LoadedConfig(config, unknown, missing)
+
+    file: ConfigFile | None = None
+    drop_ins: tuple[ConfigFile, ...] | None = None
+    arguments: tuple[Argument, ...] = ()
+    arguments_source: str = ""
+    arguments_text: str = ""
+    """The file that they stand in, for their places."""
+
+    def flags(self, version: KubeVersion) -> Flags:
+        """What the arguments say, with gates that the release knows."""
+        flags = parse_flags(self.arguments, version, source=self.arguments_source)
+        resolved_gates(version, flags.feature_gates)
+        return flags
+
+    def missing(self, flags: Flags) -> tuple[str, ...]:
+        """`--config=…` and `--config-dir=…` of the arguments, where what they name was not given."""
+        return (
+            *((f"--config={flags.config}",) if flags.config and self.file is None else ()),
+            *((f"--config-dir={flags.config_dir}",) if flags.config_dir and self.drop_ins is None else ()),
+        )
 
 
 def in_merge_order(drop_ins: Sequence[ConfigFile]) -> list[ConfigFile]:
@@ -112,9 +102,10 @@ def merge_patch(target: object, patch: object) -> object:
     return merged
 
 
-def _read_file(
-    file: ConfigFile, version: KubeVersion, gates: Mapping[str, bool]
-) -> tuple[KubeletConfig, tuple[UnknownField, ...]]:
+def read_file(file: ConfigFile | None, version: KubeVersion, gates: Mapping[str, bool]) -> LoadedConfig:
+    """The configuration file; without one the defaults. `gates` are those of the flags."""
+    if file is None:
+        return LoadedConfig(default_config(version))
     if not file.text:
         raise StartError(FILE_STAGE, f'kubelet config file "{file.name}" was empty', code="file-empty")
     document = read_document(file.text, file.name)
@@ -124,20 +115,23 @@ def _read_file(
         raise StartError(FILE_STAGE, f"{DECODE_FAILED}{error}", cause=error) from None
     config = config_of_file(decoded.fields, version)
     _check_file_gates(version, {**gates, **config.feature_gates})
-    return config, _places(document, decoded.unknown)
+    return LoadedConfig(config, _places(document, decoded.unknown))
 
 
-def _with_drop_ins(
-    config: KubeletConfig, patches: Sequence[ConfigFile], version: KubeVersion, gates: Mapping[str, bool]
-) -> tuple[KubeletConfig, tuple[UnknownField, ...]]:
+def with_drop_ins(
+    loaded: LoadedConfig, drop_ins: Sequence[ConfigFile], version: KubeVersion, gates: Mapping[str, bool]
+) -> LoadedConfig:
+    patches = in_merge_order(drop_ins)
+    if not patches:
+        return loaded
     if not behaviour_of(version).drop_ins:
         raise InputError(
             f"the drop-in files of kubelet 1.{version.minor} are merged by rules that numafit does not cover",
             source=patches[0].name,
             cure="1.32 and later are covered; or put everything into the configuration file",
         )
-    unknown: tuple[UnknownField, ...] = ()
-    merged: object = fields_of(config)
+    unknown = loaded.unknown
+    merged: object = fields_of(loaded.config)
     for patch in patches:
         if not patch.text:
             raise StartError(DROP_IN_STAGE, f'kubelet config file "{patch.name}" was empty', code="file-empty")
@@ -152,7 +146,7 @@ def _with_drop_ins(
         raise StartError(DROP_IN_STAGE, message, cause=error) from None
     config = config_of_merged(decoded.fields)
     _check_file_gates(version, {**gates, **config.feature_gates})
-    return config, unknown
+    return LoadedConfig(config, unknown)
 
 
 def _check_drop_in_kind(document: Document, patch: ConfigFile) -> None:
@@ -169,9 +163,10 @@ def _check_drop_in_kind(document: Document, patch: ConfigFile) -> None:
         raise StartError(DROP_IN_STAGE, message, code="drop-in-kind")
 
 
-def _check_gates(version: KubeVersion, gates: Mapping[str, bool]) -> None:
+def resolved_gates(version: KubeVersion, overrides: Mapping[str, bool]) -> Mapping[str, bool]:
+    """Every gate with its effective value, or the StartError."""
     try:
-        resolve_gates(version, gates)
+        return resolve_gates(version, overrides)
     except GateError as error:
         message = f"failed to set feature gates from initial flags-based config: {error}"
         raise StartError(GATES_STAGE, message, cause=error) from None
@@ -184,6 +179,15 @@ def _check_file_gates(version: KubeVersion, gates: Mapping[str, bool]) -> None:
             resolve_gates(version, gates)
         except GateError as error:
             raise StartError(GATES_STAGE, f"{GATE_PANIC}{error}", cause=error) from None
+
+
+def validated(config: KubeletConfig, version: KubeVersion, gates: Mapping[str, bool]) -> KubeletConfig:
+    """The same configuration, or the StartError of the static validation."""
+    errors = validate(config, version, gates)
+    if errors:
+        message = f"failed to validate kubelet configuration, error: {aggregate_text([str(error) for error in errors])}"
+        raise StartError(VALIDATION_STAGE, message, joins=errors)
+    return config
 
 
 def _places(document: Document, unknown: Sequence[Path]) -> tuple[UnknownField, ...]:

@@ -4,29 +4,26 @@ Without a machine only the checks that need none are made; for them a machine st
 configuration names, and more than enough of it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.advice.cures import cure_of, row_of
 from numafit.advice.lint.findings import Finding, finding
 from numafit.advice.lint.kubelet.text import KubeletText, argument_place
 from numafit.bits import parse_cpuset
-from numafit.errors import KubeletError, StartError
+from numafit.decision.stage import start_problem
+from numafit.decision.start import UNKNOWN, Examination, Start, StartRefusal, examined
+from numafit.errors import InputError, KubeletError, StartError
 from numafit.machine.model import Cpu, Machine, NumaNode
-from numafit.managers.cpu.start import new_cpu_manager
-from numafit.managers.memory.start import new_memory_manager
-from numafit.managers.protocol import Choices
-from numafit.managers.topology.policy import topology_policy
 from numafit.quantity import Quantity, QuantityError, parse_quantity
-from numafit.settings.allocatable import check_capacity, reservation_of, settings_of
+from numafit.settings.allocatable import reservation_of
 from numafit.settings.config import KubeletConfig, config_of_file, default_config
 from numafit.settings.eviction import MEMORY_AVAILABLE
-from numafit.settings.gates import GateError, resolve_gates
 from numafit.settings.read.decoder import API_VERSION, DECODE_FAILED, KIND, DecodeError, decode_config
 from numafit.settings.read.flags import FlagError, Flags, parse_flags, with_flags
 from numafit.settings.settings import Settings
-from numafit.settings.validation import validate
 from numafit.settings.versions import KubeVersion
 
 REFUSED = "the kubelet would not start"
@@ -37,8 +34,8 @@ class Checked(msgspec.Struct, frozen=True):
     config: KubeletConfig | None = None
     """What the kubelet would run with, as far as it can be told."""
     settings: Settings | None = None
-    starts: bool = False
-    """Nothing keeps it from starting, as far as was looked."""
+    start: Examination | None = None
+    """Of a kubelet that nothing keeps from starting on the machine; None without a machine."""
     undecoded: DecodeError | None = None
     """Why the file cannot be read into a configuration as it stands."""
     config_flag: str = ""
@@ -120,43 +117,31 @@ class _Check:
             )
         return config_of_file(decoded.fields, self.version)
 
-    def gates(self, gates: Mapping[str, bool]) -> bool:
-        try:
-            resolve_gates(self.version, gates)
-        except GateError as error:
-            self.refuse(error)
-            return False
-        return True
-
     # --- from configuration to managers ---
 
-    def managers(self, config: KubeletConfig) -> Settings | None:
-        machine = self.machine or stand_in(config)
-        if machine is None:
-            return None
-        found: list[Settings] = []
-        self._try(lambda: found.append(settings_of(config, machine, self.version)))
-        if not found:
-            return None
-        settings = found[0]
-        self._try(lambda: topology_policy(settings, machine))
-        self._try(lambda: new_cpu_manager(machine, settings, Choices()))
-        if settings.behaviour.memory_manager and settings.gates.get("MemoryManager", True):
-            share = config.eviction_hard.get(MEMORY_AVAILABLE, "").endswith("%")
-            if self.machine is not None or not share:
-                self._try(lambda: new_memory_manager(machine, settings), config)
+    def start(self, config: KubeletConfig) -> Examination:
+        """Every step of the kubelet's start; without a machine only those that count nothing of it."""
+        known = Start(version=self.version, config=config)
         if self.machine is not None:
-            self._try(lambda: check_capacity(settings.reservation, machine, self.version))
-        return settings
+            return examined(replace(known, machine=self.machine))
+        share = config.eviction_hard.get(MEMORY_AVAILABLE, "").endswith("%")
+        machine = stand_in(config)
+        known = known if machine is None else replace(known, machine=machine)
+        return examined(known, {"allocatable", "memory"} if share else {"allocatable"})
 
-    def _try(self, check: Callable[[], object], config: KubeletConfig | None = None) -> None:
-        try:
-            check()
-        except KubeletError as error:
-            if config is not None and error.code in ("memory-total", "pages-total"):
-                self.refuse(error, *self._sum(config, error.facts["resource"]))
-            else:
-                self.refuse(error)
+    def refused(self, refusal: StartRefusal, config: KubeletConfig) -> None:
+        step, error = refusal
+        if isinstance(error, InputError):
+            return
+        if step == "gates":
+            self.refuse(KubeletError(start_problem(error), joins=error.problems))
+        elif step == "valid":
+            for problem in {str(problem): problem for problem in error.problems}.values():
+                self.refuse(problem)
+        elif error.code in ("memory-total", "pages-total"):
+            self.refuse(error, *self._sum(config, error.facts["resource"]))
+        else:
+            self.refuse(error)
 
     def _sum(self, config: KubeletConfig, name: str) -> tuple[str, str]:
         """Both sides spelled out, and the cure: `; reservedMemory has 2Gi + 2Gi = 4Gi, but … + … = 4196Mi`"""
@@ -197,19 +182,19 @@ def check_start(text: KubeletText, version: KubeVersion, machine: Machine | None
     if config is None:
         return Checked(tuple(check.found), undecoded=check.undecoded, config_flag=missing)
     config = with_flags(config, flags)
-    if not check.gates(config.feature_gates):
-        return Checked(tuple(check.found), config, config_flag=missing)
+    examination = check.start(config)
     before = len(check.found)
-    errors = validate(config, version)
-    for problem in {str(error): error for error in errors}.values():
-        check.refuse(problem)
-    settings = None if errors else check.managers(config)
+    for refusal in examination.refusals:
+        check.refused(refusal, config)
+        if refusal.step == "gates":
+            before = len(check.found)
     if missing:
         # Most settings stand in a file that is not here; only what no file can change is certain.
         certain = [each for each in check.found[before:] if each.code in ("NF105", "NF113")]
         return Checked((*check.found[:before], *certain), config, config_flag=missing)
+    settings = None if examination.known.settings is UNKNOWN else examination.known.settings
     starts = settings is not None and all(each.severity != "error" for each in check.found)
-    return Checked(tuple(check.found), config, settings, starts)
+    return Checked(tuple(check.found), config, settings, examination if starts and machine is not None else None)
 
 
 LARGEST_NODE = 1024
