@@ -253,12 +253,15 @@ def ledger(node: Node, restored: Ledger) -> Ledger:
 # --- the walk --------------------------------------------------------------------------------------------------------
 
 STEPS: tuple[Callable[..., Any], ...] = (
+    # what was written: the file, the drop-in files over it, the flags over both
     flags,
     file,
     merged,
     config,
+    # what the kubelet refuses before it looks at the machine
     gates,
     valid,
+    # the managers, with what is reserved of the machine
     settings,
     numa_mask,
     topology,
@@ -266,16 +269,18 @@ STEPS: tuple[Callable[..., Any], ...] = (
     memory,
     plugins,
     node,
+    # the state files, which a manager reads only when all of them stand
     cpu_state,
     memory_state,
     device_state,
+    # what is left for pods, and who is there
     allocatable,
     active,
     restored,
     ledger,
 )
 """`Any`: each step has values of its own."""
-
+NAMES = tuple(step.__name__ for step in STEPS)
 NEEDS = {step.__name__: step.__code__.co_varnames[: step.__code__.co_argcount] for step in STEPS}
 """Step -> the values that it needs: the names of its parameters."""
 
@@ -283,7 +288,6 @@ NEEDS = {step.__name__: step.__code__.co_varnames[: step.__code__.co_argcount] f
 class StartRefusal(NamedTuple):
     step: str
     error: StartError | InputError
-    """The kubelet's own, or what only numafit refuses."""
 
 
 class Examination(msgspec.Struct, frozen=True):
@@ -301,18 +305,22 @@ class Examination(msgspec.Struct, frozen=True):
 
 
 def start(known: Start, until: str = "ledger") -> Start:
-    """All steps up to this one, if none is refused; raises the first refusal: a StartError, or an InputError."""
-    for step in STEPS:
+    """All steps up to this one; raises the first refusal: a StartError, or an InputError for what only numafit refuses.
+
+    A step that needs what nobody gave is left out.
+    """
+    for step in STEPS[: NAMES.index(until) + 1]:
         name = step.__name__
         if getattr(known, name) is UNKNOWN and all(getattr(known, need) is not UNKNOWN for need in NEEDS[name]):
             known = _after(known, step)
-        if name == until:
-            break
     return known
 
 
 def examined(known: Start, without: Set[str] = frozenset()) -> Examination:
-    """`without`: steps that are left out, and with them those that need their values."""
+    """Each manager reads its own state file, where the kubelet wants all managers to stand first.
+
+    `without`: steps that are left out, and with them those that need their values.
+    """
     refusals = []
     skipped = []
     for step in STEPS:

@@ -21,7 +21,7 @@ from numafit.ledger.ledger import Block, CpuLedger, DeviceLedger, Held, Ledger, 
 from numafit.machine.gpu_sets import best_set, pairs_of
 from numafit.machine.topology import TopologyError, cpu_topology
 from numafit.managers.ask import MEMORY
-from numafit.managers.cpu.manager import CpuManager
+from numafit.managers.cpu.start import static_manager
 from numafit.managers.device.manager import DeviceManager, allocated_devices, free_devices
 from numafit.managers.device.plugin import plugins_of
 from numafit.managers.memory.manager import MemoryManager
@@ -125,14 +125,7 @@ def node_of(host: Host, request: JobRequest) -> Node:
     behaviour = behaviour_of(DEFAULT_VERSION)
     try:
         topology = cpu_topology(machine, behaviour)
-        cpu = CpuManager(
-            True,
-            topology,
-            behaviour,
-            _cpu_options(settings),
-            host.reserved_cpus,
-            topology.with_siblings(host.reserved_cpus & topology.cpus),
-        )
+        cpu = static_manager(topology, behaviour, _cpu_options(settings), host.reserved_cpus)
         policy = topology_policy(settings, machine)
     except (TopologyError, StartError) as error:
         raise InputError(f"this machine cannot be placed on: {error}") from None

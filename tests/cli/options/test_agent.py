@@ -12,6 +12,7 @@ import pytest
 from msgspec import convert, to_builtins
 
 from numafit.__main__ import main
+from numafit.decision.node import CPU_FILE
 from numafit.host.book.book import Book
 from numafit.host.grant import Owner
 from numafit.host.host import Host
@@ -127,6 +128,49 @@ def test_a_pod_that_has_ended_and_one_that_holds_nothing_count_as_for_the_agent(
     main([command, "--agent", "/the/agent.sock", "-o", "json", str(path)])
     assert json.loads(capsys.readouterr().out) == expected
     assert "demo/" in json.dumps(expected) or command != "explain"
+
+
+HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"kubelet": f"{HEAD}maxPods: -1\n"}, "numafit: kubelet.yaml:3:10: maxPods: the kubelet would not start: "),
+        ({"files": {CPU_FILE: "{"}}, "numafit: state: the kubelet would not start: "),
+        ({"machine": {"numafit": 9}}, "numafit: machine.json:1:2: "),
+    ],
+)
+def test_what_an_agent_tells_is_called_like_the_files_of_a_node(
+    told: dict[str, object],
+    said: str,
+    pod: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """No file is written for it."""
+    demo = Demo()
+    shown = Snapshot(demo.place, demo.stage, demo.known)
+    state = {**to_builtins(state_of(shown)), **told}
+    monkeypatch.setattr(client, "fetched", lambda _address, _path, kind: convert(state, kind))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    assert main(["simulate", "--agent", "/the/agent.sock", pod]) == 2
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_a_compared_kubelet_takes_the_place_of_the_agents(
+    tmp_path: Path, pod: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one that has flags only, over the state that the agent tells of."""
+    demo = Demo()
+    shown = Snapshot(demo.place, demo.stage, demo.known)
+    state = to_builtins(state_of(shown))
+    monkeypatch.setattr(client, "fetched", lambda _address, _path, kind: convert(state, kind))
+    env = tmp_path / "kubelet.env"
+    env.write_text("KUBELET_ARGS=--pods-per-core=7\n")
+    assert main(["compare", "--agent", "/the/agent.sock", "--with-kubelet-env", str(env), pod]) == 1
+    assert 'configured policy "none" differs from state checkpoint policy "static"' in capsys.readouterr().out
 
 
 def _has_both(ledger: Ledger) -> bool:

@@ -12,6 +12,7 @@ from numafit.managers.cpu.pick.errors import PickError
 from numafit.managers.protocol import Choices
 from numafit.settings.options import ALIGN_BY_SOCKET, CPU_OPTIONS, CpuOptions, cpu_options, socket_single_numa
 from numafit.settings.settings import Settings
+from numafit.settings.versions import Behaviour
 
 NEW = "cpumanager.NewManager"
 START = "cpumanager.Start"
@@ -41,15 +42,15 @@ def new_cpu_manager(machine: Machine, settings: Settings, choices: Choices) -> C
         reserved = _reserve(topology, settings, options, count, choices)
     except KubeletError as error:
         raise StartError(NEW, f"new static policy error: {error}", cause=error) from error
-    return CpuManager(
-        True,
-        topology,
-        behaviour,
-        options,
-        reserved,
-        topology.with_siblings(reserved & topology.cpus),
-        pod_entries,
-    )
+    return static_manager(topology, behaviour, options, reserved, pod_entries=pod_entries)
+
+
+def static_manager(
+    topology: CpuTopology, behaviour: Behaviour, options: CpuOptions, reserved: int, *, pod_entries: bool = False
+) -> CpuManager:
+    """The policy static, with nothing checked."""
+    siblings = topology.with_siblings(reserved & topology.cpus)
+    return CpuManager(True, topology, behaviour, options, reserved, siblings, pod_entries)
 
 
 def _reserved_count(settings: Settings) -> int:
