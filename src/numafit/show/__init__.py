@@ -3,7 +3,7 @@
     records/   what `-o json` prints and the API answers, one module per answer
     text/      the same values for a terminal: tables, stories, findings with their way out
     draw/      machines: for a terminal, as SVG, as a graph, as tables
-    json       how a record is printed: UTF-8, indented by two
+    json       how a record is printed: UTF-8, indented by two; or as YAML
     words      small words that all of them use: sizes, ids, labels, counts
 
 Read `records/` first: it says what an answer is. Text imports records, records import drawings, never the other way;

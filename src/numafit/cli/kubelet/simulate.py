@@ -21,9 +21,6 @@ from numafit.cli.terminal import progress_over
 from numafit.decision.node import DEVICE_FILE
 from numafit.decision.simulation import Event, Simulation, play_events
 from numafit.errors import InputError
-from numafit.show.json import json_text
-from numafit.show.records.simulation import simulation_record
-from numafit.show.text.simulation import simulation_table, simulation_yaml
 from numafit.workload.pod import Pod
 
 
@@ -86,12 +83,7 @@ def simulate(
         if events is not None:
             raise InputError("a recording holds pods that come, not other events", source="--record")
         _write_record(simulation, record)
-    if output == "json":
-        click.echo(json_text(simulation_record(simulation)))
-    elif output == "yaml":
-        click.echo(simulation_yaml(simulation))
-    else:
-        click.echo(simulation_table(simulation, wide=output == "wide"))
+    click.echo(_shown(simulation, output))
     return 0 if all(step.decision.admitted for step in simulation.steps) else 1
 
 
@@ -105,6 +97,18 @@ def _write_state(simulation: Simulation, folder: Path) -> None:
 
 
 # What only one option needs is loaded with it: the plain command starts quicker.
+
+
+def _shown(simulation: Simulation, output: str) -> str:
+    if output in ("json", "yaml"):
+        from numafit.show.json import json_text, yaml_text
+        from numafit.show.records.simulation import simulation_record
+
+        record = simulation_record(simulation)
+        return json_text(record) if output == "json" else yaml_text(record)
+    from numafit.show.text.simulation import simulation_table
+
+    return simulation_table(simulation, wide=output == "wide")
 
 
 def _draw(simulation: Simulation, path: Path) -> None:

@@ -1,9 +1,6 @@
-"""How decisions read: a simulation as a table or as YAML; a decision in one line."""
+"""How decisions read: a simulation as a table, a decision in one line."""
 
 from collections.abc import Sequence
-from typing import Any
-
-import msgspec
 
 from numafit.bits import cpuset_text, mask_of
 from numafit.decision.decision import Decision, Placement
@@ -13,19 +10,7 @@ from numafit.decision.story import sentence_of
 from numafit.ledger.ledger import Block
 from numafit.managers.ask import ask_of
 from numafit.quantity import Quantity
-from numafit.show.records.simulation import simulation_record
 from numafit.show.text.table import aligned
-
-
-def simulation_yaml(simulation: Simulation) -> str:
-    """What `-o json` prints. Recordings are JSON: `null`, truth values and numbers read the same in both."""
-    import yaml
-
-    value = msgspec.to_builtins(simulation_record(simulation))
-    # without aliases: the same list may stand in several places
-    dumper: Any = type("Plain", (yaml.CSafeDumper,), {"ignore_aliases": lambda *_: True})
-    text: str = yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=120)
-    return text.rstrip("\n")
 
 
 def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
