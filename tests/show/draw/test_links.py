@@ -6,7 +6,7 @@ from hypothesis import given
 from numafit.machine.catalogue.names import catalogue, machine_named
 from numafit.machine.model import Machine
 from numafit.show.draw.links import draw_links
-from numafit.show.records.gpu_links import links_value
+from numafit.show.records.gpu_links import links_record
 from tests.machine.strategies import any_machines
 from tests.show.draw.boxes import few, gpu, linked, pairs_box
 
@@ -16,7 +16,7 @@ from tests.show.draw.boxes import few, gpu, linked, pairs_box
 def test_any_machine_has_an_answer(machine: Machine) -> None:
     """Also with no GPU, or with no link known."""
     assert draw_links(machine).endswith("\n")
-    assert len(links_value(machine)["gpus"]) == sum(device.kind == "gpu" for device in machine.devices)  # type: ignore[arg-type]
+    assert len(links_record(machine).gpus) == sum(device.kind == "gpu" for device in machine.devices)
 
 
 def test_a_set_that_must_cross_is_said_to_cross() -> None:

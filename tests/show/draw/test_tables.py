@@ -5,7 +5,7 @@ from hypothesis import given
 
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.model import Cpu, Device, Machine, NumaNode
-from numafit.show.draw.tables import TABLES, aligned, cpu_table, device_table, link_table, numa_table
+from numafit.show.draw.tables import TABLES, columns, cpu_table, device_table, link_table, numa_table
 from tests.machine.strategies import any_machines
 from tests.show.draw.boxes import few, pairs_box
 
@@ -55,7 +55,7 @@ def test_a_device_shows_both_nodes_where_they_differ() -> None:
 @pytest.mark.parametrize("row", [("a", ""), ("abc", "")])
 def test_numbers_stand_to_the_right(row: tuple[str, str]) -> None:
     """Texts named as such to the left."""
-    assert aligned(("x", "y"), [row, ("1", "2")], left=("y",)).splitlines()[2] == "1".rjust(len(row[0])) + "  2"
+    assert columns(("x", "y"), [row, ("1", "2")], left=("y",)).splitlines()[2] == "1".rjust(len(row[0])) + "  2"
 
 
 def test_a_link_has_its_meaning() -> None:

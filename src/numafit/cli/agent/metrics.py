@@ -5,6 +5,7 @@ import click
 from numafit.cli import LazyCommand, LazyGroup
 from numafit.service.metrics.table import METRICS
 from numafit.show.json import json_text
+from numafit.show.records.agent import MetricsAnswer
 
 COMMANDS: dict[str, LazyCommand] = {
     "list": LazyCommand("numafit.cli.agent.metrics:list_metrics", "List the metrics of the agent."),
@@ -36,8 +37,7 @@ Examples:
 def list_metrics(output: str) -> None:
     """List each metric with its type, its labels and what it means."""
     if output == "json":
-        records = [metric._asdict() for metric in METRICS]
-        click.echo(json_text({"metrics": records}))
+        click.echo(json_text(MetricsAnswer(METRICS)))
         return
     for metric in METRICS:
         labels = f"{{{','.join(metric.labels)}}}" if metric.labels else ""

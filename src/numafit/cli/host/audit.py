@@ -47,7 +47,8 @@ def audit(
     from numafit.cli.options.machine import resolve_machine
     from numafit.host.audit.holders import docker_promises, lease_promises
     from numafit.host.audit.survey import Survey
-    from numafit.show.records.audit import audit_json
+    from numafit.show.json import json_text
+    from numafit.show.records.audit import audit_record
     from numafit.show.text.audit import audit_text
 
     ways = sum([bool(pids), leases, docker, everything])
@@ -68,5 +69,5 @@ def audit(
     survey = Survey(machine, promises)
     survey.unseen += [unread] if unread else []
     report = survey.of_processes(pids) if pids else survey.of_everything() if everything else survey.of_promises()
-    click.echo(audit_json(report) if output == "json" else audit_text(report))
+    click.echo(json_text(audit_record(report)) if output == "json" else audit_text(report))
     return 1 if report.failed else 0

@@ -18,7 +18,7 @@ from numafit.host.grant import PlannedLease, Refused, planned, sentence_of
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.show.json import json_text
-from numafit.show.records.plan import docker_plan_record, plan_json, review_record
+from numafit.show.records.plan import docker_plan_record, job_plan_record, review_record
 from numafit.show.text.plan import TOOL_LINES, env_lines, plan_text, review_text
 
 
@@ -48,7 +48,7 @@ def show_job_plan(
     elif line is not None:
         click.echo(TOOL_LINES[line](plan.cpus, plan.lease.mems, command))
     elif output == "json":
-        click.echo(plan_json(plan.placed, plan.cpus, variables))
+        click.echo(json_text(job_plan_record(plan.placed, plan.cpus, variables)))
     else:
         click.echo(plan_text(plan.placed, plan.cpus, explain=explain))
     if line is not None:
@@ -110,7 +110,7 @@ def show_review(options: LeaseOptions, file: Path, specs: Sequence[str], output:
         raise InputError("has no `docker run` line", source=str(file))
     reviews = review(host, leases, lines)
     if output == "json":
-        click.echo(json_text({"lines": [review_record(one) for one in reviews]}))
+        click.echo(json_text(review_record(reviews)))
     else:
         click.echo("\n\n".join(review_text(one, str(file)) for one in reviews))
     return 1 if any(one.faulty for one in reviews) else 0

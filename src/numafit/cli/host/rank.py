@@ -14,6 +14,8 @@ from numafit.host.run.rank import JobResources, Member, find_member, find_resour
 from numafit.host.run.share import RankShare, cores_by_node, shares
 from numafit.machine.model import Machine
 from numafit.show.json import json_text
+from numafit.show.records.shares import shares_record
+from numafit.show.table import aligned
 
 
 @click.command(
@@ -54,7 +56,10 @@ def rank(dry_run: bool, explain: bool, output: str, specs: Sequence[str], comman
     facts = find_resources(os.environ, machine, _allowed(member, machine if specs else None))
     parts = shares(machine, facts.cpus, facts.mems, facts.gpus, member.size)
     if dry_run:
-        click.echo(_json(member, facts, parts) if output == "json" else _table(member, facts, parts))
+        if output == "json":
+            click.echo(json_text(shares_record(member, facts, parts)))
+        else:
+            click.echo(_table(member, facts, parts))
         return 0
     return _become(machine, member, facts, parts[member.rank], command, explain=explain)
 
@@ -134,27 +139,4 @@ def _table(member: Member, facts: JobResources, parts: Sequence[RankShare]) -> s
         )
         for share in parts
     ]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([*lines, *(f"\n{note}" for note in facts.notes)])
-
-
-def _json(member: Member, facts: JobResources, parts: Sequence[RankShare]) -> str:
-    record = {
-        "rank": member.rank,
-        "size": member.size,
-        "launcher": member.launcher.name,
-        "lease": facts.lease,
-        "shares": [
-            {
-                "rank": share.rank,
-                "gpu": share.gpu,
-                "gpuNode": share.gpu_node,
-                "cpus": cpuset_text(share.cpus),
-                "memoryNode": share.memory_node,
-            }
-            for share in parts
-        ],
-        "notes": facts.notes,
-    }
-    return json_text(record)
+    return "\n".join([aligned(rows), *(f"\n{note}" for note in facts.notes)])

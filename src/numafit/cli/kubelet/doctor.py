@@ -1,5 +1,6 @@
 """`numafit doctor`: would this kubelet start, and does its state make sense?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from numafit.errors import InputError, StartError
 from numafit.machine.sketch.devices import with_devices
 from numafit.settings.config import ROOT_DIR
 from numafit.settings.gates import default_gates
-from numafit.settings.versions import parse_version
-from numafit.show.records.checkup import checkup_json
+from numafit.settings.versions import KubeVersion, parse_version
+from numafit.show.json import json_text
+from numafit.show.records.checkup import WrittenRepairs, checkup_record
 from numafit.show.text.checkup import checkup_text
 from numafit.workload.manifest import made_up_uid, read_pods
 from numafit.workload.pod import Pod
@@ -74,14 +76,13 @@ def doctor(
         raise InputError("goes with --repair only", source="--yes")
     options = _with_folder(replace(options, state=_one("--kubelet-dir", kubelet_dir, options.state)), config)
     version = parse_version(options.kube_version)
-    show = checkup_json if output == "json" else checkup_text
     place = str(options.kubelet or options.kubelet_env)
     known = Start(version=version, sources=config_sources(options, options.kubelet_file()))
     try:
         known = start(known, "valid")
     except StartError:
         known = replace(known, files=_ward(options, default_gates(version), ROOT_DIR).texts)
-        click.echo(show(examine(known, place=place), version))
+        _print(examine(known, place=place), version, output)
         return 1
     tell_missing(known)
     ward = _ward(options, {**default_gates(version), **known.config.feature_gates}, known.config.root_dir)
@@ -91,8 +92,17 @@ def doctor(
     checkup = examine(known, owners=ward.owners, pods=ward.pods, place=place)
     checkup = replace(checkup, findings=checkup.findings + tuple(_unknown(known)))
     written = _repair(checkup, ward, in_place=yes) if repairs else ()
-    click.echo(show(checkup, version, written, tuple(ward.texts)))
+    _print(checkup, version, output, written, tuple(ward.texts))
     return 1 if checkup.findings else 0
+
+
+def _print(
+    checkup: Checkup, version: KubeVersion, output: str, written: WrittenRepairs = (), files: Sequence[str] = ()
+) -> None:
+    if output == "json":
+        click.echo(json_text(checkup_record(checkup, version, written, files)))
+    else:
+        click.echo(checkup_text(checkup, version, written, files))
 
 
 def _one(name: str, first: Path | None, second: Path | None) -> Path | None:
@@ -174,7 +184,7 @@ def _unknown(known: Start) -> list[Diagnosis]:
     ]
 
 
-def _repair(checkup: Checkup, ward: Ward, *, in_place: bool) -> tuple[tuple[Repair, Path | None], ...]:
+def _repair(checkup: Checkup, ward: Ward, *, in_place: bool) -> WrittenRepairs:
     """What was made of each file, and where it lies now."""
     if checkup.node is None:
         return ()

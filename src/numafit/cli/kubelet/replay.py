@@ -18,6 +18,8 @@ from numafit.errors import InputError, KubeletError, NumafitError
 from numafit.replay.replay import FAMILIES
 from numafit.replay.replay import replay as replay_case
 from numafit.show.json import json_text
+from numafit.show.records.replay import CaseComputed, CaseDiffers, FamilyCounted, ReplaySummary
+from numafit.show.table import aligned
 
 CHUNK = 64
 """Lines that one process computes at a time."""
@@ -98,7 +100,7 @@ def replay(files: Sequence[Path], out: Path | None, jobs: int, show: int, output
             sink.commit()
     differing = sum(row.get(DIFFERS, 0) for row in counts.values())
     if output == "json":
-        _print_json(counts, differences)
+        click.echo(json_text(_summary(counts, differences)))
     else:
         _print_table(counts, differences)
     return 1 if differing else 0
@@ -210,13 +212,8 @@ def _replay_line(text: bytes, keep: bool) -> ReplayedCase:
     replayed = replay_case(raw)
     result = b""
     if keep:
-        record = {
-            "id": case.id,
-            "kubeVersion": case.kube_version,
-            "family": case.family,
-            "actual": replayed.actual,
-        }
-        result = msgspec.json.encode(record) + b"\n"
+        computed = CaseComputed(case.id, case.kube_version, case.family, replayed.actual)
+        result = msgspec.json.encode(computed) + b"\n"
     difference = str(replayed.difference) if replayed.verdict == DIFFERS else ""
     return ReplayedCase(case.kube_version, case.family, case.id, replayed.verdict, difference, result)
 
@@ -229,13 +226,7 @@ def _print_table(counts: Counts, differences: Sequence[ReplayedCase]) -> None:
     ]
     totals = [sum(numbers) for numbers in zip(*(_numbers(row) for row in counts.values()), strict=True)]
     rows.append(("total", "", *(str(number) for number in totals)))
-    widths = [max(len(row[i]) for row in (columns, *rows)) for i in range(len(columns))]
-    for row in (columns, *rows):
-        cells = [
-            cell.ljust(width) if i < 2 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        click.echo("  ".join(cells).rstrip())
+    click.echo(aligned([columns, *rows], right=range(2, len(columns))))
     for line in differences:
         click.echo(f"\n{line.version} {line.family} {line.id}: {line.difference}")
     if totals[2]:
@@ -248,15 +239,10 @@ def _numbers(row: dict[str, int]) -> list[int]:
     return [sum(row.values()), *(row.get(verdict, 0) for verdict in (MATCH, OTHER_ORDER, DIFFERS, COMPUTED))]
 
 
-def _print_json(counts: Counts, differences: Sequence[ReplayedCase]) -> None:
-    summary = {
-        "families": [
-            {"kubeVersion": version, "family": family, "cases": sum(row.values()), "verdicts": row}
-            for (version, family), row in sorted(counts.items())
-        ],
-        "differences": [
-            {"kubeVersion": line.version, "family": line.family, "id": line.id, "difference": line.difference}
-            for line in differences
-        ],
-    }
-    click.echo(json_text(summary))
+def _summary(counts: Counts, differences: Sequence[ReplayedCase]) -> ReplaySummary:
+    return ReplaySummary(
+        tuple(
+            FamilyCounted(version, family, sum(row.values()), row) for (version, family), row in sorted(counts.items())
+        ),
+        tuple(CaseDiffers(line.version, line.family, line.id, line.difference) for line in differences),
+    )

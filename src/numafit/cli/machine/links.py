@@ -8,7 +8,7 @@ import click
 from numafit.cli.options.machine import disagreement_lines, machine_option, resolve_machine
 from numafit.show.draw.links import SIZES, draw_links
 from numafit.show.json import json_text
-from numafit.show.records.gpu_links import links_value
+from numafit.show.records.gpu_links import links_record
 
 
 @click.command(
@@ -31,6 +31,6 @@ def links(specs: Sequence[str], sizes: Sequence[int], output: str, width: int | 
     for line in disagreement_lines(combined.disagreements, 100):
         click.echo(line, err=True)
     if output == "json":
-        click.echo(json_text(links_value(machine, sizes or SIZES)))
+        click.echo(json_text(links_record(machine, sizes or SIZES)))
         return
     click.echo(draw_links(machine, sizes or SIZES, width or shutil.get_terminal_size().columns), nl=False)

@@ -3,15 +3,7 @@
 The kubelet's own names are used where the meaning is the same; all others begin with `numafit_`.
 """
 
-from typing import Literal, NamedTuple
-
-
-class Metric(NamedTuple):
-    name: str
-    type: Literal["counter", "gauge", "untyped"]
-    labels: tuple[str, ...]
-    help: str
-
+from numafit.show.records.agent import Metric
 
 _KUBELET = (
     Metric(

@@ -7,7 +7,7 @@ from numafit.machine.gpu_sets import GpuPairs, best_set, groups_of, node_text, p
 from numafit.machine.links import LINK_KINDS, generation_of, link_meaning, link_score, nvlinks, rate_text
 from numafit.machine.model import Machine
 from numafit.show.draw.blocks import wrap
-from numafit.show.draw.tables import aligned
+from numafit.show.draw.tables import columns
 from numafit.show.words import device_label, printable
 
 SIZES = (1, 2, 4, 5, 8)
@@ -37,7 +37,7 @@ def matrix_text(pairs: GpuPairs) -> str:
         for a, label in enumerate(labels)
     ]
     heads = ("", *labels, "NUMA")
-    return aligned(heads, rows, left=heads)
+    return columns(heads, rows, left=heads)
 
 
 def _kinds(pairs: GpuPairs, width: int) -> Iterator[str]:
@@ -52,7 +52,7 @@ def _kinds(pairs: GpuPairs, width: int) -> Iterator[str]:
         for kind in sorted(found, key=lambda kind: (-link_score(kind), kind))
     ]
     heads = ("kind", "score", "one way", "meaning")
-    lines = aligned(heads, rows, left=("kind", "one way", "meaning")).splitlines()
+    lines = columns(heads, rows, left=("kind", "one way", "meaning")).splitlines()
     start = lines[0].index("meaning")
     for line in lines:
         first, *others = wrap(line[start:], max(width - start, _LEAST_MEANING), indent="")

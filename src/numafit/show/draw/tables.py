@@ -7,6 +7,7 @@ from numafit.amounts import amount_text
 from numafit.machine.gpu_sets import pairs_of
 from numafit.machine.links import generation_of, link_meaning, rate_text
 from numafit.machine.model import Cpu, Machine, NumaNode
+from numafit.show.table import aligned
 from numafit.show.words import device_label, ids_text, printable
 
 TextRow = Sequence[str]
@@ -16,7 +17,7 @@ def cpu_table(machine: Machine) -> str:
     """By CPU id."""
     cpus = sorted(machine.cpus, key=lambda cpu: cpu.id)
     heads = ("CPU", "core", "socket", "die", "NUMA", "uncore cache", "kind", "state")
-    return aligned(heads, [_cpu_row(cpu) for cpu in cpus], left=("kind", "state"))
+    return columns(heads, [_cpu_row(cpu) for cpu in cpus], left=("kind", "state"))
 
 
 def _cpu_row(cpu: Cpu) -> TextRow:
@@ -63,7 +64,7 @@ def numa_table(machine: Machine) -> str:
         for node in nodes
     ]
     heads = ("NUMA", "socket", "memory", "huge pages", "CPUs", "devices", "distances")
-    return aligned(heads, rows, left=("huge pages", "CPUs", "devices", "distances"))
+    return columns(heads, rows, left=("huge pages", "CPUs", "devices", "distances"))
 
 
 def _distances(node: NumaNode) -> str:
@@ -90,7 +91,7 @@ def device_table(machine: Machine) -> str:
         for device in machine.devices
     ]
     heads = ("device", "kind", "NUMA", "driver", "bus", "switch", "name", "memory", "resource", "id", "state")
-    return aligned(heads, rows, left=tuple(head for head in heads if head != "memory"))
+    return columns(heads, rows, left=tuple(head for head in heads if head != "memory"))
 
 
 def link_table(machine: Machine) -> str:
@@ -103,7 +104,7 @@ def link_table(machine: Machine) -> str:
         rate = rate_text(link.kind, generation_of(gpu.name)) if gpu else ""
         rows.append((labels.get(link.a, link.a), labels.get(link.b, link.b), link.kind, rate, link_meaning(link.kind)))
     heads = ("from", "to", "kind", "typical, one way", "meaning")
-    return aligned(heads, rows, left=heads)
+    return columns(heads, rows, left=heads)
 
 
 TABLES: Mapping[str, Callable[[Machine], str]] = {
@@ -114,13 +115,9 @@ TABLES: Mapping[str, Callable[[Machine], str]] = {
 }
 
 
-def aligned(heads: TextRow, rows: Sequence[TextRow], left: Sequence[str] = ()) -> str:
+def columns(heads: TextRow, rows: Sequence[TextRow], left: Sequence[str] = ()) -> str:
     """Columns two blanks apart, numbers to the right. Without rows only the heads are shown."""
     rows = [tuple(map(printable, row)) for row in rows]
     kept = [i for i in range(len(heads)) if not rows or any(row[i] for row in rows)]
-    widths = {i: max(len(row[i]) for row in (heads, *rows)) for i in kept}
-    return "".join(
-        "  ".join(row[i].ljust(widths[i]) if heads[i] in left else row[i].rjust(widths[i]) for i in kept).rstrip()
-        + "\n"
-        for row in (heads, *rows)
-    )
+    right = [place for place, i in enumerate(kept) if heads[i] not in left]
+    return aligned([[row[i] for i in kept] for row in (heads, *rows)], right) + "\n"

@@ -5,8 +5,8 @@
     advice fit comparison       what to change, how many fit, what another kubelet changes
     lint checkup log            mistakes in files, the health of a node, the log of a kubelet
     ledger settings node agent  the node that an agent shows: who holds what, its kubelet, its state, its decisions
-    leases plan audit           a host: who holds what, where a job would go, what processes really do
-    gpu_links                   how the GPUs of a machine reach each other
+    leases plan audit shares    a host: who holds what, where a job would go, what processes really do, one job's shares
+    gpu_links replay            how the GPUs of a machine reach each other, what became of recorded cases
     time                        a moment as records write it
 
 The order of the keys and what is left out are part of an answer: programs compare them. Sets are written as texts

@@ -1,6 +1,6 @@
-"""What the agent answers to GET, where no other record has it: the machine, its decisions, its health, its events."""
+"""What the agent tells, where no other record has it: the machine, its decisions, events, health and metrics."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -71,3 +71,16 @@ class Doubt(msgspec.Struct, frozen=True):
     """The event `problem`. Empty: all is well again."""
 
     problem: str
+
+
+class Metric(msgspec.Struct, frozen=True):
+    name: str
+    type: Literal["counter", "gauge", "untyped"]
+    labels: tuple[str, ...]
+    help: str
+
+
+class MetricsAnswer(msgspec.Struct, frozen=True):
+    """What the agent measures, as `numafit metrics list -o json` prints it."""
+
+    metrics: tuple[Metric, ...]

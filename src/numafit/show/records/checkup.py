@@ -1,4 +1,4 @@
-"""A checkup of a node as JSON."""
+"""A checkup of a node: would its kubelet start, what is wrong, and what was repaired."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,31 +6,43 @@ from pathlib import Path
 import msgspec
 
 from numafit.advice.doctor.checkup import Checkup
+from numafit.advice.doctor.diagnosis import Diagnosis
 from numafit.advice.doctor.repair import Repair
 from numafit.settings.versions import KubeVersion
-from numafit.show.json import json_text
 
 WrittenRepairs = Sequence[tuple[Repair, Path | None]]
 """Each repair, and where the corrected file lies."""
 
 
-def checkup_json(
+class RepairDone(msgspec.Struct, frozen=True):
+    file: str
+    written: str | None
+    """Where the corrected file lies; null: there is none."""
+    changes: tuple[str, ...]
+    problem: str
+
+
+class CheckupAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    kube_version: str
+    starts: bool
+    files: tuple[str, ...]
+    """The state files that were looked at."""
+    findings: tuple[Diagnosis, ...]
+    unchecked: tuple[str, ...]
+    repairs: tuple[RepairDone, ...]
+
+
+def checkup_record(
     checkup: Checkup, version: KubeVersion, written: WrittenRepairs = (), files: Sequence[str] = ()
-) -> str:
-    result = {
-        "kubeVersion": str(version),
-        "starts": checkup.starts,
-        "files": list(files),
-        "findings": [msgspec.to_builtins(finding) for finding in checkup.findings],
-        "unchecked": list(checkup.unchecked),
-        "repairs": [
-            {
-                "file": made.name,
-                "written": None if path is None else str(path),
-                "changes": list(made.changes),
-                "problem": made.problem,
-            }
+) -> CheckupAnswer:
+    return CheckupAnswer(
+        str(version),
+        checkup.starts,
+        tuple(files),
+        checkup.findings,
+        checkup.unchecked,
+        tuple(
+            RepairDone(made.name, None if path is None else str(path), made.changes, made.problem)
             for made, path in written
-        ],
-    }
-    return json_text(result)
+        ),
+    )

@@ -1,54 +1,101 @@
-"""Plans as JSON: where a job would go, the options for Docker, and the review of a script."""
+"""Plans that take nothing: where a job would go, the options for Docker, and the review of a script."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from numafit.bits import cpuset_text
 from numafit.host.docker.plan import DockerPlan, Review, numafit_words
 from numafit.host.grant import sentence_about
 from numafit.host.place import Placed
-from numafit.show.json import json_text
+from numafit.host.request import CONTAINER, JobRequest
+from numafit.ledger.ledger import Block
 
 
-def docker_plan_record(plan: DockerPlan) -> dict[str, object]:
+class JobPlanAnswer(msgspec.Struct, frozen=True, rename="camel"):
+    cpus: str
+    exclusive: bool
+    nodes: str
+    mems: str
+    memory: tuple[Block, ...]
+    devices: Mapping[str, tuple[str, ...]]
+    aligned: bool
+    sentence: str
+    gpu_reason: str
+    environment: Mapping[str, str]
+
+
+class DockerPlanAnswer(msgspec.Struct, frozen=True):
+    flags: tuple[str, ...]
+    notes: tuple[str, ...]
+    cpus: str
+    exclusive: bool
+    nodes: str
+    mems: str
+    memory: tuple[Block, ...]
+    devices: Mapping[str, tuple[str, ...]]
+
+
+class LineReviewed(msgspec.Struct, frozen=True):
+    line: int
+    name: str
+    image: str
+    wanted: JobRequest
+    faults: tuple[str, ...]
+    clashes: tuple[str, ...]
+    refused: str
+    plan: DockerPlanAnswer | None
+    command: str
+
+
+class ReviewAnswer(msgspec.Struct, frozen=True):
+    lines: tuple[LineReviewed, ...]
+
+
+def job_plan_record(placed: Placed, cpus: int, variables: Mapping[str, str]) -> JobPlanAnswer:
+    return JobPlanAnswer(
+        cpuset_text(cpus),
+        bool(placed.exclusive),
+        cpuset_text(placed.nodes),
+        cpuset_text(placed.mems),
+        placed.memory,
+        placed.devices,
+        placed.decision.containers[CONTAINER].affinity[1],
+        sentence_about(placed),
+        placed.gpu_reason,
+        variables,
+    )
+
+
+def docker_plan_record(plan: DockerPlan) -> DockerPlanAnswer:
     lease = plan.lease
-    return {
-        "flags": plan.added.flags,
-        "notes": plan.added.notes,
-        "cpus": cpuset_text(plan.cpus),
-        "exclusive": bool(lease.exclusive),
-        "nodes": cpuset_text(lease.nodes),
-        "mems": cpuset_text(lease.mems),
-        "memory": lease.memory,
-        "devices": lease.devices,
-    }
+    return DockerPlanAnswer(
+        plan.added.flags,
+        plan.added.notes,
+        cpuset_text(plan.cpus),
+        bool(lease.exclusive),
+        cpuset_text(lease.nodes),
+        cpuset_text(lease.mems),
+        lease.memory,
+        lease.devices,
+    )
 
 
-def review_record(one: Review) -> Mapping[str, object]:
-    return {
-        "line": one.line.number,
-        "name": one.line.run.value("name") or "",
-        "image": one.line.run.image,
-        "wanted": one.written.request,
-        "faults": one.written.faults,
-        "clashes": one.clashes,
-        "refused": one.refused,
-        "plan": docker_plan_record(one.plan) if one.plan is not None else None,
-        "command": shlex.join(numafit_words(one.written, one.line.run)),
-    }
+def review_record(reviews: Sequence[Review]) -> ReviewAnswer:
+    return ReviewAnswer(tuple(_line(one) for one in reviews))
 
 
-def plan_json(placed: Placed, cpus: int, variables: Mapping[str, str]) -> str:
-    value = {
-        "cpus": cpuset_text(cpus),
-        "exclusive": bool(placed.exclusive),
-        "nodes": cpuset_text(placed.nodes),
-        "mems": cpuset_text(placed.mems),
-        "memory": placed.memory,
-        "devices": placed.devices,
-        "aligned": placed.decision.containers["lease"].affinity[1],
-        "sentence": sentence_about(placed),
-        "gpuReason": placed.gpu_reason,
-        "environment": variables,
-    }
-    return json_text(value)
+def _line(one: Review) -> LineReviewed:
+    run = one.line.run
+    return LineReviewed(
+        one.line.number,
+        run.value("name") or "",
+        run.image,
+        one.written.request,
+        one.written.faults,
+        one.clashes,
+        one.refused,
+        docker_plan_record(one.plan) if one.plan is not None else None,
+        shlex.join(numafit_words(one.written, run)),
+    )

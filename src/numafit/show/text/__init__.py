@@ -4,7 +4,6 @@
     advice fit comparison      proposals with before and after, counts of pods, two kubelets side by side
     lint checkup               findings of lint (text, SARIF, workflow annotations), the health of a node
     leases plan audit          who holds what, where a job would go, what processes really do
-    table                      columns of equal width
 
 Each module reads alone. They know no click and no stream: a command prints what it gets. What comes from outside
 (commands, names of users and programs) goes through `words.printable`, so that no text moves the cursor of a

@@ -7,7 +7,7 @@ from numafit.decision.story import amount_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
 from numafit.show.records.fit import CountedVariant
-from numafit.show.text.table import aligned
+from numafit.show.table import aligned
 from numafit.workload.pod import Pod
 
 

@@ -9,7 +9,7 @@ from numafit.host.book.tables import LeaseEvent
 from numafit.host.free import HostFree, NodeFree
 from numafit.host.lease import Lease, memory_of
 from numafit.show.records.leases import history_data, time_text
-from numafit.show.text.table import aligned
+from numafit.show.table import aligned
 from numafit.show.words import printable
 
 WIDEST_COMMAND = 40

@@ -10,7 +10,7 @@ from numafit.decision.story import sentence_of
 from numafit.ledger.ledger import Block
 from numafit.managers.ask import ask_of
 from numafit.quantity import Quantity
-from numafit.show.text.table import aligned
+from numafit.show.table import aligned
 
 
 def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
