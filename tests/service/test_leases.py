@@ -14,7 +14,7 @@ from numafit.machine.catalogue.names import machine_named
 from numafit.service.leases import Extend, Leases, Take
 from numafit.service.problem import ProblemError
 from numafit.service.sources.host import _happened
-from numafit.show.records.leases import lease_of_record, lease_record
+from numafit.show.records.leases import LeaseRecord, lease_of_record, lease_record
 
 NOBODY = 65534
 
@@ -34,20 +34,20 @@ def status_of(action: Any) -> int:
 def test_a_lease_is_taken_extended_and_given_back(leases: Leases) -> None:
     """And listed meanwhile."""
     taken = leases.take(Take(cpus=4, devices={"nvidia.com/gpu": 2}, seconds=60), 1000)
-    assert [one["id"] for one in leases.all().leases] == [taken["id"]]
-    assert (taken["uid"], taken["exclusive"].count(","), len(taken["devices"]["nvidia.com/gpu"])) == (1000, 1, 2)
-    longer = leases.extend(taken["id"], Extend(600), 1000)
-    assert longer["until"] > taken["until"]
-    assert leases.release(taken["id"], 1000)["id"] == taken["id"]
+    assert [one.id for one in leases.all().leases] == [taken.id]
+    assert (taken.uid, taken.exclusive.count(","), len(taken.devices["nvidia.com/gpu"])) == (1000, 1, 2)
+    longer = leases.extend(taken.id, Extend(600), 1000)
+    assert longer.until > taken.until
+    assert leases.release(taken.id, 1000).id == taken.id
     assert leases.all().leases == ()
 
 
 def test_a_lease_belongs_to_who_took_it(leases: Leases) -> None:
     """Root may touch every one."""
-    taken = leases.take(Take(cpus=1, seconds=60), 1000)["id"]
+    taken = leases.take(Take(cpus=1, seconds=60), 1000).id
     assert status_of(lambda: leases.release(taken, 1001)) == 403
     assert status_of(lambda: leases.extend(taken, Extend(5), NOBODY)) == 403
-    assert leases.release(taken, 0)["id"] == taken
+    assert leases.release(taken, 0).id == taken
 
 
 def test_nothing_is_given_twice(leases: Leases) -> None:
@@ -57,12 +57,12 @@ def test_nothing_is_given_twice(leases: Leases) -> None:
         leases.take(Take(cpus=2, seconds=60), 1000)
     assert found.value.problem.status == 409
     assert "2 CPUs" in found.value.problem.detail
-    assert [one["id"] for one in leases.all().leases] == [taken["id"]]
+    assert [one.id for one in leases.all().leases] == [taken.id]
 
 
 def test_a_lease_of_a_process_ends_with_it(leases: Leases) -> None:
     """It is not taken from a job that runs; another user's process is no owner."""
-    taken = leases.take(Take(cpus=1, pid=os.getpid()), os.getuid())["id"]
+    taken = leases.take(Take(cpus=1, pid=os.getpid()), os.getuid()).id
     assert status_of(lambda: leases.release(taken, os.getuid())) == 409
     if os.getuid() == 0:
         assert status_of(lambda: leases.take(Take(cpus=1, pid=os.getpid()), NOBODY)) == 403
@@ -94,14 +94,14 @@ def test_a_lease_reads_as_the_command_prints_it(leases: Leases) -> None:
         (lease,) = book.leases()
     assert leases.all().leases == (lease_record(lease),)
     assert lease_record(lease) == taken
-    told = lease_of_record(msgspec.json.decode(msgspec.json.encode(taken)))
+    told = lease_of_record(msgspec.json.decode(msgspec.json.encode(taken), type=LeaseRecord))
     assert told == replace(lease, since=told.since, boot="", allowed=0)
     assert abs(told.since - lease.since) < 1
 
 
 def test_what_happens_to_leases_is_told(leases: Leases) -> None:
     """Each entry of the ledger's history becomes one of the story."""
-    taken = leases.take(Take(cpus=127, seconds=60, name="job"), 1000)["id"]
+    taken = leases.take(Take(cpus=127, seconds=60, name="job"), 1000).id
     status_of(lambda: leases.take(Take(cpus=2, seconds=60), 1000))
     leases.release(taken, 1000)
     with leases.here.book() as book:

@@ -1,7 +1,6 @@
 """A lease: what a job holds of this machine, who it is, and how it is bound."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -78,7 +77,7 @@ def memory_of(lease: Lease) -> int:
 
 
 def record_of(lease: Lease) -> dict[str, object]:
-    """As it is stored and shown, in plain values."""
+    """As it is stored, in plain values."""
     record: dict[str, object] = {name: getattr(lease, name) for name in Lease.__struct_fields__}
     return {**record, **{name: cpuset_text(getattr(lease, name)) for name in _MASKS}}
 
@@ -89,11 +88,7 @@ def encode_lease(lease: Lease) -> bytes:
 
 def decode_lease(data: bytes) -> Lease:
     """Raises `ValueError` for what is no lease."""
-    return lease_of(msgspec.json.decode(data))
-
-
-def lease_of(record: Any) -> Lease:
-    """From plain values. Raises `ValueError` for what is no lease."""
+    record = msgspec.json.decode(data)
     try:
         sets = {name: parse_cpuset(record.get(name, "")) for name in _MASKS}
     except (AttributeError, TypeError, CpusetError) as error:

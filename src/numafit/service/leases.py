@@ -2,19 +2,18 @@
 
 import time
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec.structs import replace
 
-from numafit.bits import cpuset_text
 from numafit.host.grant import Owner, Refused, sentence_of
 from numafit.host.lease import Lease
 from numafit.host.process.identity import boot_id, identify, user_name, user_of
 from numafit.host.request import JobRequest, Policy
 from numafit.host.session import Here
 from numafit.service.problem import refused
-from numafit.show.records.leases import LeaseList, lease_record, waiting_record
+from numafit.show.records.leases import LeaseList, LeaseRecord, lease_list, lease_record
 
 LONGEST = 30 * 24 * 3600
 """Seconds that a lease which no process owns may last at most, before it is extended."""
@@ -52,15 +51,9 @@ class Leases:
     def all(self) -> LeaseList:
         with self.here.book() as book:
             leases, waiting = book.leases(), book.waiting()
-        host = self.here.host
-        return LeaseList(
-            tuple(lease_record(lease) for lease in leases),
-            tuple(waiting_record(one) for one in waiting),
-            cpuset_text(host.reserved_cpus),
-            {str(node): size for node, size in host.reserved_memory.items()},
-        )
+        return lease_list(leases, waiting, self.here.host)
 
-    def take(self, asked: Take, uid: int) -> dict[str, Any]:
+    def take(self, asked: Take, uid: int) -> LeaseRecord:
         owner = _owner(asked, uid)
         request = JobRequest(asked.cpus, asked.memory, asked.devices, asked.policy, asked.prefer, asked.name)
         if not asked.name.isprintable():
@@ -73,12 +66,12 @@ class Leases:
             raise refused(409, f"no lease for {request.words()}: {sentence_of(got)}", cure="ask for less, or later")
         return lease_record(got)
 
-    def extend(self, lease_id: str, asked: Extend, uid: int) -> dict[str, Any]:
+    def extend(self, lease_id: str, asked: Extend, uid: int) -> LeaseRecord:
         self._own(lease_id, uid)
         until = time.clock_gettime(time.CLOCK_BOOTTIME) + asked.seconds
         return self._changed(lease_id, lambda lease: replace(lease, until=until), "extended")
 
-    def release(self, lease_id: str, uid: int) -> dict[str, Any]:
+    def release(self, lease_id: str, uid: int) -> LeaseRecord:
         self._own(lease_id, uid)
         with self.here.book() as book:
             lease = book.release(lease_id, self.here.host)
@@ -98,7 +91,7 @@ class Leases:
             cure = "end the job, or use `numafit release --force`"
             raise refused(409, f"the lease {lease_id} lasts as long as its job", cure=cure)
 
-    def _changed(self, lease_id: str, edit: Callable[[Lease], Lease], event: str) -> dict[str, Any]:
+    def _changed(self, lease_id: str, edit: Callable[[Lease], Lease], event: str) -> LeaseRecord:
         with self.here.book() as book:
             lease = book.change(lease_id, edit, event)
         if lease is None:

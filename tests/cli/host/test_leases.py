@@ -1,19 +1,20 @@
 """`numafit ps`, `free`, `release` and `history` as they are typed."""
 
 import json
+import sqlite3
 import time
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from numafit.__main__ import main
 from numafit.host.book.book import Book
-from numafit.host.book.tables import LeaseEvent
+from numafit.host.book.store import FILE
 from numafit.host.free import free_on
 from numafit.host.lease import Lease
 from numafit.host.request import JobRequest
 from numafit.ledger.ledger import Block
+from numafit.show.records.leases import history_record
 from numafit.show.text.leases import age_text, free_text, history_text, leases_text
 from tests.host.children import needs_cpus
 from tests.host.ledgers import (
@@ -177,9 +178,16 @@ def test_history_is_newest_first(folder: Path, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("data", [b"[]", b"3", b"{}", b"x"])
-def test_an_entry_that_makes_no_sense_is_shown_all_the_same(data: bytes) -> None:
-    entry = LeaseEvent(1, 0.0, "taken", "a", "root", msgspec.Raw(data))
-    assert history_text([entry]).splitlines()[1].split() == ["1970-01-01T00:00:00Z", "taken", "a", "root"]
+def test_an_entry_that_makes_no_sense_is_shown_all_the_same(folder: Path, data: bytes) -> None:
+    with Book.open(folder) as book:
+        assert book.history(1) == []
+        with sqlite3.connect(folder / FILE) as connection:
+            line = "INSERT INTO history (time, event, lease, user, data) VALUES (0, 'taken', 'a', 'root', ?)"
+            connection.execute(line, (data,))
+        connection.close()
+        entries = book.history(1)
+    assert history_text(entries).splitlines()[1].split() == ["1970-01-01T00:00:00Z", "taken", "a", "root"]
+    assert history_record(entries).history[0].data == {}
 
 
 # release

@@ -157,14 +157,8 @@ def test_waiters_are_served_in_the_order_of_coming(tmp_path: Path, book: Book) -
     for pid in pids:
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     served = [entry for entry in reversed(book.history(100)) if entry.event == "taken"][1:]
-    commands = [lease_command(bytes(entry.data)) for entry in served]
+    commands = [entry.command for entry in served]
     assert commands == ["4", "3", "4", "1"]
-
-
-def lease_command(data: bytes) -> str:
-    from numafit.host.lease import decode_lease
-
-    return decode_lease(data).command
 
 
 def test_the_wall_clock_does_not_end_the_waiting(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,13 @@
 import re
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from numafit.bits import parse_cpuset
 from numafit.host.bind.target import CGROUP_V2
 from numafit.host.book.tables import LeaseEvent
 from numafit.host.free import free_on
-from numafit.host.lease import Lease, encode_lease
+from numafit.host.lease import Lease
 from numafit.ledger.ledger import Block
 from numafit.show.text.leases import free_text, history_text, leases_text
 from tests.host.ledgers import host_named
@@ -61,8 +60,8 @@ def test_the_page_shows_what_is_left_as_free_prints_it() -> None:
 
 def test_the_page_shows_what_happened_as_history_prints_it() -> None:
     events = [
-        LeaseEvent(2, NOW, "freed", "1f0c9a3e", "ann", msgspec.Raw(encode_lease(HELD[0]))),
-        LeaseEvent(1, NOW - 7260, "taken", "1f0c9a3e", "ann", msgspec.Raw(encode_lease(HELD[0]))),
+        LeaseEvent(2, NOW, "freed", "1f0c9a3e", "ann", sentence=HELD[0].sentence),
+        LeaseEvent(1, NOW - 7260, "taken", "1f0c9a3e", "ann", sentence=HELD[0].sentence),
     ]
     assert shown("history") == history_text(events)
 

@@ -15,11 +15,13 @@ from numafit.cli.terminal import warn
 from numafit.errors import InputError
 from numafit.host.book.folder import ledger_folder
 from numafit.host.free import free_on
-from numafit.host.grant import Owner, QueuePlace
+from numafit.host.grant import QueuePlace
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.session import here, open_book, reenter_containers
-from numafit.show.records.leases import free_json, history_json, leases_json, time_text
+from numafit.show.json import json_text
+from numafit.show.records.leases import free_record, history_record, lease_list
+from numafit.show.records.time import time_text
 from numafit.show.text.leases import free_text, history_text, leases_text
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,28 +58,21 @@ def holdings_of(folder: Path | None, agent: str | None) -> Holdings:
 
 def _of_agent(agent: str) -> Holdings:
     from numafit.bits import parse_cpuset
-    from numafit.host.request import JobRequest
     from numafit.machine.file.read import read_machine_file
     from numafit.service.client import fetched
     from numafit.show.records.agent import MachineAnswer
-    from numafit.show.records.leases import LeaseList, lease_of_record, seconds_of
+    from numafit.show.records.leases import LeaseList, lease_of_record, place_of_record
 
     listed = fetched(agent, "/api/v1/leases", LeaseList)
     machine = read_machine_file(msgspec.json.encode(fetched(agent, "/api/v1/machine", MachineAnswer).machine), agent)
-    reserved = {int(node): size for node, size in listed.reserved_memory.items()}
     try:
         leases = [lease_of_record(record) for record in listed.leases]
-        waiting = [
-            QueuePlace(
-                Owner(user=one["user"], command=one["command"]),
-                msgspec.convert(one["request"], JobRequest),
-                seconds_of(one["since"]),
-            )
-            for one in listed.waiting
-        ]
-    except (KeyError, ValueError):
+        waiting = [place_of_record(record) for record in listed.waiting]
+    except ValueError:
         raise InputError("this is no agent of numafit", source=agent) from None
-    return Holdings(Host(machine, parse_cpuset(listed.reserved_cpus), reserved), leases, waiting)
+    cpus = 0 if listed.reserved_cpus is msgspec.UNSET else parse_cpuset(listed.reserved_cpus)
+    memory = {} if listed.reserved_memory is msgspec.UNSET else listed.reserved_memory
+    return Holdings(Host(machine, cpus, memory), leases, waiting)
 
 
 @click.command(
@@ -111,7 +106,7 @@ def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path
     if write_state is not None:
         _write_state(found, write_state)
     if output == "json":
-        click.echo(leases_json(found.leases, found.waiting))
+        click.echo(json_text(lease_list(found.leases, found.waiting)))
         return 0
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
     click.echo(leases_text(found.leases, found.labels, width))
@@ -156,7 +151,7 @@ def free(output: str, folder: Path | None, agent: str | None) -> int:
     """Show what nobody holds, per NUMA node, and the largest job that would still be aligned."""
     found = holdings_of(folder, agent)
     left = free_on(found.host, found.leases)
-    click.echo(free_json(left) if output == "json" else free_text(left, found.labels))
+    click.echo(json_text(free_record(left)) if output == "json" else free_text(left, found.labels))
     return 0
 
 
@@ -173,5 +168,5 @@ def history(count: int, output: str, folder: Path | None) -> int:
     """Show what was taken, refused and freed, newest first."""
     with open_book(ledger_folder(folder), warn) as book:
         entries = book.history(count)
-    click.echo(history_json(entries) if output == "json" else history_text(entries))
+    click.echo(json_text(history_record(entries)) if output == "json" else history_text(entries))
     return 0

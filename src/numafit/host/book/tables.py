@@ -4,7 +4,7 @@ writes.
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -62,8 +62,14 @@ class LeaseEvent(msgspec.Struct, frozen=True):
     """taken, refused, released, freed, moved, adopted, extended or rebuilt."""
     lease: str
     user: str
-    data: msgspec.Raw
-    """The lease then, or what was refused, as JSON."""
+    data: Mapping[str, object] = {}
+    """The lease then, or what was refused, as it is stored; empty where that cannot be read."""
+    sentence: str = ""
+    """Why the lease lies where it does, or why there is none."""
+    name: str = ""
+    command: str = ""
+    reason: str = ""
+    """Of a refusal, in one word."""
 
 
 class Waiting(msgspec.Struct, frozen=True):
@@ -137,10 +143,7 @@ class Transaction:
             "SELECT number, time, event, lease, user, data FROM history WHERE number < ? ORDER BY number DESC LIMIT ?",
             (before if before is not None else 1 << 62, limit),
         ).fetchall()
-        return [
-            LeaseEvent(number, when, event, lease, user, msgspec.Raw(data))
-            for number, when, event, lease, user, data in rows
-        ]
+        return [_event(*row) for row in rows]
 
     def latest(self) -> int:
         """The number of the last entry of the history: it grows with every change."""
@@ -161,6 +164,16 @@ class Transaction:
 
     def dequeue(self, ticket: int) -> None:
         self._connection.execute("DELETE FROM waiting WHERE ticket = ?", (ticket,))
+
+
+def _event(number: int, when: float, event: str, lease: str, user: str, stored: bytes) -> LeaseEvent:
+    """That something happened is worth a line even if nobody can read what."""
+    try:
+        data = msgspec.json.decode(stored, type=dict[str, object])
+    except ValueError:
+        data = {}
+    sentence, name, command, reason = (str(data.get(field, "")) for field in ("sentence", "name", "command", "reason"))
+    return LeaseEvent(number, when, event, lease, user, data, sentence, name, command, reason)
 
 
 def _lease(data: bytes) -> Lease:

@@ -11,7 +11,7 @@ from numafit.show.records.advice import AdviseAnswer
 from numafit.show.records.agent import CatalogueMachine, Health, MachineAnswer, OneDecision, Page
 from numafit.show.records.comparison import CompareAnswer
 from numafit.show.records.fit import FitAnswer
-from numafit.show.records.leases import LeaseList
+from numafit.show.records.leases import LeaseList, LeaseRecord
 from numafit.show.records.ledger import LedgerView
 from numafit.show.records.lint import LintAnswer
 from numafit.show.records.log import LogAnswer
@@ -140,7 +140,7 @@ OPERATIONS = (
         f"{BASE}/leases",
         "take_lease",
         "Take a lease (through the unix socket, or with the token).",
-        dict[str, Any],
+        LeaseRecord,
         Take,
         problems=(400, 408, 409, 413, 415, 422),
         status=201,
@@ -150,7 +150,7 @@ OPERATIONS = (
         f"{BASE}/leases/{{id}}/extend",
         "extend_lease",
         "Let a lease last longer.",
-        dict[str, Any],
+        LeaseRecord,
         Extend,
         _LEASE,
         (400, 404, 408, 409, 413, 415, 422),
@@ -160,7 +160,7 @@ OPERATIONS = (
         f"{BASE}/leases/{{id}}",
         "release_lease",
         "Give a lease back.",
-        dict[str, Any],
+        LeaseRecord,
         parameters=_LEASE,
         problems=(404, 409),
     ),

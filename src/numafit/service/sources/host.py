@@ -8,9 +8,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from numafit.errors import NumafitError
@@ -156,12 +154,10 @@ def _known(lease: Lease) -> Known:
 
 
 def _happened(entry: LeaseEvent) -> Happening:
-    data: Any = msgspec.json.decode(entry.data)
     if entry.event == "refused":
-        who = data.get("command") or entry.user
-        return Happening("lease", who, data.get("sentence", ""), refused=True, reason=data.get("reason", ""))
-    name = data.get("name") or data.get("command") or entry.lease
-    sentence = data.get("sentence", "") if entry.event == "taken" else f"{name} {WORDS.get(entry.event, entry.event)}."
+        return Happening("lease", entry.command or entry.user, entry.sentence, refused=True, reason=entry.reason)
+    name = entry.name or entry.command or entry.lease
+    sentence = entry.sentence if entry.event == "taken" else f"{name} {WORDS.get(entry.event, entry.event)}."
     kind = "release" if entry.event in RELEASES else "lease"
     return Happening(kind, name, sentence, uid=entry.lease)  # type: ignore[arg-type]
 

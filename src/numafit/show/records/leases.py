@@ -1,107 +1,200 @@
-"""Leases, the queue, the history and what is free, as other programs get them, and leases read back from there."""
+"""Leases, the queue, the history and what is free, and leases read back from there."""
 
-import calendar
-import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from numafit.bits import cpuset_text
+from numafit.bits import CpusetError, cpuset_text, parse_cpuset
 from numafit.host.book.tables import LeaseEvent
 from numafit.host.free import HostFree, NodeFree
-from numafit.host.grant import QueuePlace
-from numafit.host.lease import Lease, lease_of, memory_of, record_of
-from numafit.show.json import json_text
-
-_FORM = "%Y-%m-%dT%H:%M:%SZ"
-_NOT_SHOWN = ("allowed", "boot")
-_DERIVED = ("shared", "memoryBytes")
-
-
-def time_text(seconds: float) -> str:
-    """RFC 3339, to the second."""
-    return time.strftime(_FORM, time.gmtime(seconds))
+from numafit.host.grant import Owner, QueuePlace
+from numafit.host.host import Host
+from numafit.host.lease import Lease, memory_of
+from numafit.host.process.identity import ProcessId
+from numafit.host.request import JobRequest
+from numafit.ledger.ledger import Block
+from numafit.show.records.time import seconds_of, time_text
 
 
-def seconds_of(text: str) -> float:
-    """Raises `ValueError` for what is no such time."""
-    return float(calendar.timegm(time.strptime(text, _FORM)))
+class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """What a job holds of this machine, who it is, and how it is bound."""
+
+    # Another agent's answer is read by this, too: what it does not have yet stands at its default.
+    id: str
+    name: str
+    uid: int
+    user: str
+    since: str
+    command: str = ""
+    policy: str = "best-effort"
+    exclusive: str = ""
+    nodes: str = ""
+    mems: str = ""
+    memory: tuple[Block, ...] = ()
+    devices: Mapping[str, tuple[str, ...]] = {}
+    owners: tuple[ProcessId, ...] = ()
+    container: str = ""
+    engine: str = ""
+    cgroup: str = ""
+    rung: str = ""
+    bound: str = ""
+    notes: tuple[str, ...] = ()
+    until: float | None = None
+    sentence: str = ""
+    shared: bool = False
+    memory_bytes: int = 0
 
 
-def lease_record(lease: Lease) -> dict[str, Any]:
-    """Sets are lists of ids."""
-    record = {name: value for name, value in record_of(lease).items() if name not in _NOT_SHOWN}
-    return {**record, "since": time_text(lease.since), "shared": lease.pooled, "memoryBytes": memory_of(lease)}
+class WaitingRecord(msgspec.Struct, frozen=True):
+    """One that waits for a lease."""
 
-
-def lease_of_record(record: Mapping[str, Any]) -> Lease:
-    """Raises `ValueError` for what is no lease."""
-    fields = {name: value for name, value in record.items() if name not in _DERIVED}
-    return lease_of({**fields, "since": seconds_of(str(fields.get("since", "")))})
-
-
-def waiting_record(one: QueuePlace) -> dict[str, Any]:
-    return {"user": one.owner.user, "command": one.owner.command, "since": time_text(one.since), "request": one.request}
-
-
-def leases_json(leases: Sequence[Lease], waiting: Sequence[QueuePlace]) -> str:
-    value = {"leases": [lease_record(lease) for lease in leases], "waiting": [waiting_record(one) for one in waiting]}
-    return json_text(value)
-
-
-def free_json(free: HostFree) -> str:
-    return json_text(free_record(free))
-
-
-def free_record(free: HostFree) -> dict[str, object]:
-    def node_record(node: NodeFree) -> dict[str, object]:
-        return {
-            "id": node.id,
-            "cpus": cpuset_text(node.cpus),
-            "cpuCount": node.cpus.bit_count(),
-            "allCpus": node.all_cpus,
-            "memory": node.memory,
-            "allMemory": node.all_memory,
-            "devices": node.devices,
-        }
-
-    return {
-        "nodes": [node_record(node) for node in free.nodes],
-        "pool": cpuset_text(free.pool),
-        "unplaced": free.unplaced,
-        "largest": node_record(free.largest) if free.largest is not None else None,
-    }
-
-
-def history_data(entry: LeaseEvent) -> dict[str, object]:
-    """Nothing, when it cannot be read: that something happened is still worth a line."""
-    try:
-        return msgspec.json.decode(entry.data, type=dict[str, object])
-    except ValueError:
-        return {}
-
-
-def history_json(entries: Sequence[LeaseEvent]) -> str:
-    value = [
-        {
-            "number": entry.number,
-            "time": time_text(entry.time),
-            "event": entry.event,
-            "lease": entry.lease,
-            "user": entry.user,
-            "data": history_data(entry),
-        }
-        for entry in entries
-    ]
-    return json_text({"history": value})
+    user: str
+    command: str
+    since: str
+    request: JobRequest
 
 
 class LeaseList(msgspec.Struct, frozen=True, rename="camel"):
     """As `numafit ps -o json` shows them, and what the administrator keeps back."""
 
-    leases: tuple[dict[str, Any], ...]
-    waiting: tuple[dict[str, Any], ...] = ()
-    reserved_cpus: str = ""
-    reserved_memory: dict[str, int] = {}
+    leases: tuple[LeaseRecord, ...]
+    waiting: tuple[WaitingRecord, ...] = ()
+    reserved_cpus: str | UnsetType = UNSET
+    """Of an agent; `ps` tells neither."""
+    reserved_memory: Mapping[int, int] | UnsetType = UNSET
     """NUMA node -> bytes."""
+
+
+class NodeFreeRecord(msgspec.Struct, frozen=True, rename="camel"):
+    id: int
+    cpus: str
+    cpu_count: int
+    all_cpus: int
+    memory: int
+    all_memory: int
+    devices: Mapping[str, tuple[str, ...]]
+
+
+class FreeAnswer(msgspec.Struct, frozen=True):
+    nodes: tuple[NodeFreeRecord, ...]
+    pool: str
+    unplaced: Mapping[str, tuple[str, ...]]
+    largest: NodeFreeRecord | None
+
+
+class LeaseEventRecord(msgspec.Struct, frozen=True):
+    number: int
+    time: str
+    event: str
+    lease: str
+    user: str
+    data: Mapping[str, object]
+
+
+class HistoryAnswer(msgspec.Struct, frozen=True):
+    history: tuple[LeaseEventRecord, ...]
+
+
+def lease_record(lease: Lease) -> LeaseRecord:
+    return LeaseRecord(
+        id=lease.id,
+        name=lease.name,
+        uid=lease.uid,
+        user=lease.user,
+        since=time_text(lease.since),
+        command=lease.command,
+        policy=lease.policy,
+        exclusive=cpuset_text(lease.exclusive),
+        nodes=cpuset_text(lease.nodes),
+        mems=cpuset_text(lease.mems),
+        memory=lease.memory,
+        devices=lease.devices,
+        owners=lease.owners,
+        container=lease.container,
+        engine=lease.engine,
+        cgroup=lease.cgroup,
+        rung=lease.rung,
+        bound=cpuset_text(lease.bound),
+        notes=lease.notes,
+        until=lease.until,
+        sentence=lease.sentence,
+        shared=lease.pooled,
+        memory_bytes=memory_of(lease),
+    )
+
+
+def lease_of_record(record: LeaseRecord) -> Lease:
+    """Raises `ValueError` for sets and times that are none."""
+    try:
+        exclusive, nodes, mems, bound = map(parse_cpuset, (record.exclusive, record.nodes, record.mems, record.bound))
+    except CpusetError as error:
+        raise ValueError(str(error)) from None
+    return Lease(
+        id=record.id,
+        name=record.name,
+        uid=record.uid,
+        user=record.user,
+        since=seconds_of(record.since),
+        command=record.command,
+        policy=record.policy,
+        exclusive=exclusive,
+        nodes=nodes,
+        mems=mems,
+        memory=record.memory,
+        devices=record.devices,
+        owners=record.owners,
+        container=record.container,
+        engine=record.engine,
+        cgroup=record.cgroup,
+        rung=record.rung,
+        bound=bound,
+        notes=record.notes,
+        until=record.until,
+        sentence=record.sentence,
+    )
+
+
+def lease_list(leases: Sequence[Lease], waiting: Sequence[QueuePlace], host: Host | None = None) -> LeaseList:
+    """With what is kept back on `host`, if that is given."""
+    return LeaseList(
+        tuple(lease_record(lease) for lease in leases),
+        tuple(WaitingRecord(one.owner.user, one.owner.command, time_text(one.since), one.request) for one in waiting),
+        UNSET if host is None else cpuset_text(host.reserved_cpus),
+        UNSET if host is None else host.reserved_memory,
+    )
+
+
+def place_of_record(record: WaitingRecord) -> QueuePlace:
+    """Raises `ValueError` for a time that is none."""
+    return QueuePlace(Owner(user=record.user, command=record.command), record.request, seconds_of(record.since))
+
+
+def free_record(free: HostFree) -> FreeAnswer:
+    return FreeAnswer(
+        tuple(_node(node) for node in free.nodes),
+        cpuset_text(free.pool),
+        free.unplaced,
+        _node(free.largest) if free.largest is not None else None,
+    )
+
+
+def _node(node: NodeFree) -> NodeFreeRecord:
+    return NodeFreeRecord(
+        node.id,
+        cpuset_text(node.cpus),
+        node.cpus.bit_count(),
+        node.all_cpus,
+        node.memory,
+        node.all_memory,
+        node.devices,
+    )
+
+
+def history_record(entries: Sequence[LeaseEvent]) -> HistoryAnswer:
+    return HistoryAnswer(
+        tuple(
+            LeaseEventRecord(entry.number, time_text(entry.time), entry.event, entry.lease, entry.user, entry.data)
+            for entry in entries
+        )
+    )

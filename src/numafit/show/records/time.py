@@ -1,13 +1,22 @@
 """A moment as records write it: RFC 3339 in UTC."""
 
-from datetime import UTC, datetime
+import calendar
+import time
+
+_TO_THE_SECOND = "%Y-%m-%dT%H:%M:%S"
 
 
 def now_text() -> str:
-    """RFC 3339 in UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """To the millisecond."""
+    seconds, rest = divmod(time.time_ns(), 10**9)
+    return f"{time.strftime(_TO_THE_SECOND, time.gmtime(seconds))}.{rest // 10**6:03}Z"
 
 
 def time_text(seconds: float) -> str:
-    """Seconds since 1970 in the same form, to the second."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    """Seconds since 1970, to the second."""
+    return time.strftime(f"{_TO_THE_SECOND}Z", time.gmtime(seconds))
+
+
+def seconds_of(text: str) -> float:
+    """What `time_text` was made from. Raises `ValueError` for what is no such time."""
+    return float(calendar.timegm(time.strptime(text, f"{_TO_THE_SECOND}Z")))

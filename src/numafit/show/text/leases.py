@@ -8,7 +8,7 @@ from numafit.bits import cpuset_text
 from numafit.host.book.tables import LeaseEvent
 from numafit.host.free import HostFree, NodeFree
 from numafit.host.lease import Lease, memory_of
-from numafit.show.records.leases import history_data, time_text
+from numafit.show.records.time import time_text
 from numafit.show.table import aligned
 from numafit.show.words import printable
 
@@ -87,12 +87,10 @@ def history_text(entries: Sequence[LeaseEvent]) -> str:
         return "No history yet."
     rows: list[Sequence[str]] = [("TIME", "EVENT", "LEASE", "USER", "WHAT")]
     for entry in entries:
-        rows.append((time_text(entry.time), entry.event, entry.lease or "-", printable(entry.user), _what(entry)))
+        rows.append(
+            (time_text(entry.time), entry.event, entry.lease or "-", printable(entry.user), printable(entry.sentence))
+        )
     return aligned(rows)
-
-
-def _what(entry: LeaseEvent) -> str:
-    return printable(str(history_data(entry).get("sentence", "")))
 
 
 def age_text(since: float) -> str:
