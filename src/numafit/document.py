@@ -69,7 +69,16 @@ class Document:
     def error(self, message: str, path: Path = (), *, cure: str = "", key: bool = False) -> InputError:
         """To be raised: `message` with the place of the value at `path` (or of its key)."""
         line, column = self.place(path, key=key)
-        return InputError(message, source=self.source, line=line, column=column, field=field_text(path), cure=cure)
+        return InputError(
+            message,
+            source=self.source,
+            line=line,
+            column=column,
+            field=field_text(path),
+            cure=cure,
+            path=path,
+            key=key,
+        )
 
     def _nodes(self) -> PlacedValue | None:
         """JSON is read without places; they are looked up when an error needs them."""

@@ -22,7 +22,10 @@ class NumafitError(Exception):
 
 
 class InputError(NumafitError):
-    """Bad input. `source` is a file name or a word for the input, lines and columns count from 1."""
+    """Bad input. `source` is a file name or a word for the input, lines and columns count from 1.
+
+    `path` is the field where the input is a document, and `key` tells that its name is wrong, not its value.
+    """
 
     def __init__(
         self,
@@ -33,6 +36,8 @@ class InputError(NumafitError):
         column: int | None = None,
         field: str = "",
         cure: str = "",
+        path: FieldPath = (),
+        key: bool = False,
     ) -> None:
         self.message = message
         self.source = source
@@ -40,6 +45,8 @@ class InputError(NumafitError):
         self.column = column
         self.field = field
         self.cure = cure
+        self.path = path
+        self.key = key
         super().__init__(message)
 
     def __str__(self) -> str:
@@ -97,6 +104,7 @@ class KubeletError(NumafitError):
         self.code: str = code or (known.code if known else "")
         self.field: FieldPath = field or (known.field if known else ())
         self.facts: Mapping[str, str] = {**(known.facts if known else {}), **(facts or {})}
+        self.cause = cause
         self._joined: tuple[KubeletError, ...] = joins or (cause._joined if cause else ())
         super().__init__(message)
 

@@ -270,10 +270,17 @@ def test_preferences_that_exclude_each_other_are_told_in_our_words() -> None:
     """The kubelet refuses the pair; its option names do not show."""
     with pytest.raises(InputError) as caught:
         place(host_named("laptop"), (), JobRequest(cpus=2, prefer=("full-cores", "spread-cores")))
-    text = str(caught.value)
-    assert text.startswith("--prefer: ")
-    assert "full-cores" in text
-    assert not any(option in text for option in PREFERENCES.values())
+    assert str(caught.value) == "--prefer: full-cores and spread-cores can not be used at the same time"
+
+
+def test_a_preference_that_the_policy_forbids_is_told_in_our_words() -> None:
+    """Sockets have several NUMA nodes (1.36)."""
+    request = JobRequest(cpus=2, prefer=("socket",), policy="single-numa-node")
+    with pytest.raises(InputError) as caught:
+        place(host_named("laptop"), (), request)
+    assert str(caught.value) == (
+        "--prefer: Topolgy manager single-numa-node policy is incompatible with CPUManager socket policy option"
+    )
 
 
 @pytest.mark.parametrize("word", PREFERENCES)

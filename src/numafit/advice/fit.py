@@ -24,8 +24,6 @@ from numafit.workload.pod import Pod, PodResources, Resources
 
 Turns = Literal["round-robin", "one-by-one"]
 
-OUT_OF = "OutOf"
-"""How the reason starts when the node as a whole is full."""
 MOST_PODS = 10_000
 """A guard: the kubelet's maxPods ends it earlier."""
 
@@ -138,8 +136,8 @@ def _loose(stage: Stage, ledger: Ledger, shape: Pod, number: int) -> int:
 
 def _limits(stage: Stage, ledger: Ledger, pod: Pod, refusal: Decision) -> tuple[Limit, ...]:
     """The resource that the kubelet names, or the smallest sets without which the managers would admit the pod."""
-    if refusal.reason.startswith(OUT_OF):
-        return (Limit(refusal.reason.removeprefix(OUT_OF), 0, {}),)
+    if refusal.shortage:
+        return (Limit(refusal.shortage, 0, {}),)
     resources = sorted({name for each in pod.all_containers for name in (*each.requests, *each.limits)})
     for size in range(1, len(resources) + 1):
         found: set[str] = set()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
-from numafit.decision.decision import Decision
+from numafit.decision.decision import OUT_OF, Decision
 from numafit.decision.life import release
 from numafit.decision.node import Node
 from numafit.ledger.ledger import DeviceLedger, Ledger
@@ -36,7 +36,8 @@ def decide(
     return replace(
         decision,
         admitted=False,
-        reason=f"OutOf{resource}",
+        reason=f"{OUT_OF}{resource}",
+        shortage=resource,
         message=f"Node didn't have enough resource: {resource}, {numbers}",
         ledger=release(decision.ledger, pod.uid),
     )

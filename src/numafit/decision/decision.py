@@ -9,6 +9,8 @@ from numafit.managers.protocol import PluginCall
 from numafit.managers.topology.hint import ProviderHints
 from numafit.workload.pod import Pod
 
+OUT_OF = "OutOf"
+"""The reason begins so when the node as a whole is short of a resource, whose name follows."""
 NO_LOCALITY = "Resources cannot be allocated with Topology locality"
 
 
@@ -48,3 +50,5 @@ class Decision(msgspec.Struct, frozen=True):
     plugin_calls: tuple[PluginCall, ...] = ()
     panic: str = ""
     """The kubelet would panic here with this text, or hang. People read "crash"."""
+    shortage: str = ""
+    """The resource of which the node as a whole has too little, though its managers found a place."""

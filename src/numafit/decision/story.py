@@ -189,14 +189,18 @@ def sentence_of(node: Node, decision: Decision, ask: Ask) -> str:
     if decision.reason == TOPOLOGY_AFFINITY and decision.merges:
         step = decision.merges[-1]
         return no_common_node(node.topology.policy, step.container, step.providers, _needs(ask, step))
-    return refusal_in_words(decision.reason, decision.message, merged=bool(decision.merges))
+    merged, short = bool(decision.merges), bool(decision.shortage)
+    return refusal_in_words(decision.reason, decision.message, merged=merged, short=short)
 
 
-def refusal_in_words(reason: str, message: str, *, merged: bool) -> str:
-    """A rejection that the merge is not to blame for; `merged` tells that there was a merge and it let the pod pass."""
+def refusal_in_words(reason: str, message: str, *, merged: bool, short: bool) -> str:
+    """A rejection that the merge is not to blame for.
+
+    `merged`: there was a merge, and it let the pod pass; `short`: the managers did, and the node as a whole did not.
+    """
     if reason == SMT_ALIGNMENT:
         return f"full-pcpus-only gives whole cores only. {message}."
-    if reason.startswith("OutOf"):
+    if short:
         return f"The managers found a place, but the node as a whole is short of it: {message}."
     if merged:
         return f"The merge let the pod pass, then a manager could not allocate: {message}."

@@ -125,7 +125,7 @@ def node_of(host: Host, request: JobRequest) -> Node:
     behaviour = behaviour_of(DEFAULT_VERSION)
     try:
         topology = cpu_topology(machine, behaviour)
-        cpu = static_manager(topology, behaviour, _cpu_options(settings), host.reserved_cpus)
+        cpu = static_manager(topology, behaviour, _cpu_options(settings, request), host.reserved_cpus)
         policy = topology_policy(settings, machine)
     except (TopologyError, StartError) as error:
         raise InputError(f"this machine cannot be placed on: {error}") from None
@@ -136,14 +136,18 @@ def node_of(host: Host, request: JobRequest) -> Node:
     return Node(machine, settings, policy, device, cpu, memory, idle_nodes(machine, reserved))
 
 
-def _cpu_options(settings: Settings) -> CpuOptions:
+def _cpu_options(settings: Settings, request: JobRequest) -> CpuOptions:
     try:
         return cpu_options(settings)
     except KubeletError as error:
         words = {option: word for word, option in PREFERENCES.items()}
-        text = str(error).removeprefix("static policy options ")
-        for option, word in words.items():
-            text = text.replace(option, word)
+        if error.code == "cpu-options-exclude":
+            first, second = (words[error.facts[which]] for which in ("first", "second"))
+            text = f"{first} and {second} can not be used at the same time"
+        else:
+            word = words[str(error.field[-1])]
+            # the kubelet's words, in its spelling
+            text = f"Topolgy manager {request.policy} policy is incompatible with CPUManager {word} policy option"
         raise InputError(text, source="--prefer") from None
 
 

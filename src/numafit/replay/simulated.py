@@ -53,18 +53,13 @@ def _is_alike(decision: Decision, record: Mapping[str, Any]) -> bool:
     if decision.panic:
         return record.get("panic") == decision.panic
     placements = as_recorded({name: placement_outcome(own) for name, own in decision.containers.items()})
-    admitted = decision.admitted or _is_turned_away(decision)
+    admitted = decision.admitted or bool(decision.shortage)
     reason = "" if admitted else decision.reason
     return (record.get("admitted"), record.get("reason", ""), record.get("containers")) == (
         admitted,
         reason,
         placements,
     )
-
-
-def _is_turned_away(decision: Decision) -> bool:
-    """The managers admitted it; the node as a whole had too little."""
-    return decision.reason.startswith("OutOf")
 
 
 def scenario_of(simulation: Simulation, stand: Stand = "first") -> Json:
@@ -75,7 +70,7 @@ def scenario_of(simulation: Simulation, stand: Stand = "first") -> Json:
     for step in simulation.steps:
         pod = step.decision.pod
         steps.append({"op": "add", "pod": pod_record(pod)})
-        if _is_turned_away(step.decision):
+        if step.decision.shortage:
             steps.append({"op": "remove", "uid": pod.uid})
     record: Json = {
         "machine": machine_record(node.machine),

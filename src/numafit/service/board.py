@@ -38,11 +38,11 @@ class Counters:
 
     def count(self, node: Node, decision: Decision) -> None:
         self.requests += 1
-        managers_refused = not decision.admitted and not decision.reason.startswith("OutOf")
+        managers_refused = not decision.admitted and not decision.shortage
         if managers_refused and node.topology.policy != "none":
             self.errors += 1
         if not decision.admitted:
-            reason = reason_label(decision.reason)
+            reason = reason_label(decision.reason, short=bool(decision.shortage))
             self.rejections[reason] = self.rejections.get(reason, 0) + 1
         self._pinning(node, decision)
         if node.topology.policy == "single-numa-node":
@@ -69,10 +69,10 @@ class Counters:
             table[key] = table.get(key, 0) + 1
 
 
-def reason_label(reason: str) -> str:
+def reason_label(reason: str, *, short: bool) -> str:
     if reason in KNOWN_REASONS:
         return reason
-    return "OutOfExtendedResources" if reason.startswith("OutOf") else "Other"
+    return "OutOfExtendedResources" if short else "Other"
 
 
 NOTHING = msgspec.Raw(b"null")

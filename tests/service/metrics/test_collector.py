@@ -87,7 +87,7 @@ def test_what_is_stranded_is_counted_where_it_lies() -> None:
 def test_reasons_are_labelled_as_the_kubelet_does() -> None:
     """1.32 and later: known reasons by name, extended resources together, the rest as other."""
     assert [
-        reason_label(reason)
+        reason_label(reason, short=reason.startswith("OutOf"))
         for reason in ("TopologyAffinityError", "OutOfcpu", "OutOfnvidia.com/gpu", "SMTAlignmentError")
     ] == ["TopologyAffinityError", "OutOfcpu", "OutOfExtendedResources", "Other"]
 

@@ -26,8 +26,17 @@ from numafit.managers.memory.start import start_memory_manager
 from numafit.managers.protocol import Choices
 
 CHECKSUM = "the checksum is computed anew, and what the file gives to containers is believed"
-UNREADABLE = "could not restore state from checkpoint"
-"""Begins what the kubelet says when the file itself is wrong, whatever it says about the machine."""
+UNREADABLE = frozenset(
+    (
+        "cpu-restore-policy",
+        "restore-corrupted",
+        "restore-older-layout",
+        "restore-container",
+        "restore-cpus",
+        "restore-json",
+    )
+)
+"""The refusals of a file that is wrong by itself, whatever it says about the machine."""
 RANDOM_ORDER = (
     "this release charges memory across several NUMA nodes in random order when it starts: it may refuse any such file"
 )
@@ -82,17 +91,17 @@ def _repair_cpu(node: Node, text: str, owners: Set[str] | None) -> Repair | None
         return Repair(CPU_FILE, problem="no CPU is left to share, and repair takes none from a container: delete it")
     if error and default and default != cpuset_text(ledger.default) and manager.static:
         changes.append(f'defaultCpuSet is "{cpuset_text(ledger.default)}", not "{default}"')
-    if (error and not changes) or (UNREADABLE in error and policy == policy_before):
+    if (error and not changes) or (error and error.code in UNREADABLE and policy == policy_before):
         changes.append(CHECKSUM)
     return _made(node, CPU_FILE, Ledger(cpu=ledger), changes, _cpu_error)
 
 
-def _cpu_error(node: Node, text: str) -> str:
+def _cpu_error(node: Node, text: str) -> StartError | None:
     try:
         start_cpu_manager(node.cpu, node.settings, text)
     except StartError as error:
-        return error.message
-    return ""
+        return error
+    return None
 
 
 def _cpu_ledger(node: Node, file: CpuFile, owners: Set[str] | None, changes: list[str]) -> CpuLedger:
@@ -177,14 +186,14 @@ def _repair_memory(node: Node, text: str, owners: Set[str] | None) -> Repair | N
     return made
 
 
-def _memory_error(node: Node, text: str) -> str:
+def _memory_error(node: Node, text: str) -> StartError | None:
     if node.memory is None:
-        return ""
+        return None
     try:
         start_memory_manager(node.memory, node.idle_memory, node.settings, text, Choices())
     except StartError as error:
-        return error.message
-    return ""
+        return error
+    return None
 
 
 def _memory_ledger(node: Node, file: MemoryFile, owners: Set[str] | None, changes: list[str]) -> MemoryLedger:
@@ -249,15 +258,16 @@ def _repair_device(node: Node, text: str, owners: Set[str] | None) -> Repair | N
 
 
 def _made(
-    node: Node, name: str, ledger: Ledger, changes: list[str], error_of: Callable[[Node, str], str]
+    node: Node, name: str, ledger: Ledger, changes: list[str], error_of: Callable[[Node, str], StartError | None]
 ) -> Repair | None:
     if not changes:
         return None
+    error: KubeletError | None
     try:
         text = state_files(node, ledger)[name]
         error = error_of(node, text)
     except KubeletError as problem:
-        text, error = "", str(problem)
+        text, error = "", problem
     if error:
         return Repair(name, problem=f"cannot be repaired: the kubelet would still say: {error}")
     return Repair(name, text, tuple(changes))

@@ -6,7 +6,7 @@ import msgspec
 
 from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.lines import DENIED, EVENT, PATCH, PREDICATE, LogLine
-from numafit.decision.decision import NO_LOCALITY
+from numafit.decision.decision import NO_LOCALITY, OUT_OF
 from numafit.ledger.ledger import Hint
 from numafit.managers.protocol import SMT_ALIGNMENT, TOPOLOGY_AFFINITY
 from numafit.managers.topology.hint import ProviderHints
@@ -80,14 +80,14 @@ def rejection_of(line: LogLine) -> Rejection | None:
     if line.message == PREDICATE and fields.get("pod"):
         message = fields.get("err", "")
         name = message.removeprefix(_SHORT).partition(",")[0] if message.startswith(_SHORT) else ""
-        return Rejection(fields["pod"], fields.get("podUID", ""), f"OutOf{name}" if name else "", message)
+        return Rejection(fields["pod"], fields.get("podUID", ""), f"{OUT_OF}{name}" if name else "", message)
     return None
 
 
 def _rejects(reason: str, message: str) -> bool:
     if reason == _EVICTED:
         return message.startswith(_PRESSURE)
-    return reason in _REASONS or reason.startswith("OutOf")
+    return reason in _REASONS or reason.startswith(OUT_OF)
 
 
 def _from_patch(fields: dict[str, str]) -> Rejection | None:

@@ -8,6 +8,7 @@ from numafit.advice.logs.admission import Admission, LoggedMerge
 from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.merges import check_merge
 from numafit.bits import cpuset_text
+from numafit.decision.decision import OUT_OF
 from numafit.decision.story import (
     Chapter,
     admission_in_words,
@@ -61,7 +62,8 @@ def _sentence(admission: Admission, kubelet: LoggedKubelet, machine: Machine | N
     if admission.admitted:
         return _admitted(admission) + _beyond(admission, node_cpus(kubelet, machine))
     if admission.reason != TOPOLOGY_AFFINITY:
-        return refusal_in_words(admission.reason, admission.message, merged=bool(merges))
+        short = admission.reason.startswith(OUT_OF)
+        return refusal_in_words(admission.reason, admission.message, merged=bool(merges), short=short)
     last = merges[-1] if merges else None
     if last is not None and any(hints is not None for own in last.providers for hints in (own or {}).values()):
         return no_common_node(kubelet.policy, last.container, last.providers, {})

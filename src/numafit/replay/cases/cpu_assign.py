@@ -58,7 +58,8 @@ def _allocate(case: _Input, machine: Machine, settings: Settings, choices: Choic
     try:
         manager = new_cpu_manager(machine, settings, choices)
     except StartError as error:
-        return {"newPolicyError": error.message.removeprefix("new static policy error: ")}
+        # The recording asked the policy itself; the manager says who it was.
+        return {"newPolicyError": str(error.cause or error)}
     try:
         ledger = start_cpu_manager(manager, settings, None)
     except StartError as error:

@@ -1,6 +1,5 @@
 """A workload of a manifest: the pod as the kubelet sees it, and the manifest with the places of what it says."""
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -90,8 +89,7 @@ def read_pod(part: DocumentPart, *, pod_level: bool) -> PodText:
     try:
         workload = read_pods(msgspec.json.encode(value), source, pod_level=pod_level)[0]
     except InputError as error:
-        path = field_path(error.field, part.value)
-        place = part.place(path, key='unknown field "' in error.message)
+        place = part.place(error.path, key=error.key)
         raise InputError(
             error.message, source=source, line=place.line, column=place.column, field=error.field, cure=error.cure
         ) from None
@@ -104,19 +102,3 @@ def raw_mapping(value: object) -> Raw:
 
 def raw_list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
-
-
-def field_path(text: str, value: object) -> Path:
-    """The path that a text such as `spec.containers[0].resources` names in `value`, as far as it exists there."""
-    path: list[str | int] = []
-    for word, bracketed in re.findall(r"([\w-]+)|\[([^\]]*)\]", text):
-        step: str | int = word or bracketed
-        if isinstance(value, list) and str(step).isdecimal() and int(step) < len(value):
-            value = value[int(step)]
-            path.append(int(step))
-        elif isinstance(value, dict) and step in value:
-            value = value[str(step)]
-            path.append(str(step))
-        else:
-            break
-    return tuple(path)
