@@ -165,8 +165,8 @@ def test_files_that_the_flags_name_and_nobody_gives_are_told() -> None:
     words = arguments_of_words(["--config=/etc/kubelet.yaml", "--config-dir=/etc/kubelet.d", "--max-pods=5"])
     sources = ConfigSources(arguments=tuple(words))
     flags = loaded(sources).flags
-    assert sources.missing(flags) == ("--config=/etc/kubelet.yaml", "--config-dir=/etc/kubelet.d")
-    assert ConfigSources(ConfigFile("k.yaml", HEAD), (), tuple(words)).missing(flags) == ()
+    assert sources.missing(flags) == {"--config": "/etc/kubelet.yaml", "--config-dir": "/etc/kubelet.d"}
+    assert ConfigSources(ConfigFile("k.yaml", HEAD), (), tuple(words)).missing(flags) == {}
 
 
 def test_a_drop_in_file_brings_the_default_back_for_an_empty_list() -> None:

@@ -209,9 +209,9 @@ def _drop_ins(folder: Path | None) -> tuple[ConfigFile, ...] | None:
 def tell_missing(known: Start) -> None:
     """Tells on standard error what the flags name in vain."""
     sources = known.sources
-    for flag in sources.missing(known.flags):
-        option = "--kubelet" if flag.startswith("--config=") else "--config-dir"
-        why = f"{flag} is not looked at (give what it names, or a copy, by {option})"
+    for flag, name in sources.missing(known.flags).items():
+        option = "--kubelet" if flag == "--config" else flag
+        why = f"{flag}={name} is not looked at (give what it names, or a copy, by {option})"
         click.echo(f"numafit: {sources.arguments_source}: {why}", err=True)
 
 

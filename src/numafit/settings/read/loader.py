@@ -61,12 +61,10 @@ class ConfigSources(msgspec.Struct, frozen=True):
         resolved_gates(version, flags.feature_gates)
         return flags
 
-    def missing(self, flags: Flags) -> tuple[str, ...]:
-        """`--config=…` and `--config-dir=…` of the arguments, where what they name was not given."""
-        return (
-            *((f"--config={flags.config}",) if flags.config and self.file is None else ()),
-            *((f"--config-dir={flags.config_dir}",) if flags.config_dir and self.drop_ins is None else ()),
-        )
+    def missing(self, flags: Flags) -> dict[str, str]:
+        """`--config` and `--config-dir` of the arguments -> what they name, where that was not given."""
+        named = {"--config": (flags.config, self.file), "--config-dir": (flags.config_dir, self.drop_ins)}
+        return {flag: name for flag, (name, given) in named.items() if name and given is None}
 
 
 def in_merge_order(drop_ins: Sequence[ConfigFile]) -> list[ConfigFile]:
