@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from numafit.advice.cures import CURES, cure_of, foremost, row_of
+from numafit.advice.doctor.repair import UNREADABLE
 from numafit.advice.lint.findings import CODES
 from numafit.errors import KubeletError, StartError
 
@@ -53,6 +54,19 @@ def test_no_refusal_is_raised_without_a_code() -> None:
         and not {"code", "cause", "joins"} & {keyword.arg for keyword in call.keywords}
     ]
     assert without == []
+
+
+def test_repair_knows_each_refusal_of_a_damaged_file_of_cpus() -> None:
+    """Those after which it says that the checksum is computed anew."""
+    codes = {
+        code
+        for _, call in calls()
+        if isinstance(call.func, ast.Name) and call.func.id == "RefusedError"
+        for keyword in call.keywords
+        if keyword.arg == "code"
+        for code in codes_of(keyword.value)
+    }
+    assert codes - {"memory-restore-policy"} == UNREADABLE
 
 
 def test_the_findings_of_the_table_are_known_to_lint() -> None:

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from numafit.decision.stage import restarted
 from numafit.errors import KubeletError
+from numafit.quantity import parse_quantity
 from tests.advice.stages import stage
 from tests.decision.strategies import cpus, pod
 
@@ -33,3 +34,13 @@ def test_a_pod_that_the_new_policy_rejects_is_named() -> None:
     held = on.play([pod("a", cpus("app", "9"))]).after
     with pytest.raises(KubeletError, match="default/pod-a would be rejected: TopologyAffinityError"):
         restarted(replace(on, ledger=held), replace(on.config, topology_manager_policy="single-numa-node"))
+
+
+def test_a_shortage_of_the_node_names_its_resource() -> None:
+    """The managers of a Burstable pod have nothing to say; the check behind them does (all releases)."""
+    on = stage()
+    burstable = replace(cpus("app", "1"), requests={"cpu": parse_quantity("900")}, limits={})
+    decision = on.decide(on.ledger, pod("a", burstable))
+    assert (decision.reason, decision.shortage) == ("OutOfcpu", "cpu")
+    rejected = on.decide(on.ledger, pod("b", cpus("app", "900")))
+    assert (rejected.admitted, rejected.shortage) == (False, "")
