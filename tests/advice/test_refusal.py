@@ -2,9 +2,9 @@
 
 import pytest
 
-from numafit.advice.lint.pages import FlagFile
 from numafit.advice.refusal import start_refusal
 from numafit.decision.stage import new_stage
+from numafit.decision.start import Start
 from numafit.errors import InputError, StartError, StartRefusedError
 from numafit.machine.catalogue.names import machine_named
 from numafit.managers.cpu.start import new_cpu_manager
@@ -12,7 +12,7 @@ from numafit.managers.memory.start import new_memory_manager
 from numafit.managers.protocol import Choices
 from numafit.managers.topology.policy import topology_policy
 from numafit.settings.read.arguments import arguments_of_env
-from numafit.settings.read.loader import ConfigFile, load_config
+from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.settings import Settings
 from numafit.settings.versions import parse_version
 from tests.advice.lint.lint_files import GOOD, HEAD
@@ -22,16 +22,14 @@ FILE = "kubelet.yaml"
 
 def refused(text: str | None, *, env: str = "", drop_in: str = "", version: str = "1.36") -> StartRefusedError:
     """As the command line, the API and the page make it."""
-    release = parse_version(version)
-    arguments = arguments_of_env(env, "kubelet.env")
-    drop_ins = [ConfigFile("10.conf", drop_in)] if drop_in else []
+    drop_ins = (ConfigFile("10.conf", drop_in),) if drop_in else ()
     file = None if text is None else ConfigFile(FILE, text)
-    flags = FlagFile("kubelet.env", env, arguments) if env else None
+    source = "kubelet.env" if env else ""
+    sources = ConfigSources(file, drop_ins, arguments_of_env(env, source), source, env)
     try:
-        loaded = load_config(release, file=file, drop_ins=drop_ins, arguments=arguments, arguments_source="kubelet.env")
-        new_stage(machine_named("laptop"), loaded.config, release)
+        new_stage(Start(version=parse_version(version), sources=sources, machine=machine_named("laptop")))
     except StartError as error:
-        return start_refusal(error, FILE if text else "kubelet.env", text, drop_ins=drop_ins, flags=flags)
+        return start_refusal(error, sources)
     raise AssertionError("it starts")
 
 
@@ -70,7 +68,8 @@ def test_too_much_reserved_is_shown_at_the_field_that_reserves_it() -> None:
 
 
 def test_the_example_that_nobody_wrote_gets_no_cure() -> None:
-    error = start_refusal(StartError("stage", "no", code="max-pods", field=("maxPods",)), "the example")
+    sources = ConfigSources(ConfigFile("the example", HEAD + "maxPods: 1\n"), example=True)
+    error = start_refusal(StartError("stage", "no", code="max-pods", field=("maxPods",)), sources)
     assert str(error) == "the example: the kubelet would not start: no"
 
 
@@ -157,7 +156,8 @@ def test_an_unknown_policy_belongs_to_the_manager_that_does_not_know_it() -> Non
         new_memory_manager(machine, Settings(release, memory_policy="best"))
     assert {str(error.value) for error in (topology, cpu, memory)} == {'unknown policy: "best"'}
     text = HEAD + "topologyManagerPolicy: best\ncpuManagerPolicy: best\nmemoryManagerPolicy: best\n"
-    assert [start_refusal(error.value, FILE, text).line for error in (topology, cpu, memory)] == [3, 4, 5]
+    sources = ConfigSources(ConfigFile(FILE, text))
+    assert [start_refusal(error.value, sources).line for error in (topology, cpu, memory)] == [3, 4, 5]
 
 
 @pytest.mark.parametrize("value", ["x", "x%", "-1", "101%"])

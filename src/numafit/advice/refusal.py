@@ -1,32 +1,28 @@
 """A kubelet that would not start, as bad input: in its own words, at the line of the configuration they are about."""
 
-from collections.abc import Sequence
-
 from numafit.advice.cures import cure_of, foremost
 from numafit.advice.lint.kubelet.text import KubeletText
 from numafit.advice.lint.pages import DocumentPart, FlagFile
 from numafit.document import Path, field_text, read_document
 from numafit.errors import StartError, StartRefusedError
-from numafit.settings.read.loader import FILE_STAGE, ConfigFile, in_merge_order
+from numafit.settings.read.loader import FILE_STAGE, ConfigFile, ConfigSources, in_merge_order
 
 
-def start_refusal(
-    error: StartError,
-    source: str,
-    file: str | bytes | None = None,
-    *,
-    drop_ins: Sequence[ConfigFile] = (),
-    flags: FlagFile | None = None,
-) -> StartRefusedError:
-    """`file` is the configuration of the name `source`, where it is one. Each value is shown where it was set last."""
+def start_refusal(error: StartError, sources: ConfigSources) -> StartRefusedError:
+    """Each value is shown where it was set last."""
+    source = sources.arguments_source if sources.file is None else sources.file.name
+    file = None if sources.example else sources.file
+    flags = None
+    if sources.arguments_source:
+        flags = FlagFile(sources.arguments_source, sources.arguments_text, sources.arguments)
+    drop_ins = in_merge_order(sources.drop_ins or ())
     problem = foremost(error)
-    # Nobody wrote the example that stands in for a configuration.
     cure = cure_of(problem) if file is not None or flags is not None or drop_ins else ""
     if "flag" in problem.facts:
         field: Path = ()
         position = KubeletText(None, flags).flag_place(problem.facts["flag"])
     else:
-        text = _text(error, source, file, drop_ins, flags)
+        text = _text(error, file, drop_ins, flags)
         field = text.cause_of(problem)
         position = text.position(field)
     if position is None:
@@ -42,11 +38,11 @@ def start_refusal(
 
 
 def _text(
-    error: StartError, source: str, file: str | bytes | None, drop_ins: Sequence[ConfigFile], flags: FlagFile | None
+    error: StartError, file: ConfigFile | None, drop_ins: list[ConfigFile], flags: FlagFile | None
 ) -> KubeletText:
     """Those of its parts that the kubelet had read when it refused."""
-    part = None if file is None else DocumentPart(read_document(file, source))
+    part = None if file is None else DocumentPart(read_document(file.text, file.name))
     if error.stage == FILE_STAGE:
         return KubeletText(part, None)
-    patches = [patch for patch in in_merge_order(drop_ins) if patch.text]
+    patches = [patch for patch in drop_ins if patch.text]
     return KubeletText(part, flags, tuple(DocumentPart(read_document(patch.text, patch.name)) for patch in patches))

@@ -126,7 +126,7 @@ def load_stage(options: NodeOptions) -> Stage:
     if file is None and options.kubelet_env is None:
         example = example_kubelet(known.machine)
         file = ConfigFile(EXAMPLE_NAME, example)
-    known = replace(known, sources=config_sources(options, file))
+    known = replace(known, sources=replace(config_sources(options, file), example=bool(example)))
     try:
         known = start(known, "valid")
         tell_missing(known)
@@ -135,23 +135,12 @@ def load_stage(options: NodeOptions) -> Stage:
         known = _over_state(start(known, "node"), options)
         stage = new_stage(known)
     except StartError as error:
-        raise _would_not_start(error, known.sources, example=bool(example)) from None
+        # Only a refusal needs its place and cure, and a command starts quicker without them.
+        from numafit.advice.refusal import start_refusal
+
+        raise start_refusal(error, known.sources) from None
     pods = _pods(options.pods, pod_level=stage.node.settings.gate("PodLevelResources"))
     return replace(stage, pods=tuple(pods), example=example)
-
-
-def _would_not_start(error: StartError, sources: ConfigSources, *, example: bool) -> StartRefusedError:
-    from numafit.advice.lint.pages import FlagFile
-    from numafit.advice.refusal import start_refusal
-
-    file, env = sources.file, sources.arguments_source
-    return start_refusal(
-        error,
-        env if file is None else file.name,
-        None if file is None or example else file.text,
-        drop_ins=sources.drop_ins or (),
-        flags=FlagFile(env, sources.arguments_text, sources.arguments) if env else None,
-    )
 
 
 def _with_folder(options: NodeOptions) -> NodeOptions:

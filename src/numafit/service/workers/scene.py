@@ -153,15 +153,15 @@ class Scenes:
             raise InputError("no NUMA node of this machine is known", source="machine")
         version = parse_version(asked.version or (place.version if own else str(DEFAULT_VERSION)))
         text = asked.kubelet or (place.kubelet if own else example_kubelet(machine))
+        if asked.settings is not None:
+            text = with_shorthand(text, asked.settings, version)
+        sources = ConfigSources(ConfigFile(SOURCE, text))
         try:
-            if asked.settings is not None:
-                text = with_shorthand(text, asked.settings, version)
-            sources = ConfigSources(ConfigFile(SOURCE, text))
             known = start(Start(version=version, sources=sources, machine=machine), "valid")
             refuse_unknown(known.merged, version)
             return new_stage(known), text
         except StartError as error:
-            raise start_refusal(error, SOURCE, text) from None
+            raise start_refusal(error, sources) from None
 
 
 def _changes(asked: Asked) -> bool:

@@ -54,6 +54,8 @@ class ConfigSources(msgspec.Struct, frozen=True):
     arguments_source: str = ""
     arguments_text: str = ""
     """The file that they stand in, for their places."""
+    example: bool = False
+    """Nobody wrote the configuration file: it stands in for one."""
 
     def flags(self, version: KubeVersion) -> Flags:
         """What the arguments say, with gates that the release knows."""
