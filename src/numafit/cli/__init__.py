@@ -39,7 +39,7 @@ COMMANDS: dict[str, LazyCommand] = {
     ),
     "completion": LazyCommand("numafit.cli.completion:completion", "Print a completion script for bash, zsh or fish."),
     "docker": LazyCommand(
-        "numafit.cli.host.docker:docker", "Run containers under a lease, plan them, or adopt running ones."
+        "numafit.cli.host.docker.group:docker", "Run containers under a lease, plan them, or adopt running ones."
     ),
     "doctor": LazyCommand(
         "numafit.cli.kubelet.doctor:doctor", "Say whether the kubelet would start, and check its state."

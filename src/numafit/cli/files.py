@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from numafit.document import not_utf8
 from numafit.errors import InputError
 
 MANIFESTS = (".yaml", ".yml", ".json")
@@ -33,8 +34,6 @@ def read_text(path: Path) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        from numafit.document import not_utf8
-
         raise not_utf8(data, error.start, str(path)) from None
 
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.bits import cpuset_text, mask_of
+from numafit.decision.story import story_of
 from numafit.errors import InputError
 from numafit.host.host import Host
 from numafit.host.lease import Lease
@@ -124,8 +125,6 @@ def sentence_about(placed: Placed) -> str:
     short = _shortage(placed)
     if short:
         return short
-    from numafit.decision.story import story_of
-
     text = story_of(placed.node, placed.decision).sentence
     return text.replace("rejects container lease", "rejects it").replace("container lease", "the job")
 

@@ -18,7 +18,7 @@ from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.request import CONTAINER, PREFERENCES, JobRequest, pod_of
 from numafit.ledger.ledger import Block, CpuLedger, DeviceLedger, Held, Ledger, MemoryLedger, MemoryNode
-from numafit.machine.gpu_sets import best_set, pairs_of
+from numafit.machine.gpu_sets import best_set, pairs_of, reason_text
 from numafit.machine.topology import TopologyError, cpu_topology
 from numafit.managers.ask import MEMORY
 from numafit.managers.cpu.start import static_manager
@@ -214,8 +214,6 @@ def _by_links(node: Node, ledger: Ledger, pod: Pod, request: JobRequest) -> tupl
     if not node.machine.links:
         return None, ""
     # Words about links are needed by few jobs, and a command starts quicker without them.
-    from numafit.machine.gpu_sets import reason_text
-
     hidden: dict[str, frozenset[str]] = {}
     reasons = []
     for resource, count in request.devices.items():

@@ -9,6 +9,8 @@ from numafit.machine import source
 from numafit.machine.combine.machine import combine
 from numafit.machine.model import Machine
 from numafit.machine.read.sysfs.archive import LARGEST_FILE
+from numafit.machine.read.sysfs.machine import read_sysfs
+from numafit.machine.read.sysfs.tree import live_tree
 from numafit.machine.source import Source
 
 TIMEOUT = 20.0
@@ -33,9 +35,6 @@ def live_machine(*, devices: bool = True) -> Machine:
 
 
 def live_sources(*, driver: bool = True) -> Iterator[Source]:
-    from numafit.machine.read.sysfs.machine import read_sysfs
-    from numafit.machine.read.sysfs.tree import live_tree
-
     machine = read_sysfs(live_tree(), "/")
     yield Source("/sys", machine, source.SYSFS)
     if driver and any(device.resource == NVIDIA for device in machine.devices):

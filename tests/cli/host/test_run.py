@@ -279,9 +279,9 @@ def test_a_start_may_be_killed_at_any_instant(tmp_path: Path) -> None:
     eventually(lambda: leases(tmp_path) == [])
     done = numafit(tmp_path, "history", "-n", "1000", "-o", "json")
     ids = {entry["lease"] for entry in json.loads(done.stdout)["history"]}
-    from numafit.host.bind.ladder import existing
+    from numafit.host.bind.ladder import lease_groups
 
-    assert [group.cgroup for group in existing() if group.lease_id in ids] == []
+    assert [group.cgroup for group in lease_groups() if group.lease_id in ids] == []
 
 
 # What is left behind

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from numafit.bits import cpuset_text, parse_cpuset
 from numafit.host.bind import kernel
-from numafit.host.bind.ladder import bind_self, existing, group_pids, rebind
+from numafit.host.bind.ladder import bind_self, group_pids, lease_groups, rebind
 from numafit.host.bind.target import BindError, Bound, Target
 
 SIZE = 32 << 20
@@ -40,7 +40,9 @@ def main() -> None:
     told |= {"rung": bound.rung, "cgroup": bound.cgroup, "policy": bound.memory_policy, "skipped": bound.skipped}
     told |= {"bound": [cpuset_text(bound.cpus), cpuset_text(bound.mems)]}
     told |= {"status": [cpuset_text(now.cpus), cpuset_text(now.mems)], "pages": pages_by_node()}
-    told |= {"existing": [[group.lease_id, cpuset_text(group.cpus), cpuset_text(group.mems)] for group in existing()]}
+    told |= {
+        "existing": [[group.lease_id, cpuset_text(group.cpus), cpuset_text(group.mems)] for group in lease_groups()]
+    }
     for step in steps:
         name, _, value = step.partition("=")
         if name == "rebind":

@@ -11,7 +11,7 @@ import pytest
 from numafit.bits import cpuset_text, mask_of
 from numafit.host.bind import kernel, ladder, systemd
 from numafit.host.bind.cgroup import LeaseGroup
-from numafit.host.bind.ladder import bind_affinity, bind_self, existing, group_pids, rebind, remove_group
+from numafit.host.bind.ladder import bind_affinity, bind_self, group_pids, lease_groups, rebind, remove_group
 from numafit.host.bind.target import CPUSET_RUNGS, BindError, Bound, RungRefused, Target
 from tests.host.children import NOBODY, in_child, needs_cpus, needs_root
 
@@ -33,7 +33,7 @@ def cpuset_host() -> Iterator[None]:
         pytest.skip("; ".join(found.skipped))
     remove_group(found.cgroup)
     yield
-    for group in existing():
+    for group in lease_groups():
         if group.lease_id.startswith(LEASE):
             remove_group(group.cgroup)
 
@@ -57,7 +57,7 @@ def test_root_is_held_by_a_cpuset() -> None:
 
     def work() -> tuple[Bound, Target, bool, list[LeaseGroup]]:
         bound = bind_self(LEASE, target, strict=True)
-        return bound, kernel.status(), group_pids(bound.cgroup) == [os.getpid()], existing()
+        return bound, kernel.status(), group_pids(bound.cgroup) == [os.getpid()], lease_groups()
 
     bound, status, known, groups = in_child(work)
     assert (bound.cpus, bound.mems, status, known) == (target.cpus, target.mems, target, True)
@@ -310,7 +310,7 @@ def test_only_old_and_empty_cgroups_that_nobody_knows_are_tidied_away(
     for group in found:
         Path(group.cgroup).mkdir(parents=True)
     made = os.stat(folder).st_ctime
-    monkeypatch.setattr(ladder, "existing", lambda: found)
+    monkeypatch.setattr(ladder, "lease_groups", lambda: found)
     left = []
     for age in (5, 1000):
         monkeypatch.setattr("time.time", lambda age=age: made + age)

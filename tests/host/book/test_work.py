@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from numafit.host.bind import ladder
 from numafit.host.bind.cgroup import LeaseGroup
+from numafit.host.book import work
 from numafit.host.book.work import LEASE_VARIABLE, is_in_use
 from numafit.host.lease import PENDING, Lease, LiveContainers
 from numafit.host.process.identity import ProcessId
@@ -42,7 +42,7 @@ def test_a_process_with_the_variable_keeps_the_lease() -> None:
 def test_a_cgroup_that_was_not_written_down_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its maker was killed between making it and telling so; the process in there ends in a moment."""
     group = LeaseGroup("0badcafe", str(tmp_path), 1, 1, ())
-    monkeypatch.setattr(ladder, "existing", lambda: [group])
+    monkeypatch.setattr(work, "lease_groups", lambda: [group])
     (tmp_path / "cgroup.procs").write_text(f"{os.getpid()}\n")
     assert is_in_use(lease(), nobody)
     assert not is_in_use(lease(id="0badcaff"), nobody)

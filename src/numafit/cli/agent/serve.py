@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from numafit.cli.files import read_text
 from numafit.cli.options.lease import state_option
 from numafit.errors import InputError
+from numafit.settings.versions import DEFAULT_VERSION, parse_version
 
 if TYPE_CHECKING:
     from numafit.service.node import NodeSource
@@ -103,10 +105,8 @@ def _source(
 
 
 def _kubelet_node(folder: Path, config: Path | None, specs: tuple[str, ...], version: str | None) -> "NodeSource":
-    from numafit.cli.files import read_text
     from numafit.cli.options.machine import resolve_machine
     from numafit.service.sources.kubelet import KubeletNode
-    from numafit.settings.versions import DEFAULT_VERSION, parse_version
 
     if not folder.is_dir():
         raise InputError("is not a folder", source=str(folder), cure="name the kubelet's root, like /var/lib/kubelet")
@@ -120,8 +120,6 @@ def _kubelet_node(folder: Path, config: Path | None, specs: tuple[str, ...], ver
 def _token(path: Path | None) -> str:
     if path is None:
         return ""
-    from numafit.cli.files import read_text
-
     token = read_text(path).strip()
     if len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable():
         raise InputError(

@@ -1,11 +1,12 @@
 """Jobs on this host: commands that take, show and give back leases.
 
     run       a command on what is free and aligned, held while it runs
-    docker    the same for a container: run, plan, adopt
-    plan      the plan without taking anything: `run --dry-run` and `--print`, `docker plan`
+    docker/   the same for a container: run, plan, adopt
+    plan      the plan without taking anything: `run --dry-run` and `--print`
     rank      one process of a torchrun, mpirun or srun job on its share
     leases    ps, free and history: who holds what, what is left, what happened
     release   a lease given back by hand
+    refusal   what they say, and end with, when there is no lease
     audit     what the kernel really does with processes
 
 The rules are in the room `host`; `run` and `rank` load little at the top, for many processes start at once. What was

@@ -9,18 +9,30 @@ from typing import Any, TypeVar
 import click
 import msgspec
 
+from numafit.bits import members, parse_cpuset
 from numafit.cli.files import write_whole
 from numafit.cli.options.lease import state_option
 from numafit.cli.terminal import warn
+from numafit.decision.node import DEVICE_FILE
 from numafit.errors import InputError
+from numafit.host.bind.ladder import remove_orphans
 from numafit.host.book.folder import ledger_folder
 from numafit.host.free import free_on
 from numafit.host.grant import QueuePlace
 from numafit.host.host import Host
 from numafit.host.lease import Lease
+from numafit.host.place import ledger_of, node_of
+from numafit.host.request import JobRequest
 from numafit.host.session import here, open_book, reenter_containers
 from numafit.show.json import json_text
-from numafit.show.records.leases import free_record, history_record, lease_list
+from numafit.show.records.leases import (
+    LeaseList,
+    free_record,
+    history_record,
+    lease_list,
+    lease_of_record,
+    place_of_record,
+)
 from numafit.show.records.time import time_text
 from numafit.show.text.leases import free_text, history_text, leases_text
 
@@ -57,11 +69,9 @@ def holdings_of(folder: Path | None, agent: str | None) -> Holdings:
 
 
 def _of_agent(agent: str) -> Holdings:
-    from numafit.bits import parse_cpuset
     from numafit.machine.file.read import read_machine_file
     from numafit.service.client import fetched
     from numafit.show.records.agent import MachineAnswer
-    from numafit.show.records.leases import LeaseList, lease_of_record, place_of_record
 
     listed = fetched(agent, "/api/v1/leases", LeaseList)
     machine = read_machine_file(msgspec.json.encode(fetched(agent, "/api/v1/machine", MachineAnswer).machine), agent)
@@ -98,8 +108,6 @@ def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path
     """
     found = holdings_of(folder, agent)
     if agent is None:
-        from numafit.host.bind.ladder import remove_orphans
-
         remove_orphans([lease.id for lease in found.leases])
     if picture is not None:
         _draw(found, picture)
@@ -116,7 +124,6 @@ def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path
 
 
 def _draw(found: Holdings, path: Path) -> None:
-    from numafit.bits import members
     from numafit.show.draw.overlay import Overlay
     from numafit.show.draw.picture.svg import draw_svg
 
@@ -127,9 +134,6 @@ def _draw(found: Holdings, path: Path) -> None:
 
 def _write_state(found: Holdings, folder: Path) -> None:
     from numafit.decision.files import state_files
-    from numafit.decision.node import DEVICE_FILE
-    from numafit.host.place import ledger_of, node_of
-    from numafit.host.request import JobRequest
 
     node = node_of(found.host, JobRequest(memory=1))
     for name, text in state_files(node, ledger_of(found.host, node, found.leases)).items():

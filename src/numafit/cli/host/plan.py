@@ -1,25 +1,23 @@
-"""Plans that take nothing: `numafit run --dry-run` and `--print`, `numafit docker plan` and its review of a script."""
+"""Plans that take nothing: `numafit run --dry-run` and `--print`."""
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
-from numafit.cli.files import read_text
+from numafit.cli.host.refusal import REFUSED
 from numafit.cli.options.lease import LeaseOptions
+from numafit.cli.options.machine import resolve_machine
 from numafit.cli.terminal import warn
-from numafit.errors import InputError
-from numafit.host.docker.command_line import DockerRun, docker_lines
-from numafit.host.docker.options import check_gpu_names
-from numafit.host.docker.plan import plan_for, review
+from numafit.host.docker.command_line import DockerRun, parse_docker_run
+from numafit.host.docker.options import placement_flags
 from numafit.host.environment import LEASE, lease_variables
 from numafit.host.grant import PlannedLease, Refused, planned, sentence_of
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.show.json import json_text
-from numafit.show.records.plan import docker_plan_record, job_plan_record, review_record
-from numafit.show.text.plan import TOOL_LINES, env_lines, plan_text, review_text
+from numafit.show.records.plan import job_plan_record
+from numafit.show.text.plan import TOOL_LINES, env_lines, plan_text
 
 
 def show_job_plan(
@@ -34,8 +32,6 @@ def show_job_plan(
     host, leases = planning_host(options, specs, devices=bool(options.request.devices))
     plan = planned(host, leases, options.request)
     if isinstance(plan, Refused):
-        from numafit.cli.host.run import REFUSED
-
         warn(f"no lease for {options.request.words()}: {sentence_of(plan)}")
         return REFUSED
     variables = lease_variables(plan.lease, plan.cpus, host.cores)
@@ -60,8 +56,6 @@ def planning_host(options: LeaseOptions, specs: Sequence[str], *, devices: bool 
     """What is planned on: this host with what is held now, or another machine, of which nobody holds anything and for
     which no ledger is needed."""
     if specs:
-        from numafit.cli.options.machine import resolve_machine
-
         return Host(resolve_machine(specs).machine), []
     from numafit.host.session import here
 
@@ -72,45 +66,8 @@ def planning_host(options: LeaseOptions, specs: Sequence[str], *, devices: bool 
 
 def _docker_line(plan: PlannedLease, host: Host, words: Sequence[str]) -> str:
     """As `numafit docker plan` has it; `words` are options for Docker, the image and its command."""
-    import shlex
-
-    from numafit.host.docker.command_line import DockerRun, parse_docker_run
-    from numafit.host.docker.options import placement_flags
-
     run = parse_docker_run(words) if words else DockerRun((), "")
     added = placement_flags(plan.lease, plan.cpus, host.machine, run)
     for note in added.notes:
         warn(note)
     return shlex.join(["docker", "run", *added.flags, *words])
-
-
-def show_docker_plan(
-    options: LeaseOptions, run: DockerRun, words: Sequence[str], specs: Sequence[str], output: str
-) -> int:
-    host, leases = planning_host(options, specs)
-    check_gpu_names(options.request, host.machine)
-    planned = plan_for(host, leases, options.request, run)
-    if isinstance(planned, Refused):
-        from numafit.cli.host.run import refuse
-
-        return refuse(options, planned)
-    for note in planned.added.notes:
-        warn(note)
-    if output == "json":
-        click.echo(json_text(docker_plan_record(planned)))
-    else:
-        click.echo(shlex.join([*(["docker", "run"] if run.image else []), *planned.added.flags, *words]))
-    return 0
-
-
-def show_review(options: LeaseOptions, file: Path, specs: Sequence[str], output: str) -> int:
-    host, leases = planning_host(options, specs)
-    lines = docker_lines(read_text(file), str(file))
-    if not lines:
-        raise InputError("has no `docker run` line", source=str(file))
-    reviews = review(host, leases, lines)
-    if output == "json":
-        click.echo(json_text(review_record(reviews)))
-    else:
-        click.echo("\n\n".join(review_text(one, str(file)) for one in reviews))
-    return 1 if any(one.faulty for one in reviews) else 0

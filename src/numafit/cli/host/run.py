@@ -8,19 +8,21 @@ from collections.abc import Sequence
 import click
 
 from numafit.bits import cpuset_text
+from numafit.cli.host.refusal import refuse
 from numafit.cli.options.lease import LeaseOptions, lease_options
 from numafit.cli.terminal import warn
 from numafit.errors import InputError
 from numafit.host.bind.target import CPUSET_RUNGS, Bound
 from numafit.host.book.book import caller
+from numafit.host.book.folder import VARIABLE
 from numafit.host.book.queue import take
-from numafit.host.grant import Refused, sentence_of
+from numafit.host.environment import lease_variables, merged
+from numafit.host.grant import Refused
 from numafit.host.lease import Lease
 from numafit.host.process.identity import identify
+from numafit.host.run.command import run_leased, target_of
+from numafit.host.run.supervise import finish
 from numafit.host.session import Here, here
-
-REFUSED = 75
-"""What sendmail calls a temporary failure: try again later, or ask for less."""
 
 LINES = ("numactl", "docker", "systemd", "env")
 
@@ -95,9 +97,6 @@ def _run(
     explain: bool,
     quiet: bool,
 ) -> int:
-    from numafit.host.run.command import run_leased, target_of
-    from numafit.host.run.supervise import finish
-
     watcher = identify(os.getpid())
     assert watcher is not None
     with place_here.book() as book:
@@ -120,17 +119,7 @@ def _run(
     return finish(status)
 
 
-def refuse(options: LeaseOptions, refused: Refused) -> int:
-    waited = "" if options.wait is None else " in that time"
-    cure = "" if options.wait is not None else " (--wait waits for it)"
-    warn(f"no lease for {options.request.words()}{waited}: {sentence_of(refused)}{cure}")
-    return REFUSED
-
-
 def _environment(place_here: Here, lease: Lease, cpus: int) -> dict[str, str]:
-    from numafit.host.book.folder import VARIABLE
-    from numafit.host.environment import lease_variables, merged
-
     ours = lease_variables(lease, cpus, place_here.host.cores)
     # The job's own numafit commands mean the same ledger, and a ledger that is made anew knows its jobs by it.
     ours[VARIABLE] = str(place_here.folder.absolute())

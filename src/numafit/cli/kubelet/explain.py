@@ -5,8 +5,14 @@ from pathlib import Path
 import click
 
 from numafit.cli.options.agent import agent_option
+from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.decision.simulation import play
+from numafit.decision.story import story_of
 from numafit.errors import InputError
+from numafit.show.json import json_text
+from numafit.show.records.story import stories_record
+from numafit.show.text.story import story_text
 
 
 @click.command(
@@ -47,12 +53,6 @@ def explain(options: NodeOptions, log: Path | None, everything: bool, pod_name: 
 
 
 def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> int:
-    from numafit.decision.simulation import play
-    from numafit.decision.story import story_of
-    from numafit.show.json import json_text
-    from numafit.show.records.story import stories_record
-    from numafit.show.text.story import story_text
-
     stage = load_stage(options)
     simulation = play(stage.node, stage.ledger, stage.pods, stage.allocatable)
     decisions = [step.decision for step in simulation.steps]
@@ -67,8 +67,6 @@ def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> in
 
 def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name: str | None, output: str) -> int:
     from numafit.cli.kubelet.log import load_report
-    from numafit.cli.options.machine import resolve_machine
-    from numafit.show.json import json_text
     from numafit.show.records.log import log_record
     from numafit.show.text.log import report_text
 

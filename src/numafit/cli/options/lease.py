@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import click
 import msgspec
 
+from numafit.amounts import parse_amount
 from numafit.errors import InputError
 from numafit.host.request import POLICIES, PREFERENCES, JobRequest, Policy
 
@@ -103,8 +104,6 @@ def lease_options(command: F) -> F:
 def _amount(text: str | None) -> int:
     if text is None:
         return 0
-    from numafit.amounts import parse_amount
-
     try:
         return parse_amount(text)
     except ValueError as error:

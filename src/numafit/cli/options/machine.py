@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from numafit.cli.files import read_bytes
 from numafit.errors import InputError
@@ -12,10 +13,9 @@ from numafit.machine import source
 from numafit.machine.combine.machine import CombinedMachine, combine
 from numafit.machine.model import Machine
 from numafit.machine.source import Disagreement, Source
+from numafit.show.draw.blocks import wrap
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
     from numafit.machine.read.sysfs.tree import Tree
 
 
@@ -25,10 +25,8 @@ LIVE = "live"
 SKETCH = "sketch:"
 
 
-def complete_machine(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list["CompletionItem"]:
+def complete_machine(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """What a shell offers for the start of a SPEC: names of the catalogue, and files where none begins like it."""
-    from click.shell_completion import CompletionItem
-
     from numafit.machine.catalogue.names import catalogue
 
     named = [CompletionItem(name, help=line) for name, line in catalogue().items() if name.startswith(incomplete)]
@@ -130,8 +128,6 @@ def _catalogue_machine(name: str) -> Machine:
 
 
 def disagreement_lines(disagreements: Sequence[Disagreement], width: int) -> Iterator[str]:
-    from numafit.show.draw.blocks import wrap
-
     if disagreements:
         yield ""
         yield "The sources disagree:"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from numafit.errors import InputError
 from numafit.host.audit.promise import Promise
+from numafit.host.bind.ladder import group_pids
 from numafit.host.book.book import Book
 from numafit.host.book.folder import ledger_folder
 from numafit.host.book.store import FILE
@@ -57,8 +58,6 @@ def _of_lease(lease: Lease) -> Promise:
         if is_alive(owner):
             pids |= {owner.pid, *descendants(owner.pid)}
     if lease.cgroup:
-        from numafit.host.bind.ladder import group_pids
-
         pids.update(group_pids(lease.cgroup))
     return _promise(lease, tuple(sorted(pids)))
 

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import msgspec
@@ -116,8 +117,6 @@ def _listed(text: str, name: str) -> int:
 
 def allowed() -> Target:
     """What the cpuset of this process lets it use, whatever affinity (`taskset`) it happens to have now."""
-    from threading import Thread
-
     seen: list[int] = []
 
     def look() -> None:

@@ -223,14 +223,14 @@ def remove_group(cgroup: str) -> bool:
 def remove_orphans(known: Collection[str]) -> None:
     """Removes empty cgroups of leases that nobody knows any more, left behind where numafit itself was killed. A young
     one may belong to a job that is about to enter it, of this or another ledger."""
-    for group in existing():
+    for group in lease_groups():
         with suppress(OSError):
             age = time.time() - os.stat(group.cgroup).st_ctime
             if group.lease_id not in known and not group.pids and age > _ORPHAN_SECONDS:
                 remove_group(group.cgroup)
 
 
-def existing() -> list[LeaseGroup]:
+def lease_groups() -> list[LeaseGroup]:
     """The cgroups of all leases on this host, also empty ones, by lease id."""
     found: list[LeaseGroup] = []
     mounts = (*groups.cgroup_mounts("cgroup2"), *groups.cgroup_mounts("cgroup", "cpuset"))

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.errors import InputError, NumafitError
+from numafit.host.bind.ladder import group_pids, remove_group
 from numafit.host.book.folder import make_folder
 from numafit.host.book.store import DamagedError, Store
 from numafit.host.book.tables import LeaseEvent, Transaction
@@ -245,10 +246,11 @@ class Book:
             raise NumafitError(f"{what} (let root run `numafit ps`: only he sees the jobs of all users, to enter them)")
 
     def _enter_running(self, tx: Transaction, lost: bool) -> None:
-        from numafit.host.book.rebuild import running_leases
-
         if lost:
             self._check_sight(f"{self._store.path}: the ledger is gone")
+        # Only a ledger that is new or lost is made anew; every command opens one (2 ms).
+        from numafit.host.book.rebuild import running_leases
+
         found = running_leases(ledger=self._store.folder, named=not lost)
         for lease in found:
             tx.insert(lease)
@@ -317,16 +319,12 @@ def _free(tx: Transaction, lease: Lease, event: str) -> None:
     # A search through all cgroups is worth it only where a process may have been killed in the midst of binding.
     cgroup = cgroup_of(lease) if event == "freed" else lease.cgroup
     if cgroup:
-        from numafit.host.bind.ladder import remove_group
-
         remove_group(cgroup)
 
 
 def _is_inside(processes: Sequence[ProcessId], lease: Lease) -> bool:
     if not processes or not lease.cgroup:
         return False
-    from numafit.host.bind.ladder import group_pids
-
     return not {process.pid for process in processes}.isdisjoint(group_pids(lease.cgroup))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from numafit.host.bind.cgroup import FOLDER
-from numafit.host.bind.ladder import existing
+from numafit.host.bind.ladder import lease_groups
 from numafit.host.bind.target import AFFINITY, CGROUP_V1, CGROUP_V2, SCOPE
 from numafit.host.book.folder import VARIABLE
 from numafit.host.book.work import LEASE_VARIABLE
@@ -48,7 +48,7 @@ def running_leases(root: Path = PROC, ledger: Path | None = None, *, named: bool
         found[told.id] = replace(known, owners=(*known.owners, process), since=min(known.since, _started(process)))
     if named:
         found = {lease_id: lease for lease_id, lease in found.items() if lease_id in own}
-    for group in existing() if found or not named else ():
+    for group in lease_groups() if found or not named else ():
         members = [process for pid in group.pids if (process := identify(pid, root)) is not None]
         if not members or group.lease_id in others or (named and group.lease_id not in own):
             continue

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from numafit.bits import CpusetError, parse_cpuset
 from numafit.errors import InputError
+from numafit.host.bind.ladder import group_pids, lease_groups, rebind
 from numafit.host.bind.target import Target
 from numafit.host.host import Host
 from numafit.host.lease import Lease, LiveContainers
@@ -42,8 +43,6 @@ def is_in_use(
     cgroup = cgroup_of(lease)
     # One that is not to be seen was removed, or is not mounted where this process runs.
     if cgroup and os.path.isdir(cgroup):
-        from numafit.host.bind.ladder import group_pids
-
         return bool(group_pids(cgroup))
     if lease.container:
         listed = containers()
@@ -57,9 +56,7 @@ def cgroup_of(lease: Lease) -> str:
     """The cgroup made for it, if any. It is not written down when the process that had to was killed just before."""
     if lease.cgroup or lease.rung or lease.container or lease.until is not None:
         return lease.cgroup
-    from numafit.host.bind.ladder import existing
-
-    return next((group.cgroup for group in existing() if group.lease_id == lease.id), "")
+    return next((group.cgroup for group in lease_groups() if group.lease_id == lease.id), "")
 
 
 def _has_survivors(lease: Lease, root: Path) -> bool:
@@ -117,8 +114,6 @@ def move_to_pool(host: Host, leases: Sequence[Lease], lease: Lease) -> Lease | N
 
     With an empty pool they stay where they are: there is no better place.
     """
-    from numafit.host.bind.ladder import rebind
-
     cpus = shared_cpus(host, leases, lease)
     if cpus in (0, lease.bound):
         return None

@@ -18,6 +18,7 @@ from urllib.parse import quote
 import msgspec
 
 from numafit.bits import CpusetError, cpuset_text, parse_cpuset
+from numafit.errors import InputError
 from numafit.host.unix_http import UnixConnection
 
 UNIX = "unix://"
@@ -83,6 +84,8 @@ RECORD_LABEL = "numafit.record"
 """The lease as JSON: a ledger that was lost is made anew from it."""
 
 DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
+_REMOTE = ("tcp://", "http://", "https://", "ssh://")
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
 class DockerContainer(msgspec.Struct, frozen=True):
@@ -174,6 +177,29 @@ def _chosen_context(environment: Mapping[str, str]) -> str:
     except (OSError, msgspec.DecodeError):
         return ""
     return str(config.get("currentContext") or "")
+
+
+def local_engine() -> str:
+    """The address of the engine. Raises `InputError` when it does not answer, or runs its containers elsewhere."""
+    address = engine_address()
+    host = address.partition("://")[2].rpartition(":")[0] or address.partition("://")[2]
+    if address.startswith(_REMOTE) and host not in _LOCAL_NAMES:
+        raise InputError(
+            "its containers run on another machine", source=address, cure="run numafit there, or unset DOCKER_HOST"
+        )
+    try:
+        kernel = kernel_of(address)
+    except Silent as reason:
+        raise InputError(
+            f"the Docker engine does not answer: {reason}", cure="start it, or set DOCKER_HOST; `docker info` must work"
+        ) from None
+    if kernel and kernel != os.uname().release:
+        raise InputError(
+            f"its containers run on another kernel ({kernel}), such as that of a virtual machine",
+            source=address,
+            cure="run numafit there",
+        )
+    return address
 
 
 # Asking

@@ -6,6 +6,7 @@ guessed: leases are freed on the word of this module.
 """
 
 import os
+import pwd
 from pathlib import Path
 
 import msgspec
@@ -164,8 +165,6 @@ def user_of(pid: int, root: Path = PROC) -> int | None:
 
 
 def user_name(uid: int) -> str:
-    import pwd
-
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:

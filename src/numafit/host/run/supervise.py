@@ -10,6 +10,7 @@ background is not waited for, and no subreaper gathers it: its cgroup still know
 """
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -69,8 +70,6 @@ def finish(status: int) -> int:
     caller sees what it would have seen."""
     if status >= 0:
         return status
-    import resource
-
     with suppress(OSError, ValueError):
         for stream in (sys.stdout, sys.stderr):
             stream.flush()

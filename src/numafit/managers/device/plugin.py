@@ -7,6 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.errors import KubeletError
+from numafit.ledger.files.allocate_response import nvidia_response
 from numafit.machine.gpu_sets import GpuPairs, pairs_of, preferred_set
 from numafit.machine.model import Machine
 
@@ -60,8 +61,6 @@ class Plugin(msgspec.Struct, frozen=True):
             raise PluginError(self.allocate_error)
         if self.response == "empty":
             return b""
-        from numafit.ledger.files.allocate_response import nvidia_response
-
         return nvidia_response(ids, self.minors)
 
 

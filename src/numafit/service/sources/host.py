@@ -12,6 +12,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from numafit.errors import NumafitError
+from numafit.host.audit.holders import lease_promises
+from numafit.host.audit.survey import Survey
 from numafit.host.bind.ladder import remove_orphans
 from numafit.host.book.store import FILE
 from numafit.host.book.tables import LeaseEvent
@@ -125,9 +127,6 @@ class HostSource:
         return Change(stage, {lease.id: _known(lease) for lease in leases} | OUTSIDE_KNOWN, seen=seen)
 
     def _audit(self) -> Mapping[str, int]:
-        from numafit.host.audit.holders import lease_promises
-        from numafit.host.audit.survey import Survey
-
         counts: dict[str, int] = {}
         try:
             report = Survey(self.here.host.machine, lease_promises(self.here.folder)).of_promises()

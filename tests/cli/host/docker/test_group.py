@@ -9,7 +9,7 @@ import pytest
 from numafit.__main__ import main
 from tests.host.fake_docker import described, fake_engine
 
-BOX = ["--machine", str(Path(__file__).resolve().parents[3] / "examples/gpu-box/machine.yaml")]
+BOX = ["--machine", str(Path(__file__).resolve().parents[4] / "examples/gpu-box/machine.yaml")]
 
 
 @pytest.fixture(autouse=True)

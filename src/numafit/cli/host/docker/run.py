@@ -1,0 +1,88 @@
+"""`numafit docker run`: a container under a lease, as `docker run` starts it."""
+
+import os
+import shlex
+from collections.abc import Sequence
+
+import click
+from msgspec.structs import replace
+
+from numafit.cli.host.refusal import refuse
+from numafit.cli.options.lease import LeaseOptions, lease_options
+from numafit.cli.terminal import warn
+from numafit.host.book.book import caller
+from numafit.host.book.queue import take
+from numafit.host.book.strays import reenter, stray_text
+from numafit.host.docker.command_line import parse_docker_run
+from numafit.host.docker.engine import local_engine
+from numafit.host.docker.options import check_gpu_names, check_options
+from numafit.host.grant import Refused
+from numafit.host.lease import PENDING, Lease
+from numafit.host.process.identity import identify
+from numafit.host.run.adopt import adopted_text
+from numafit.host.run.container import run_container
+from numafit.host.run.supervise import finish
+from numafit.host.session import here
+
+
+@click.command(
+    context_settings={"allow_interspersed_args": False},
+    short_help="Start a container under a lease.",
+    epilog="""\b
+Examples:
+  numafit docker run --cpus 8 --memory 32Gi --gpus 2 -- --rm -it pytorch python train.py
+  numafit docker run --cpus 4 --wait=10m -- -d --name web --restart unless-stopped nginx
+  numafit docker run --cpus 8 --gpus 2 --dry-run -- pytorch""",
+)
+@lease_options
+@click.option("--no-env", is_flag=True, help="Give the container no NUMAFIT_ variables.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing when all goes well.")
+@click.option("--dry-run", is_flag=True, help="Print the docker command; take and start nothing.")
+@click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- [DOCKER RUN OPTIONS] IMAGE [COMMAND]...")
+def run(lease_options: LeaseOptions, no_env: bool, quiet: bool, dry_run: bool, words: Sequence[str]) -> int:
+    """Start a container under a lease, as `docker run` does.
+
+    numafit adds --cpuset-cpus, --cpuset-mems, --gpus, --memory, labels and, for several GPUs, --shm-size. The lease
+    lives as long as the container, also with -d and after a restart of the Docker engine. Signals, terminal and exit
+    status are those of the docker command. Without --cpus the container runs in the shared pool, and is moved when
+    that changes.
+
+    Exit status: that of docker; 75 when what was asked for is not free or cannot be aligned; 2 bad input, or options
+    for Docker that contradict the lease.
+    """
+    wanted = parse_docker_run(words)
+    check_options(wanted, lease_options.request)
+    if dry_run:
+        from numafit.cli.host.docker.plan import show_docker_plan
+
+        return show_docker_plan(lease_options, wanted, words, (), "text")
+    address = local_engine()
+    request = replace(lease_options.request, name=lease_options.request.name or wanted.value("name") or "")
+    place = here(lease_options.folder, warn, devices=bool(request.devices))
+    check_gpu_names(request, place.host.machine)
+    watcher = identify(os.getpid())
+    assert watcher is not None
+    text = shlex.join(["docker", "run", wanted.image, *wanted.command])
+    owner = replace(caller([watcher], text), container=PENDING)
+    with place.book() as book:
+        for stray in reenter(book):
+            warn(stray_text(stray))
+        got = take(book, place.host, request, owner, lease_options.wait)
+    if isinstance(got, Refused):
+        return refuse(lease_options, got)
+
+    late: list[str] = []
+
+    def report(lease: Lease) -> None:
+        if lease.notes:
+            # A terminal that the container has is not to be written into.
+            (late.append if wanted.is_on("tty") else warn)(f"lease {lease.id}: {'; '.join(lease.notes)}")
+        elif lease.rung and not quiet and not wanted.is_on("tty"):
+            warn(f"lease {lease.id}: {adopted_text(lease)}; bound by Docker, container {lease.container[:12]}")
+
+    status = run_container(
+        place, got, wanted, words, address=address, variables=not no_env, watcher=watcher, report=report
+    )
+    for text in late:
+        warn(text)
+    return finish(status)
