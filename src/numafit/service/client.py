@@ -9,12 +9,11 @@ from urllib.parse import urlsplit
 import msgspec
 
 from numafit.errors import InputError
-from numafit.host.unix_http import UnixConnection
+from numafit.host.unix_http import NoAnswer, UnixConnection, exchange
 
 T = TypeVar("T")
 
 SECONDS = 20.0
-LARGEST = 64 << 20
 TOKEN = "NUMAFIT_TOKEN"
 """Variable with the token of an agent that demands one."""
 
@@ -22,23 +21,17 @@ TOKEN = "NUMAFIT_TOKEN"
 def fetched(address: str, path: str, kind: type[T]) -> T:
     """What the agent answers to GET; raises InputError where it does not."""
     headers = {"Authorization": f"Bearer {os.environ[TOKEN]}"} if os.environ.get(TOKEN) else {}
-    connection = _connection(address)
     try:
-        connection.request("GET", path, headers=headers)
-        response = connection.getresponse()
-        data = response.read(LARGEST)
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "strerror", None) or error
+        answer = exchange(_connection(address), "GET", path, headers=headers)
+    except NoAnswer as reason:
         raise InputError(
             f"the agent does not answer: {reason}", source=address, cure="is `numafit serve` running there?"
         ) from None
-    finally:
-        connection.close()
     try:
-        if response.status != http.client.OK:
-            problem = msgspec.json.decode(data, type=dict[str, object])
-            raise InputError(f"the agent refuses: {problem.get('detail', response.reason)}", source=address)
-        return msgspec.json.decode(data, type=kind)
+        if answer.status != http.client.OK:
+            problem = msgspec.json.decode(answer.data, type=dict[str, object])
+            raise InputError(f"the agent refuses: {problem.get('detail', answer.reason)}", source=address)
+        return msgspec.json.decode(answer.data, type=kind)
     except msgspec.MsgspecError:
         raise InputError("this is no agent of numafit", source=address) from None
 

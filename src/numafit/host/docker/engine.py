@@ -5,12 +5,12 @@ An engine on a unix socket is asked directly, which costs a millisecond and no p
 None, and nothing may be concluded from it.
 """
 
-import http.client
 import os
 import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
@@ -19,12 +19,11 @@ import msgspec
 
 from numafit.bits import CpusetError, cpuset_text, parse_cpuset
 from numafit.errors import InputError
-from numafit.host.unix_http import UnixConnection
+from numafit.host.unix_http import NoAnswer, UnixConnection, exchange
 
 UNIX = "unix://"
 PATIENCE = 5.0
 """Seconds; a sick engine must not hold up the ledger for ever."""
-_MOST_BYTES = 64 << 20
 
 T = TypeVar("T")
 
@@ -37,18 +36,14 @@ def ask(address: str, method: str, path: str, body: bytes = b"") -> bytes | None
     """None: there is no such container."""
     connection = UnixConnection(address.removeprefix(UNIX), PATIENCE)
     try:
-        connection.request(method, path, body or None, {"Content-Type": "application/json"} if body else {})
-        answer = connection.getresponse()
-        data = answer.read(_MOST_BYTES)
-    except (OSError, http.client.HTTPException) as error:
-        raise Silent(f"{address}: {getattr(error, 'strerror', None) or error or type(error).__name__}") from None
-    finally:
-        connection.close()
-    if answer.status == http.client.NOT_FOUND:
+        answer = exchange(connection, method, path, body, {"Content-Type": "application/json"} if body else {})
+    except NoAnswer as reason:
+        raise Silent(f"{address}: {reason}") from None
+    if answer.status == HTTPStatus.NOT_FOUND:
         return None
-    if answer.status >= http.client.BAD_REQUEST:
-        raise Silent(_message(data) or f"{address}: it answers with status {answer.status}")
-    return data
+    if answer.status >= HTTPStatus.BAD_REQUEST:
+        raise Silent(_message(answer.data) or f"{address}: it answers with status {answer.status}")
+    return answer.data
 
 
 def _message(data: bytes) -> str:

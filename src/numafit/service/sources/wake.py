@@ -4,19 +4,15 @@ import asyncio
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from urllib.parse import quote
 
-import msgspec
-
-from numafit.host.docker.engine import engine_address
+from numafit.host.docker.engine import UNIX, engine_address
+from numafit.host.docker.events import ContainerEvents
 from numafit.host.lease import Lease
 
-UNIX = "unix://"
 RETRY_SECONDS = 10.0
 """After Docker did not answer: it may be started later."""
 SETTLE_SECONDS = 0.05
 """What happens together is looked at once."""
-_FILTERS = {"type": ["container"], "event": ["start", "die", "destroy", "pause", "unpause"]}
 
 
 class Wake:
@@ -69,22 +65,13 @@ class Wake:
         os.close(handle)
 
     async def _follow_docker(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
             address = await asyncio.to_thread(engine_address)
-            with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                if address.startswith(UNIX):
-                    await self._read_events(address.removeprefix(UNIX))
+            if address.startswith(UNIX):
+                events = ContainerEvents(address)
+                try:
+                    await asyncio.to_thread(events.follow, lambda: loop.call_soon_threadsafe(self._event.set))
+                finally:
+                    events.close()
             await asyncio.sleep(RETRY_SECONDS)
-
-    async def _read_events(self, path: str) -> None:
-        """Each line of the answer is an event or the size of a chunk; which one it is does not matter here."""
-        reader, writer = await asyncio.open_unix_connection(path)
-        try:
-            filters = quote(msgspec.json.encode(_FILTERS))
-            writer.write(f"GET /events?filters={filters} HTTP/1.1\r\nHost: docker\r\n\r\n".encode())
-            await writer.drain()
-            await reader.readuntil(b"\r\n\r\n")
-            while await reader.readuntil(b"\n"):
-                self._event.set()
-        finally:
-            writer.close()
