@@ -1,16 +1,12 @@
 """This host as jobs meet it: its machine, what the administrator keeps back, and what the caller may use."""
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from numafit.bits import mask_of, parse_cpuset
+from numafit.bits import mask_of
 from numafit.machine.model import Device, Machine
-
-PROC = Path("/proc")
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -59,16 +55,3 @@ def host_of(machine: Machine, file: HostFile, *, allowed: tuple[int, int] | None
     machine = replace(machine, devices=kept + file.devices)
     cpus, mems = allowed or (None, None)
     return Host(machine, file.reserved_cpus, file.reserved_memory, cpus, mems)
-
-
-def allowed_here(root: Path = PROC) -> tuple[int, int]:
-    """The CPUs and memory nodes that the kernel lets this process use."""
-    cpus, mems = 0, 0
-    for line in (root / "self/status").read_text("utf-8", "replace").splitlines():
-        key, _, value = line.partition(":")
-        if key == "Cpus_allowed_list":
-            cpus = parse_cpuset(value.strip())
-        elif key == "Mems_allowed_list":
-            mems = parse_cpuset(value.strip())
-    # Kernels without NUMA have one memory node and do not list it.
-    return cpus or mask_of(os.sched_getaffinity(0)), mems or 1

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import msgspec
 
+from numafit.host.bind.kernel import allowed_here
 from numafit.host.book.book import Book, Warn
 from numafit.host.book.folder import ledger_folder
-from numafit.host.host import Host, HostFile, allowed_here, host_of
+from numafit.host.host import Host, HostFile, host_of
 from numafit.host.lease import Lease, LiveContainers
 from numafit.host.this_machine import live_machine
 from numafit.machine.model import Machine

@@ -8,8 +8,6 @@ import pytest
 
 from numafit.host.bind import cgroup
 from numafit.host.bind.cgroup import (
-    CgroupMount,
-    cgroup_mounts,
     check_limits,
     enter_v2,
     group_masks,
@@ -132,21 +130,6 @@ def test_a_group_is_removed_only_when_nothing_runs_in_it(tree: Hierarchy, monkey
     (group / "cgroup.procs").write_text("")
     assert remove_folder(group)
     assert not group.exists()
-
-
-@pytest.mark.parametrize(
-    ("line", "mount"),
-    [
-        (
-            "41 31 0:38 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw",
-            CgroupMount(Path("/sys/fs/cgroup"), "/"),
-        ),
-        (r"41 31 0:38 /a\040b /odd\040place rw - cgroup2 none rw", CgroupMount(Path("/odd place"), "/a b")),
-    ],
-)
-def test_the_hierarchy_is_found_in_mountinfo(tmp_path: Path, line: str, mount: CgroupMount) -> None:
-    (tmp_path / "mountinfo").write_text(f"34 31 0:31 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n{line}\n")
-    assert list(cgroup_mounts("cgroup2", process=tmp_path)) == [mount]
 
 
 def test_a_v2_hierarchy_without_cpusets_is_not_used(tmp_path: Path) -> None:

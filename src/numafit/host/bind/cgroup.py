@@ -7,7 +7,6 @@ process's own cgroup: v2 lets a group hold either processes or groups with contr
 import errno
 import os
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import msgspec
 from numafit.bits import cpuset_text
 from numafit.host.bind.kernel import SELF
 from numafit.host.bind.target import RungRefused, Target
+from numafit.host.process.cpuset import cgroup_mounts
 from numafit.machine.read.sysfs.text import cpu_list
 
 FOLDER = "numafit"
@@ -32,14 +32,6 @@ _REMOVE_PAUSE = 0.02
 """Seconds; a tenth of a second in all is enough for processes that are just ending."""
 
 
-class CgroupMount(msgspec.Struct, frozen=True):
-    """A mounted cgroup hierarchy."""
-
-    folder: Path
-    top: str
-    """Which group of the hierarchy is seen at `folder`; `/` but in some containers."""
-
-
 class LeaseGroup(msgspec.Struct, frozen=True):
     """A cgroup that was made for a lease and is still there."""
 
@@ -50,27 +42,9 @@ class LeaseGroup(msgspec.Struct, frozen=True):
     pids: tuple[int, ...]
 
 
-def cgroup_mounts(kind: str, option: str = "", process: Path = SELF) -> Iterator[CgroupMount]:
-    """The mounts of type `cgroup2` or `cgroup`, of the latter those with the controller `option`."""
-    for line in (process / "mountinfo").read_text("utf-8", "replace").splitlines():
-        before, _, after = line.partition(" - ")
-        fields, kinds = before.split(" "), after.split(" ")
-        if len(fields) < 5 or kinds[0] != kind:
-            continue
-        if not option or option in kinds[-1].split(","):
-            yield CgroupMount(Path(_unescaped(fields[4])), _unescaped(fields[3]))
-
-
-def _unescaped(text: str) -> str:
-    """mountinfo writes blanks, tabs, line ends and backslashes as octal numbers."""
-    for code in ("040", "011", "012", "134"):
-        text = text.replace(f"\\{code}", chr(int(code, 8)))
-    return text
-
-
 def v2_root(process: Path = SELF) -> Path:
     """The v2 hierarchy, if it is the one that knows cpusets."""
-    mounts = [mount.folder for mount in cgroup_mounts("cgroup2", process=process)]
+    mounts = [mount.folder for mount in cgroup_mounts(process, "cgroup2")]
     if not mounts:
         raise RungRefused("no cgroup v2 hierarchy is mounted")
     if "cpuset" not in read(mounts[0] / _CONTROLLERS).split():

@@ -8,9 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from numafit.bits import cpuset_text
-from numafit.host.bind.cgroup import CPUS, FOLDER, MEMS, PROCESSES, cgroup_mounts, group_masks, read, refusal, write
+from numafit.host.bind.cgroup import CPUS, FOLDER, MEMS, PROCESSES, group_masks, read, refusal, write
 from numafit.host.bind.kernel import SELF
 from numafit.host.bind.target import RungRefused, Target
+from numafit.host.process.cpuset import cgroup_mounts
 from numafit.machine.read.sysfs.text import cpu_list
 
 _MIGRATE = "cpuset.memory_migrate"
@@ -18,20 +19,14 @@ _MIGRATE = "cpuset.memory_migrate"
 
 def own_group(process: Path = SELF) -> Path:
     """The folder of the process's own cpuset, as far as it is mounted here."""
-    mounts = list(cgroup_mounts("cgroup", "cpuset", process))
+    mounts = list(cgroup_mounts(process, "cgroup", "cpuset"))
     if not mounts:
         raise RungRefused("no cgroup v1 hierarchy with the cpuset controller is mounted")
     group = _group_name(process)
     for mount in mounts:
-        if mount.top == "/":
-            inside = group
-        elif f"{group}/".startswith(f"{mount.top}/"):
-            inside = group.removeprefix(mount.top)
-        else:
-            continue
-        # What lies outside of the cgroup namespace is named by way of `..` and cannot be reached.
-        if ".." not in inside.split("/"):
-            return mount.folder / inside.strip("/")
+        folder = mount.folder_of(group)
+        if folder is not None:
+            return folder
     raise RungRefused(f"the cpuset group {group} of this process is not mounted here")
 
 

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -11,6 +10,7 @@ import msgspec
 
 from numafit.bits import cpuset_text, mask_of
 from numafit.host.bind.target import Target
+from numafit.host.process.identity import status_fields
 from numafit.machine.read.sysfs.text import cpu_list
 
 DEFAULT, PREFERRED, BIND, INTERLEAVE, LOCAL, PREFERRED_MANY = range(6)
@@ -106,13 +106,15 @@ def widen_affinity(thread: int = 0) -> None:
 
 def status(process: Path = SELF) -> Target:
     """`Cpus_allowed_list` and `Mems_allowed_list` of a process; a kernel without cpusets names no NUMA nodes."""
-    text = (process / "status").read_text()
-    return Target(_listed(text, "Cpus_allowed_list"), _listed(text, "Mems_allowed_list"))
+    fields = status_fields(process)
+    return Target(cpu_list(fields.get("Cpus_allowed_list")) or 0, cpu_list(fields.get("Mems_allowed_list")) or 0)
 
 
-def _listed(text: str, name: str) -> int:
-    found = re.search(rf"^{name}:[\t ]*(.*)$", text, re.M)
-    return (cpu_list(found[1]) or 0) if found else 0
+def allowed_here(process: Path = SELF) -> tuple[int, int]:
+    """The CPUs and memory nodes that the kernel lets this process use. Kernels without NUMA have one memory node and do
+    not list it."""
+    found = status(process)
+    return found.cpus or affinity(), found.mems or 1
 
 
 def allowed() -> Target:

@@ -32,6 +32,7 @@ from numafit.host.bind.target import (
     Target,
     check_lease_id,
 )
+from numafit.host.process.cpuset import cgroup_mounts
 from numafit.host.process.identity import PROC, descendants, threads
 
 _ORPHAN_SECONDS = 600.0
@@ -233,7 +234,7 @@ def remove_orphans(known: Collection[str]) -> None:
 def lease_groups() -> list[LeaseGroup]:
     """The cgroups of all leases on this host, also empty ones, by lease id."""
     found: list[LeaseGroup] = []
-    mounts = (*groups.cgroup_mounts("cgroup2"), *groups.cgroup_mounts("cgroup", "cpuset"))
+    mounts = (*cgroup_mounts(kernel.SELF, "cgroup2"), *cgroup_mounts(kernel.SELF, "cgroup", "cpuset"))
     # The same hierarchy may be mounted more than once.
     roots = {mount.folder.stat().st_dev: mount.folder for mount in reversed(mounts) if mount.folder.exists()}
     for root in reversed(roots.values()):

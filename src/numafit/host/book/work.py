@@ -26,6 +26,7 @@ from numafit.host.process.identity import (
     is_alive,
     processes,
     processes_with_environment,
+    status_fields,
     user_of,
 )
 
@@ -76,20 +77,11 @@ def _looks_bound(pid: int, lease: Lease, root: Path) -> bool:
     if user_of(pid, root) != lease.uid or _may_read_environment(pid, root) or _is_older(pid, lease, root):
         return False
     try:
-        text = (root / str(pid) / "status").read_text("utf-8", "replace")
-    except OSError:
+        fields = status_fields(root / str(pid))
+        # a thread of the kernel has no size
+        return "VmSize" in fields and parse_cpuset(fields["Cpus_allowed_list"]) & ~lease.exclusive == 0
+    except (OSError, KeyError, CpusetError):
         return False
-    if "VmSize:" not in text:
-        # a thread of the kernel
-        return False
-    for line in text.splitlines():
-        key, _, value = line.partition(":")
-        if key == "Cpus_allowed_list":
-            try:
-                return parse_cpuset(value.strip()) & ~lease.exclusive == 0
-            except CpusetError:
-                return False
-    return False
 
 
 def _is_older(pid: int, lease: Lease, root: Path) -> bool:

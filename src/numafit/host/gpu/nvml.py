@@ -7,6 +7,7 @@ the normal case on a machine without GPUs.
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
 from numafit.bits import members
@@ -57,6 +58,8 @@ class Nvml(Protocol):
     def nvmlDeviceGetMigMode(self, handle: Handle, /) -> Iterable[int]: ...
     def nvmlDeviceGetMaxMigDeviceCount(self, handle: Handle, /) -> int: ...
     def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: Handle, index: int, /) -> Handle: ...
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: Handle, /) -> Iterable[Any]: ...
+    def nvmlDeviceGetGraphicsRunningProcesses(self, handle: Handle, /) -> Iterable[Any]: ...
 
 
 def load_nvml() -> Nvml:
@@ -70,20 +73,27 @@ def load_nvml() -> Nvml:
     return nvml
 
 
-def read_nvml(nvml: Nvml | None = None) -> Machine:
-    """The GPUs of this machine and their links; raises `InputError` when library or driver are missing."""
-    nvml = load_nvml() if nvml is None else nvml
+@contextmanager
+def opened_nvml(library: Nvml | None = None) -> Iterator[Nvml]:
+    """Raises `InputError` when library or driver are missing, or the driver stops answering on the way."""
+    nvml = load_nvml() if library is None else library
     try:
         nvml.nvmlInit()
     except nvml.NVMLError as error:
         message = f"NVML does not start: {error}"
         raise InputError(message, source="NVML", cure="there is no NVIDIA driver here, or it is not loaded") from None
     try:
-        return _Gpus(nvml).machine()
+        yield nvml
     except nvml.NVMLError as error:
         raise InputError(f"NVML stopped answering: {error}", source="NVML") from None
     finally:
         nvml.nvmlShutdown()
+
+
+def read_nvml(library: Nvml | None = None) -> Machine:
+    """The GPUs of this machine and their links; raises `InputError` when library or driver are missing."""
+    with opened_nvml(library) as nvml:
+        return _Gpus(nvml).machine()
 
 
 class _Gpus:

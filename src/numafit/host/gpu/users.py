@@ -3,17 +3,16 @@
 The library counts processes in the pid namespace of the host; inside a container it names none or others.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
-from numafit.errors import InputError
-from numafit.host.gpu.nvml import MIG_ENABLED, Handle, load_nvml
+from numafit.host.gpu.nvml import MIG_ENABLED, Handle, Nvml, opened_nvml
 from numafit.machine.read.text import pci_address
 
 
-class GpuUse(msgspec.Struct, frozen=True, order=True):
+class GpuUse(msgspec.Struct, frozen=True):
     id: str
     """The UUID of the GPU or MIG slice."""
     bus: str = ""
@@ -22,41 +21,13 @@ class GpuUse(msgspec.Struct, frozen=True, order=True):
     """Bytes of its memory that the process holds; None when the driver does not tell."""
 
 
-class GpuLibrary(Protocol):
-    """The part of the module `pynvml` that is used here."""
-
-    @property
-    def NVMLError(self) -> type[Exception]: ...
-    def nvmlInit(self) -> None: ...
-    def nvmlShutdown(self) -> None: ...
-    def nvmlDeviceGetCount(self) -> int: ...
-    def nvmlDeviceGetHandleByIndex(self, index: int, /) -> Handle: ...
-    def nvmlDeviceGetUUID(self, handle: Handle, /) -> str | bytes: ...
-    def nvmlDeviceGetPciInfo(self, handle: Handle, /) -> Any: ...
-    def nvmlDeviceGetMigMode(self, handle: Handle, /) -> Iterable[int]: ...
-    def nvmlDeviceGetMaxMigDeviceCount(self, handle: Handle, /) -> int: ...
-    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: Handle, index: int, /) -> Handle: ...
-    def nvmlDeviceGetComputeRunningProcesses(self, handle: Handle, /) -> Iterable[Any]: ...
-    def nvmlDeviceGetGraphicsRunningProcesses(self, handle: Handle, /) -> Iterable[Any]: ...
-
-
-def gpu_users(library: GpuLibrary | None = None) -> dict[int, tuple[GpuUse, ...]]:
+def gpu_users(library: Nvml | None = None) -> dict[int, tuple[GpuUse, ...]]:
     """Process id -> GPUs, by id. Raises `InputError` when library or driver are missing: on many machines they are."""
-    nvml: Any = load_nvml() if library is None else library
-    try:
-        nvml.nvmlInit()
-    except nvml.NVMLError as error:
-        message = f"NVML does not start: {error}"
-        raise InputError(message, source="NVML", cure="there is no NVIDIA driver here, or it is not loaded") from None
-    try:
+    with opened_nvml(library) as nvml:
         return _users(nvml)
-    except nvml.NVMLError as error:
-        raise InputError(f"NVML stopped answering: {error}", source="NVML") from None
-    finally:
-        nvml.nvmlShutdown()
 
 
-def _users(nvml: GpuLibrary) -> dict[int, tuple[GpuUse, ...]]:
+def _users(nvml: Nvml) -> dict[int, tuple[GpuUse, ...]]:
     found: dict[int, dict[str, GpuUse]] = {}
     for index in range(nvml.nvmlDeviceGetCount()):
         gpu = nvml.nvmlDeviceGetHandleByIndex(index)
@@ -71,7 +42,7 @@ def _users(nvml: GpuLibrary) -> dict[int, tuple[GpuUse, ...]]:
     return {pid: tuple(sorted(uses.values(), key=lambda use: use.id)) for pid, uses in sorted(found.items())}
 
 
-def _slices(nvml: GpuLibrary, gpu: Handle) -> Iterator[Handle]:
+def _slices(nvml: Nvml, gpu: Handle) -> Iterator[Handle]:
     try:
         if next(iter(nvml.nvmlDeviceGetMigMode(gpu))) != MIG_ENABLED:
             return
@@ -85,7 +56,7 @@ def _slices(nvml: GpuLibrary, gpu: Handle) -> Iterator[Handle]:
             continue
 
 
-def _running(nvml: GpuLibrary, handle: Handle) -> list[Any]:
+def _running(nvml: Nvml, handle: Handle) -> list[Any]:
     """Compute last: a process that stands in both lists is told with what it holds there."""
     processes: list[Any] = []
     for question in (nvml.nvmlDeviceGetGraphicsRunningProcesses, nvml.nvmlDeviceGetComputeRunningProcesses):

@@ -150,18 +150,20 @@ def threads(pid: int, root: Path = PROC) -> list[int]:
     return _numbers(root / str(pid) / "task")
 
 
+def status_fields(process: Path) -> dict[str, str]:
+    """The lines of /proc/PID/status, or of a thread's, by name. Raises `OSError`."""
+    lines = (process / "status").read_bytes().decode("utf-8", "replace").splitlines()
+    pairs = (line.partition(":") for line in lines)
+    return {key: value.strip() for key, _, value in pairs}
+
+
 def user_of(pid: int, root: Path = PROC) -> int | None:
     """The real user id. The owner of /proc/PID would not do: it is root for a process that may not be dumped."""
     try:
-        text = (root / str(pid) / "status").read_text("utf-8", "replace")
+        first = status_fields(root / str(pid)).get("Uid", "").split()[:1]
     except OSError:
         return None
-    for line in text.splitlines():
-        key, _, values = line.partition(":")
-        if key == "Uid":
-            first = values.split()[:1]
-            return int(first[0]) if first and first[0].isdecimal() else None
-    return None
+    return int(first[0]) if first and first[0].isdecimal() else None
 
 
 def user_name(uid: int) -> str:
@@ -241,13 +243,12 @@ def _namespace(root: Path) -> int:
 def _shows_own_namespace(root: Path) -> bool:
     """A process that entered a new pid namespace may still see the old one's /proc, where numbers mean others."""
     try:
-        text = (root / "self/status").read_text("utf-8", "replace")
+        numbers = status_fields(root / "self").get("NSpid")
     except OSError:
         return False
-    for line in text.splitlines():
-        if line.startswith("NSpid:"):
-            # One number per namespace, from that of this /proc down to the process's own.
-            return len(line.split()) == 2
+    if numbers is not None:
+        # One per namespace, from that of this /proc down to the process's own.
+        return len(numbers.split()) == 1
     # Kernels before 4.1 do not say; then the number of this very process decides.
     return os.readlink(root / "self") == str(os.getpid())
 

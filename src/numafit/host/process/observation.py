@@ -14,7 +14,7 @@ import msgspec
 from numafit.errors import InputError
 from numafit.host.gpu.users import GpuUse
 from numafit.host.process.cpuset import Cpuset, effective_cpuset
-from numafit.host.process.identity import KERNEL_THREAD, PROC, read_stat, threads
+from numafit.host.process.identity import KERNEL_THREAD, PROC, read_stat, status_fields, threads
 from numafit.host.process.numa_maps import Pages, parse_numa_maps
 from numafit.machine.read.sysfs.text import cpu_list, number
 
@@ -66,7 +66,7 @@ def glance(pid: int, root: Path = PROC, *, every_thread: bool = False) -> Observ
     folder = root / str(pid)
     try:
         stat = read_stat(folder / "stat")
-        status = _status(folder / "status")
+        status = status_fields(folder)
     except PermissionError:
         return Observation(pid, "", unseen=("nothing of it: permission denied",))
     except OSError:
@@ -131,12 +131,6 @@ def _reason(error: OSError, folder: Path) -> str:
     return os.strerror(error.errno) if error.errno else str(error)
 
 
-def _status(path: Path) -> dict[str, str]:
-    lines = path.read_bytes().decode("utf-8", "replace").splitlines()
-    pairs = (line.partition(":") for line in lines)
-    return {key: value.strip() for key, _, value in pairs}
-
-
 def _command(path: Path) -> str:
     text = path.read_bytes().decode("utf-8", "replace")[:LONGEST_COMMAND]
     return " ".join(text.rstrip("\0").split("\0"))
@@ -149,7 +143,7 @@ def _threads(pid: int, root: Path) -> tuple[Thread, ...]:
         folder = root / str(pid) / "task" / str(thread)
         try:
             stat = read_stat(folder / "stat")
-            cpus = cpu_list(_status(folder / "status").get("Cpus_allowed_list"))
+            cpus = cpu_list(status_fields(folder).get("Cpus_allowed_list"))
         except OSError:
             continue
         if stat is not None and cpus is not None:

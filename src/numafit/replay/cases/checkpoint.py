@@ -21,9 +21,9 @@ from numafit.ledger.files.cpu import (
 from numafit.ledger.files.device import DeviceFile, device_bytes, device_dump, parse_device, read_device
 from numafit.ledger.files.memory import MemoryFormat, memory_bytes, memory_dump, parse_memory, read_memory
 from numafit.ledger.ledger import Block, MemoryNode
+from numafit.replay.inputs import STATE_DIR
 from numafit.settings.versions import KubeVersion, behaviour_of
 
-STATE_DIR = "<STATE_DIR>"
 _IN_TREE_V1 = "state.CPUManagerCheckpointV1"
 _CPU_FORMATS: dict[str, CpuFormat] = {"cpu-v2": "v2", "cpu-v3": "v3", "cpu-v4": "v4"}
 _MEMORY_FORMATS: dict[str, MemoryFormat] = {"memory-v1": "v1", "memory-v2": "v2", "memory-v3": "v3"}
