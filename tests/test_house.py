@@ -46,14 +46,12 @@ SIMULATE = ["simulate", str(ROOT / "examples" / "small-node")]
 MOST_CROSSED = 79
 """Modules on one pod's way; docs/house.md tells the number, too."""
 IN_FUNCTIONS = {
-    "advice/refusal.py": "only a start that is refused needs lint's words: 5 ms",
     "cli/agent/serve.py": "starlette and uvicorn are an extra; one of three sources: 65 to 190 ms",
     "cli/files.py": "only writing needs tempfile: 4 ms",
-    "cli/host/audit.py": "Docker, and the drawing of what was found: 50 ms",
     "cli/host/docker/run.py": "only --dry-run plans: 3 ms",
     "cli/host/leases.py": "--agent, --picture and --write-state: 8 to 30 ms",
     "cli/host/plan.py": "no ledger for another machine: 7 ms",
-    "cli/host/rank.py": "many ranks start at once, in a lease that says all: 3 to 6 ms",
+    "cli/host/rank.py": "many ranks start at once, in a lease that says what the machine has: 3 ms",
     "cli/host/run.py": "only --dry-run and --print plan: 26 ms",
     "cli/kubelet/explain.py": "pods need no log: 12 ms",
     "cli/kubelet/simulate.py": "--picture, --write-state and --record: 2 to 30 ms",
@@ -62,7 +60,7 @@ IN_FUNCTIONS = {
     "cli/options/machine.py": "one kind of source: 1 to 10 ms each",
     "cli/options/node.py": "only a start that is refused: 5 ms",
     "decision/life.py": "writers of state files, for a restart only: 9 ms",
-    "decision/node.py": "readers of state files: a node that starts empty has none: 8 ms",
+    "decision/stage.py": "writers of state files, for a restart only: 9 ms",
     "document.py": "yaml 14 ms, json 2 ms: one of both",
     "host/bind/kernel.py": "ctypes is missing in some Pythons: 2 ms",
     "host/book/book.py": "only a ledger that was lost is made anew: 2 ms",
@@ -71,14 +69,15 @@ IN_FUNCTIONS = {
     "host/session.py": "only where Docker is, and a host file: 4 to 21 ms",
     "host/this_machine.py": "only where NVIDIA's driver is: 2 ms",
     "machine/read/recognise.py": "one reader of ten: 1 to 6 ms each",
-    "managers/cpu/assignment.py": "only one policy option: 2 ms",
+    "managers/cpu/assignment.py": "old releases and one policy option: 2 ms",
     "managers/cpu/start.py": "readers of state files: 8 ms",
+    "managers/device/start.py": "readers of state files: 8 ms",
     "managers/memory/start.py": "readers of state files: 8 ms",
     "managers/topology/merge.py": "only machines with many NUMA nodes: 6 ms",
     "replay/outcomes.py": "writers of state files: 9 ms",
     "service/workers/scene.py": "only what a person wrote as YAML: 13 ms",
+    "show/json.py": "only -o yaml: 13 ms",
     "show/text/advice.py": "only --patch: 13 ms",
-    "show/text/simulation.py": "only -o yaml: 13 ms",
     "workload/manifest.py": "only a misspelt field: 1 ms",
 }
 """Modules that import inside functions, and what a command saves by it in CPU time; see `./dev bench process`."""

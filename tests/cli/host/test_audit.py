@@ -20,8 +20,8 @@ def promises(monkeypatch: pytest.MonkeyPatch, *leases: Promise, error: InputErro
             raise error
         return list(leases)
 
-    monkeypatch.setattr("numafit.host.audit.holders.lease_promises", answer)
-    monkeypatch.setattr("numafit.host.audit.holders.docker_promises", answer)
+    monkeypatch.setattr("numafit.cli.host.audit.lease_promises", answer)
+    monkeypatch.setattr("numafit.cli.host.audit.docker_promises", answer)
 
 
 def typed(*words: str) -> int:

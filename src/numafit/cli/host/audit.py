@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from numafit.cli.options.lease import state_option
-from numafit.cli.options.machine import machine_option
+from numafit.cli.options.machine import machine_option, resolve_machine
 from numafit.errors import InputError, NumafitError
+from numafit.host.audit.holders import docker_promises, lease_promises
+from numafit.host.audit.survey import Survey
+from numafit.show.json import json_text
+from numafit.show.records.audit import audit_record
+from numafit.show.text.audit import audit_text
 
 if TYPE_CHECKING:
     from numafit.host.audit.promise import Promise
@@ -44,13 +49,6 @@ def audit(
     that holds much memory of a machine with several NUMA nodes. Some of it only the owner of a process or root may see;
     what was not seen is said. Exit status: 0 nothing found or only hints, 1 errors or warnings, 2 bad input.
     """
-    from numafit.cli.options.machine import resolve_machine
-    from numafit.host.audit.holders import docker_promises, lease_promises
-    from numafit.host.audit.survey import Survey
-    from numafit.show.json import json_text
-    from numafit.show.records.audit import audit_record
-    from numafit.show.text.audit import audit_text
-
     ways = sum([bool(pids), leases, docker, everything])
     if ways != 1:
         raise InputError(

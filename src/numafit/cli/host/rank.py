@@ -5,11 +5,25 @@ from collections.abc import Sequence
 
 import click
 
-from numafit.bits import cpuset_text
-from numafit.cli.options.machine import machine_option
+from numafit.bits import cpuset_text, mask_of
+from numafit.cli.options.machine import machine_option, resolve_machine
 from numafit.cli.terminal import warn
 from numafit.errors import InputError
+from numafit.host.bind import kernel
+from numafit.host.bind.ladder import bind_affinity
 from numafit.host.bind.target import Bound, Target
+from numafit.host.environment import (
+    DEVICES,
+    OURS,
+    RANK_CPUS,
+    RANK_GPU,
+    RANK_MEMS,
+    merged,
+    nvidia_gpus,
+    openmp,
+    parse_devices,
+)
+from numafit.host.run.execute import execute, failure, restore_signals
 from numafit.host.run.rank import JobResources, Member, find_member, find_resources
 from numafit.host.run.share import RankShare, cores_by_node, shares
 from numafit.machine.model import Machine
@@ -67,10 +81,7 @@ def rank(dry_run: bool, explain: bool, output: str, specs: Sequence[str], comman
 def _machine(specs: Sequence[str]) -> Machine:
     """The driver is asked only for what /sys does not tell: many processes start at once."""
     if specs:
-        from numafit.cli.options.machine import resolve_machine
-
         return resolve_machine(specs).machine
-    from numafit.host.environment import DEVICES, nvidia_gpus, parse_devices
     from numafit.host.this_machine import live_machine
 
     machine = live_machine(devices=False)
@@ -83,9 +94,6 @@ def _machine(specs: Sequence[str]) -> Machine:
 
 
 def _allowed(member: Member, planned: Machine | None) -> Target:
-    from numafit.bits import mask_of
-    from numafit.host.bind import kernel
-
     if planned is not None:
         online = mask_of(cpu.id for cpu in planned.cpus if cpu.online)
         return Target(online, mask_of(node.id for node in planned.numa_nodes))
@@ -95,10 +103,6 @@ def _allowed(member: Member, planned: Machine | None) -> Target:
 def _become(
     machine: Machine, member: Member, facts: JobResources, share: RankShare, command: Sequence[str], *, explain: bool
 ) -> int:
-    from numafit.host.bind.ladder import bind_affinity
-    from numafit.host.environment import OURS, RANK_CPUS, RANK_GPU, RANK_MEMS, merged, openmp
-    from numafit.host.run.execute import execute, failure, restore_signals
-
     mems = 0 if share.memory_node is None else 1 << share.memory_node
     # Preferred and not bound: a process may need more than its node has left, and the lease is the limit.
     bound = bind_affinity(Target(share.cpus, mems), prefer=True)

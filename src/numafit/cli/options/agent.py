@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 import click
+import msgspec
 
 from numafit.cli.options.node import AgentNode
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
@@ -38,8 +39,6 @@ def agent_option(command: F) -> F:
 
 def _told(agent: str) -> dict[str, Any]:
     """The options that describe the node of the agent."""
-    import msgspec
-
     from numafit.machine.read.recognise import source_of
     from numafit.service.client import fetched
     from numafit.show.records.node import STATE_PATH, State

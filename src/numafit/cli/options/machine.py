@@ -13,7 +13,6 @@ from numafit.machine import source
 from numafit.machine.combine.machine import CombinedMachine, combine
 from numafit.machine.model import Machine
 from numafit.machine.source import Disagreement, Source
-from numafit.show.draw.blocks import wrap
 
 if TYPE_CHECKING:
     from numafit.machine.read.sysfs.tree import Tree
@@ -128,6 +127,8 @@ def _catalogue_machine(name: str) -> Machine:
 
 
 def disagreement_lines(disagreements: Sequence[Disagreement], width: int) -> Iterator[str]:
+    from numafit.show.draw.blocks import wrap
+
     if disagreements:
         yield ""
         yield "The sources disagree:"

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_text
-from numafit.cli.options.machine import complete_machine, resolve_machine
+from numafit.cli.options.machine import complete_machine, disagreement_lines, resolve_machine
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.decision.stage import Stage, new_stage
 from numafit.decision.start import UNKNOWN, Files, Start, start
@@ -167,8 +167,6 @@ def _with_folder(options: NodeOptions) -> NodeOptions:
 def _machine(options: NodeOptions) -> Machine:
     combined = resolve_machine(options.machine_sources)
     if combined.disagreements:
-        from numafit.cli.options.machine import disagreement_lines
-
         click.echo("\n".join(disagreement_lines(combined.disagreements, 100)) + "\n", err=True)
     machine = combined.machine
     if not machine.numa_nodes:

@@ -7,7 +7,6 @@ from numafit.document import read_documents
 from numafit.errors import InputError
 from numafit.machine.model import Machine
 from numafit.machine.read.text import text_of
-from numafit.machine.sketch.synthetic import is_synthetic
 from numafit.machine.source import Source
 
 Reader = Callable[[str, str], Machine]
@@ -110,6 +109,8 @@ def kind_of(text: str, source: str = "") -> str:
     for kind, sign in _SIGNS:
         if sign.search(text):
             return kind
+    from numafit.machine.sketch.synthetic import is_synthetic
+
     if is_synthetic(text):
         return "sketch"
     raise InputError("this is no description of a machine that numafit knows", source=source, cure=KNOWN)

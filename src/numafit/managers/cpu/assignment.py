@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from numafit.machine.topology import CpuTopology
 from numafit.managers.cpu.pick.packed import packed
-from numafit.managers.cpu.pick.unordered import outcomes_unordered, take_unordered
 from numafit.settings.options import CpuOptions
 from numafit.settings.versions import Behaviour
 
@@ -30,6 +29,8 @@ def take(
     """
     # Only old releases and one option need these algorithms, and a command starts quicker without them.
     if behaviour.cpu_sort == "sockets-unordered":
+        from numafit.managers.cpu.pick.unordered import take_unordered
+
         return take_unordered(topology, behaviour, free, count, start_order)
     if options.distribute_cpus_across_numa:
         from numafit.managers.cpu.distribute.shares import Distribution, distributed
@@ -56,6 +57,8 @@ def take_outcomes(
 ) -> Iterator[int]:
     """All distinct results that the kubelet may come to, the one `take` gives first. Several only up to 1.21."""
     if behaviour.cpu_sort == "sockets-unordered":
+        from numafit.managers.cpu.pick.unordered import outcomes_unordered
+
         yield from outcomes_unordered(topology, behaviour, free, count)
     else:
         yield take(topology, behaviour, options, free, count)

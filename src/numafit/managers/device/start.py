@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from numafit.ledger.files.allocate_response import AllocateResponseError, decode_response
 from numafit.ledger.ledger import DeviceLedger, Held
 from numafit.managers.device.manager import allocated_devices
 from numafit.settings.settings import Settings
@@ -36,8 +37,6 @@ def start_device_manager(settings: Settings, text: str | None) -> tuple[DeviceLe
 
 
 def _is_response(data: bytes) -> bool:
-    from numafit.ledger.files.allocate_response import AllocateResponseError, decode_response
-
     try:
         decode_response(data)
     except AllocateResponseError:
