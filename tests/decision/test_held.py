@@ -1,7 +1,7 @@
 """Who holds what."""
 
 from numafit.decision.admit import admit
-from numafit.decision.held import Holding, holdings
+from numafit.decision.held import Holding, holding_of, holdings
 from numafit.decision.life import release
 from numafit.ledger.ledger import Block
 from tests.decision.strategies import GI, GPU, box, container, cpus, gpus, pod, running, settings
@@ -29,3 +29,12 @@ def test_a_pod_in_the_shared_pool_is_there_and_holds_nothing() -> None:
     assert holdings(node, release(shared, "s")) == {}
     pinned = admit(node, ledger, pod("p", cpus("app", "1"))).ledger
     assert holdings(node, release(pinned, "p")) == holdings(node, pinned)
+
+
+def test_one_pod_holds_what_it_holds_among_all() -> None:
+    """And one that the ledger does not know holds nothing."""
+    node, ledger = running(MACHINE, SETTINGS)
+    for name in ("p", "q"):
+        ledger = admit(node, ledger, pod(name, cpus("app", "1", {GPU: "1"}))).ledger
+    assert {uid: holding_of(node, ledger, uid) for uid in ("p", "q")} == holdings(node, ledger)
+    assert holding_of(node, ledger, "r") == Holding(0, (), {}, ())

@@ -26,21 +26,35 @@ class Holding(msgspec.Struct, frozen=True):
 
 def holdings(node: Node, ledger: Ledger) -> dict[str, Holding]:
     """By pod UID: active pods, whatever they hold, and others that still hold something."""
-    numa_of = {device.id: device.numa or () for own in ledger.device.devices.values() for device in own.values()}
+    numa_of = _numa_of(ledger)
     found: dict[str, Holding] = {}
     for uid in {**ledger.active, **ledger.cpu.entries, **ledger.memory.entries, **ledger.device.held}:
-        cpus = ledger.cpu.pod_entries.get(uid, 0)
-        for own in ledger.cpu.entries.get(uid, {}).values():
-            cpus |= own
-        memory = _memory(ledger, uid)
-        devices = _devices(ledger, uid)
-        nodes = mask_of(numa for block in memory for numa in block.numa)
-        nodes |= mask_of(numa for ids in devices.values() for device in ids for numa in numa_of.get(device, ()))
-        nodes |= mask_of(numa for numa, own in node.cpu.topology.numa_nodes.items() if own & cpus)
-        holding = Holding(cpus, memory, devices, tuple(members(nodes)))
+        holding = _holding(node, ledger, uid, numa_of)
         if uid in ledger.active or not holding.empty:
             found[uid] = holding
     return found
+
+
+def holding_of(node: Node, ledger: Ledger, uid: str) -> Holding:
+    """Of one pod; an empty one where the ledger does not know it."""
+    return _holding(node, ledger, uid, _numa_of(ledger))
+
+
+def _numa_of(ledger: Ledger) -> dict[str, tuple[int, ...]]:
+    """Device -> its NUMA nodes."""
+    return {device.id: device.numa or () for own in ledger.device.devices.values() for device in own.values()}
+
+
+def _holding(node: Node, ledger: Ledger, uid: str, numa_of: Mapping[str, tuple[int, ...]]) -> Holding:
+    cpus = ledger.cpu.pod_entries.get(uid, 0)
+    for own in ledger.cpu.entries.get(uid, {}).values():
+        cpus |= own
+    memory = _memory(ledger, uid)
+    devices = _devices(ledger, uid)
+    nodes = mask_of(numa for block in memory for numa in block.numa)
+    nodes |= mask_of(numa for ids in devices.values() for device in ids for numa in numa_of.get(device, ()))
+    nodes |= mask_of(numa for numa, own in node.cpu.topology.numa_nodes.items() if own & cpus)
+    return Holding(cpus, memory, devices, tuple(members(nodes)))
 
 
 def _memory(ledger: Ledger, uid: str) -> tuple[Block, ...]:

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
+from numafit.bits import cpuset_text
 from numafit.decision.decision import Decision
+from numafit.decision.held import holding_of
 from numafit.decision.node import Node
 from numafit.decision.story import story_of
 from numafit.managers.ask import ask_of
@@ -17,7 +19,6 @@ from numafit.managers.protocol import TOPOLOGY_AFFINITY, UNEXPECTED
 from numafit.service.broadcast import Broadcast
 from numafit.service.node import Change, Happening, ShownNode, Snapshot, ViewedNode
 from numafit.show.records.agent import Doubt, Page, Summary
-from numafit.show.records.ledger import LedgerView
 from numafit.show.records.time import now_text
 
 KNOWN_REASONS = (TOPOLOGY_AFFINITY, UNEXPECTED, "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods")
@@ -96,8 +97,8 @@ class Board:
         self._show(None)
 
     def _show(self, seen: ViewedNode | None) -> None:
-        self.view: LedgerView = self.shown.view() if seen is None else self.shown.view(seen.node, seen.ledger)
-        self.ledger = msgspec.Raw(msgspec.json.encode(self.view))
+        self.seen = seen or ViewedNode(self.shown.stage.node, self.shown.ledger)
+        self.ledger = msgspec.Raw(msgspec.json.encode(self.shown.view(self.seen)))
         """The view of now, encoded once."""
 
     def apply(self, change: Change) -> None:
@@ -138,7 +139,7 @@ class Board:
         decision = happened.decision
         admitted = not happened.refused if decision is None else decision.admitted
         took = happened.kind != "release" and admitted
-        holder = next((each for each in self.view.holders if took and each.id == happened.uid), None)
+        holding = holding_of(self.seen.node, self.seen.ledger, happened.uid) if took else None
         return Summary(
             self.history.next_id,
             self.shown.time,
@@ -148,8 +149,8 @@ class Board:
             decision.reason if decision is not None else happened.reason,
             (decision.message or decision.panic) if decision is not None else "",
             happened.sentence,
-            holder.cpus if holder is not None else "",
-            holder.nodes if holder is not None else (),
+            cpuset_text(holding.cpus) if holding is not None else "",
+            holding.nodes if holding is not None else (),
         )
 
 

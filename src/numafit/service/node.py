@@ -40,6 +40,13 @@ class ShownNode(msgspec.Struct, frozen=True):
         return new_stage(Start(version=parse_version(self.version), sources=sources, machine=self.machine))
 
 
+class ViewedNode(msgspec.Struct, frozen=True):
+    """What the view is made from, where that is not the node that questions are asked."""
+
+    node: Node
+    ledger: Ledger
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     place: ShownNode
     stage: Stage
@@ -52,11 +59,11 @@ class Snapshot(msgspec.Struct, frozen=True):
     def ledger(self) -> Ledger:
         return self.stage.ledger
 
-    def view(self, node: Node | None = None, ledger: Ledger | None = None) -> LedgerView:
+    def view(self, seen: ViewedNode | None = None) -> LedgerView:
         """Of another node and ledger than those that questions are asked, where they are given."""
         return ledger_view(
-            node or self.stage.node,
-            ledger or self.ledger,
+            self.stage.node if seen is None else seen.node,
+            self.ledger if seen is None else seen.ledger,
             self.known,
             revision=self.revision,
             time=self.time,
@@ -75,13 +82,6 @@ class Happening(msgspec.Struct, frozen=True):
     refused: bool = False
     reason: str = ""
     """Of a refusal that is known without its decision."""
-
-
-class ViewedNode(msgspec.Struct, frozen=True):
-    """What the view is made from, where that is not the node that questions are asked."""
-
-    node: Node
-    ledger: Ledger
 
 
 class Change(msgspec.Struct, frozen=True):

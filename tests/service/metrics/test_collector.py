@@ -1,14 +1,17 @@
 """The metrics, as Prometheus reads them."""
 
+from collections import Counter
+
 import pytest
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from numafit.__main__ import main
 from numafit.service.board import Board, reason_label
-from numafit.service.metrics.collector import metrics_text
+from numafit.service.metrics.collector import metrics_text, numa_samples
 from numafit.service.metrics.table import METRICS
 from numafit.service.sources.demo import Demo
-from numafit.show.records.ledger import Amounts, DeviceAmounts, NodeAmounts
+from numafit.show.records.ledger import Amounts, DeviceAmounts, Known, NodeAmounts
 from tests.service.agents import asked
 
 
@@ -58,30 +61,38 @@ def test_gauges_agree_with_the_view() -> None:
     """The sums over NUMA nodes are those of the view."""
     board = lived()
     found = samples(board)
-    held = sum(node.cpus.held for node in board.view.nodes)
+    held = sum(node.cpus.held for node in board.shown.view().nodes)
     assert found["kubelet_cpu_manager_exclusive_cpu_allocation_count", ()] == held
     assert sum(value for (name, _), value in found.items() if name == "kubelet_cpu_manager_allocation_per_numa") == held
 
 
+def test_holders_are_counted_by_kind_and_leases_by_how_they_are_bound() -> None:
+    """As the view has them: who holds nothing is shared, whatever it is; who is known from the ledger only is a pod."""
+    board = lived(20)
+    known = {uid: Known(uid, kind="lease", rung="cgroup v2") for uid in list(board.seen.ledger.active)[::2]}
+    board.shown = replace(board.shown, known=known)
+    holders = board.shown.view().holders
+    kinds = Counter(holder.kind for holder in holders)
+    assert set(kinds) == {"lease", "pod", "shared"}
+    found = samples(board)
+    assert {kind: found["numafit_holders", (("kind", kind),)] for kind in kinds} == kinds
+    assert found["numafit_leases", (("rung", "cgroup v2"),)] == kinds["lease"]
+
+
 def test_what_is_stranded_is_counted_where_it_lies() -> None:
     """Free CPUs beside devices that are all held, and free devices and memory beside no free CPU."""
-    board = lived(1)
     full, bare = Amounts(8, 8, 0, 0), Amounts(8, 0, 8, 0)
     nodes = (
         NodeAmounts(0, full, bare, {"nvidia.com/gpu": DeviceAmounts(4, 1, 3)}),
         NodeAmounts(1, bare, bare, {"nvidia.com/gpu": DeviceAmounts(4, 4, 0)}),
         NodeAmounts(2, bare, bare, {}),
     )
-    board.view = type(board.view)(1, "", True, (), "", "", "", nodes)
-    found = samples(board)
+    found = numa_samples(nodes)
 
-    def stranded(name: str, *labels: tuple[str, str]) -> float:
-        return found[f"numafit_numa_stranded_{name}", labels]
-
-    gpu = ("resource", "nvidia.com/gpu")
-    assert [stranded("cpus", ("numa_node", node)) for node in "012"] == [0, 8, 0]
-    assert [stranded("memory_bytes", ("numa_node", node)) for node in "012"] == [8, 0, 0]
-    assert [stranded("devices", ("numa_node", node), gpu) for node in "01"] == [3, 0]
+    gpu = "nvidia.com/gpu"
+    assert found["numafit_numa_stranded_cpus"] == [(("0",), 0), (("1",), 8), (("2",), 0)]
+    assert found["numafit_numa_stranded_memory_bytes"] == [(("0",), 8), (("1",), 0), (("2",), 0)]
+    assert found["numafit_numa_stranded_devices"] == [(("0", gpu), 3), (("1", gpu), 0)]
 
 
 def test_reasons_are_labelled_as_the_kubelet_does() -> None:

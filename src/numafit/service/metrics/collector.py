@@ -1,18 +1,21 @@
 """The metrics as Prometheus reads them, made from the board each time it asks."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric as Family
 
 from numafit import __version__
-from numafit.bits import parse_cpuset
+from numafit.decision.held import holdings
 from numafit.service.board import Board
 from numafit.service.metrics.table import METRICS
-from numafit.show.records.ledger import NodeAmounts
+from numafit.show.records.ledger import Known, NodeAmounts, node_amounts
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+UNKNOWN = Known("")
+"""Of a holder that only the ledger tells of."""
 
 L = TypeVar("L", bound=tuple[str, ...])
 
@@ -40,46 +43,31 @@ class Collector:
         found: dict[str, Samples] = {
             "numafit_info": [((__version__, place.kind, place.name, place.version), 1)],
             "numafit_source_ready": [((), float(board.ready and not board.problem))],
-            "numafit_holders": _counted((holder.kind,) for holder in board.view.holders),
-            "numafit_leases": _counted((one.rung,) for one in board.view.holders if one.kind == "lease"),
             "numafit_audit_findings": _table({(code,): count for code, count in board.findings.items()}),
             "numafit_decisions_total": _table(board.told),
             "numafit_requests_total": _table({(status,): count for status, count in board.requests.items()}),
             "numafit_event_streams": [((), len(board.broadcast.listeners))],
             "numafit_event_streams_dropped_total": [((), board.broadcast.dropped)],
         }
-        return found | self._nodes() | self._pools() | self._counters()
+        amounts = tuple(node_amounts(board.seen.node, board.seen.ledger))
+        return found | self._holders() | numa_samples(amounts) | self._pools(amounts) | self._counters()
 
-    def _nodes(self) -> dict[str, Samples]:
-        cpus, memory, devices = {}, {}, {}
-        stranded_cpus, stranded_memory, stranded_devices = {}, {}, {}
-        for node in self.board.view.nodes:
-            name = str(node.id)
-            for state in ("held", "free", "reserved"):
-                cpus[name, state] = getattr(node.cpus, state)
-                memory[name, state] = getattr(node.memory, state)
-            for resource, own in node.devices.items():
-                devices[name, resource, "held"] = own.held
-                devices[name, resource, "free"] = own.free
-                stranded_devices[name, resource] = own.free if _without_cpus(node) else 0
-            stranded_cpus[(name,)] = node.cpus.free if _without_devices(node) else 0
-            stranded_memory[(name,)] = node.memory.free if _without_cpus(node) else 0
+    def _holders(self) -> dict[str, Samples]:
+        known, seen = self.board.shown.known, self.board.seen
+        found = [(known.get(uid, UNKNOWN), holding) for uid, holding in holdings(seen.node, seen.ledger).items()]
+        kinds = [(one.kind_of(holding), one.rung) for one, holding in found]
         return {
-            "numafit_numa_cpus": _table(cpus),
-            "numafit_numa_memory_bytes": _table(memory),
-            "numafit_numa_devices": _table(devices),
-            "numafit_numa_stranded_cpus": _table(stranded_cpus),
-            "numafit_numa_stranded_memory_bytes": _table(stranded_memory),
-            "numafit_numa_stranded_devices": _table(stranded_devices),
+            "numafit_holders": _counted((kind,) for kind, _ in kinds),
+            "numafit_leases": _counted((rung,) for kind, rung in kinds if kind == "lease"),
         }
 
-    def _pools(self) -> dict[str, Samples]:
+    def _pools(self, amounts: Sequence[NodeAmounts]) -> dict[str, Samples]:
         """A kubelet without the static policy has no such pools; leases are no matter of a kubelet."""
         board = self.board
         if not board.shown.stage.node.cpu.static or board.shown.place.kind == "live":
             return {}
-        held = {(str(node.id),): node.cpus.held for node in board.view.nodes}
-        shared = parse_cpuset(board.view.shared_cpus) & ~parse_cpuset(board.view.reserved_cpus)
+        held = {(str(node.id),): node.cpus.held for node in amounts}
+        shared = board.seen.ledger.cpu.default & ~board.seen.node.cpu.reserved
         return {
             "kubelet_cpu_manager_shared_pool_size_millicores": [((), shared.bit_count() * 1000)],
             "kubelet_cpu_manager_exclusive_cpu_allocation_count": [((), sum(held.values()))],
@@ -102,6 +90,30 @@ class Collector:
             "kubelet_container_aligned_compute_resources_count": _table(counters.aligned),
             "kubelet_container_aligned_compute_resources_failure_count": _table(counters.not_aligned),
         }
+
+
+def numa_samples(amounts: Sequence[NodeAmounts]) -> dict[str, Samples]:
+    cpus, memory, devices = {}, {}, {}
+    stranded_cpus, stranded_memory, stranded_devices = {}, {}, {}
+    for node in amounts:
+        name = str(node.id)
+        for state in ("held", "free", "reserved"):
+            cpus[name, state] = getattr(node.cpus, state)
+            memory[name, state] = getattr(node.memory, state)
+        for resource, own in node.devices.items():
+            devices[name, resource, "held"] = own.held
+            devices[name, resource, "free"] = own.free
+            stranded_devices[name, resource] = own.free if _without_cpus(node) else 0
+        stranded_cpus[(name,)] = node.cpus.free if _without_devices(node) else 0
+        stranded_memory[(name,)] = node.memory.free if _without_cpus(node) else 0
+    return {
+        "numafit_numa_cpus": _table(cpus),
+        "numafit_numa_memory_bytes": _table(memory),
+        "numafit_numa_devices": _table(devices),
+        "numafit_numa_stranded_cpus": _table(stranded_cpus),
+        "numafit_numa_stranded_memory_bytes": _table(stranded_memory),
+        "numafit_numa_stranded_devices": _table(stranded_devices),
+    }
 
 
 def _without_cpus(node: NodeAmounts) -> bool:

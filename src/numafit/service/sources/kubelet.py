@@ -10,7 +10,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from numafit.bits import parse_cpuset
+from numafit.bits import cpuset_text, parse_cpuset
+from numafit.decision.held import Holding, holdings
 from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
 from numafit.decision.stage import Stage
 from numafit.decision.start import again, start
@@ -21,7 +22,7 @@ from numafit.ledger.ledger import CpuLedger, Ledger, MemoryLedger
 from numafit.machine.model import Machine
 from numafit.quantity import Quantity
 from numafit.service.node import Change, Happening, ShownNode
-from numafit.show.records.ledger import Holder, Known, ledger_view
+from numafit.show.records.ledger import Known
 from numafit.show.records.time import now_text
 
 SECONDS = 1.0
@@ -32,6 +33,8 @@ POD_LOGS = Path("/var/log/pods")
 """Its folders are called `namespace_name_uid`."""
 LARGEST_FILE = 64 << 20
 
+Holders = dict[str, tuple[str, Holding]]
+"""Pod UID -> its name, and what it holds."""
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
@@ -42,7 +45,7 @@ class KubeletNode:
         self.place = ShownNode(machine, str(folder), "kubelet", kubelet, version)
         self.idle = self.place.stage()
         self.known: dict[str, Known] = {}
-        self.holders: dict[str, Holder] = {}
+        self.holders: Holders = {}
         self.first = True
 
     async def changes(self) -> AsyncIterator[Change]:
@@ -91,8 +94,7 @@ class KubeletNode:
             for uid in stage.ledger.active
         }
         stage = _with_names(stage, names)
-        view = ledger_view(stage.node, stage.ledger, self.known, revision=0, time="", simulation=False)
-        before, self.holders = self.holders, {holder.id: holder for holder in view.holders}
+        before, self.holders = self.holders, _by_name(self.known, holdings(stage.node, stage.ledger))
         if self.first:
             self.first = False
             yield Change(stage, self.known)
@@ -151,25 +153,30 @@ def as_written(node: Node, files: Mapping[str, str], source: str) -> Ledger:
     return start(known).ledger
 
 
-def _gone(before: Mapping[str, Holder], after: Mapping[str, Holder]) -> Iterator[Happening]:
-    for uid, holder in before.items():
+def _by_name(known: Mapping[str, Known], held: Mapping[str, Holding]) -> Holders:
+    """In the order of the names."""
+    named = {uid: (known[uid].name if uid in known else uid, holding) for uid, holding in held.items()}
+    return dict(sorted(named.items(), key=lambda item: (item[1][0], item[0])))
+
+
+def _gone(before: Holders, after: Holders) -> Iterator[Happening]:
+    for uid, (name, _) in before.items():
         if uid not in after:
-            yield Happening("release", holder.name, f"{holder.name} holds nothing any more.", uid=uid)
+            yield Happening("release", name, f"{name} holds nothing any more.", uid=uid)
 
 
-def _came(before: Mapping[str, Holder], after: Mapping[str, Holder]) -> Iterator[Happening]:
-    for uid, holder in after.items():
-        was = before.get(uid)
-        if was is None or (was.cpus, was.memory, was.devices) != (holder.cpus, holder.memory, holder.devices):
-            yield Happening("pod", holder.name, _sentence(holder), uid=uid)
+def _came(before: Holders, after: Holders) -> Iterator[Happening]:
+    for uid, (name, holding) in after.items():
+        if uid not in before or before[uid][1] != holding:
+            yield Happening("pod", name, _sentence(name, holding), uid=uid)
 
 
-def _sentence(holder: Holder) -> str:
-    parts = [f"CPUs {holder.cpus}"] if holder.cpus else []
-    parts += [f"{Quantity(held.bytes, 0, 'BinarySI')} of {held.type}" for held in holder.memory]
-    parts += [device for ids in holder.devices.values() for device in ids]
-    nodes = ", ".join(str(node) for node in holder.nodes)
-    return f"{holder.name} holds {', '.join(parts) or 'nothing'}" + (f" on NUMA node {nodes}." if nodes else ".")
+def _sentence(name: str, holding: Holding) -> str:
+    parts = [f"CPUs {cpuset_text(holding.cpus)}"] if holding.cpus else []
+    parts += [f"{Quantity(block.size, 0, 'BinarySI')} of {block.type}" for block in holding.memory]
+    parts += [device for ids in holding.devices.values() for device in ids]
+    nodes = ", ".join(map(str, holding.nodes))
+    return f"{name} holds {', '.join(parts) or 'nothing'}" + (f" on NUMA node {nodes}." if nodes else ".")
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int] | None:

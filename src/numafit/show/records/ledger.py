@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from numafit.bits import cpuset_text
-from numafit.decision.held import holdings
+from numafit.decision.held import Holding, holdings
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
 from numafit.managers.device.manager import free_devices
@@ -83,6 +83,10 @@ class Known(msgspec.Struct, frozen=True):
     owner: str = ""
     rung: str = ""
 
+    def kind_of(self, holding: Holding) -> str:
+        """Who holds nothing runs in the shared pool, whatever it is."""
+        return "shared" if holding.empty else self.kind
+
 
 def ledger_view(
     node: Node,
@@ -115,7 +119,7 @@ def _holders(node: Node, ledger: Ledger, known: Mapping[str, Known], new: frozen
         yield Holder(
             uid,
             told.name,
-            "shared" if holding.empty else told.kind,
+            told.kind_of(holding),
             told.since,
             told.owner,
             cpuset_text(holding.cpus),
