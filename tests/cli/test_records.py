@@ -21,6 +21,7 @@ from numafit.show.records.gpu_links import LinksAnswer
 from numafit.show.records.leases import FreeAnswer, HistoryAnswer, LeaseList
 from numafit.show.records.plan import DockerPlanAnswer, JobPlanAnswer, ReviewAnswer
 from numafit.show.records.replay import CaseComputed, ReplaySummary
+from numafit.show.records.sarif import SarifLog
 from numafit.show.records.shares import SharesAnswer
 from tests.cli.kubelet.test_replay import merge_case, write
 from tests.host.ledgers import me, small_host, taken
@@ -35,6 +36,7 @@ ANSWERS: tuple[tuple[str, type[msgspec.Struct]], ...] = (
     ("replay {cases} -o json", ReplaySummary),
     ("machine links --machine gpu8-128cpu -o json", LinksAnswer),
     ("machine links --machine 'sketch:2 sockets x 4 cores' -o json", LinksAnswer),
+    ("lint {wrong} -o sarif", SarifLog),
     ("metrics list -o json", MetricsAnswer),
     ("ps -o json", LeaseList),
     ("free -o json", FreeAnswer),
@@ -62,13 +64,17 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
         book.take(small_host(), JobRequest(cpus=4, policy="single-numa-node"), me())
         book.enqueue(small_host(), JobRequest(cpus=2), me("later"))
     (tmp_path / "script.sh").write_text(SCRIPT)
+    wrong = tmp_path / "kubelet.yaml"
+    wrong.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ncpuManagerPolicy: statik\n"
+    )
     cases = write(tmp_path / "cases.jsonl", merge_case(0, None), merge_case(1, [1, True]), merge_case(2, [2, True]))
     state = tmp_path / "state"
     main(["simulate", *NODE.split(), "examples/small-node/pod.yaml", "--write-state", str(state)])
     file = state / "cpu_manager_state"
     file.write_text(file.read_text().replace('"checksum":', '"checksum":1'))
     capsys.readouterr()
-    return {"state": state, "cases": cases, "script": tmp_path / "script.sh", "pid": os.getpid()}
+    return {"state": state, "cases": cases, "script": tmp_path / "script.sh", "pid": os.getpid(), "wrong": wrong}
 
 
 @pytest.mark.parametrize(("line", "record"), ANSWERS, ids=[line for line, _ in ANSWERS])

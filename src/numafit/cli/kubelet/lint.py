@@ -14,7 +14,8 @@ from numafit.errors import InputError
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
 from numafit.show.json import json_text
 from numafit.show.records.lint import lint_record
-from numafit.show.text.lint import lint_github, lint_sarif, lint_text
+from numafit.show.records.sarif import sarif_record
+from numafit.show.text.lint import lint_github, lint_text
 
 SUFFIXES = (*MANIFESTS, ".env")
 STANDARD_INPUT = "standard input"
@@ -22,7 +23,7 @@ STANDARD_INPUT = "standard input"
 _VIEWS: dict[str, Callable[[LintReport], str]] = {
     "text": lint_text,
     "json": lambda report: json_text(lint_record(report)),
-    "sarif": lint_sarif,
+    "sarif": lambda report: json_text(sarif_record(report)),
     "github": lint_github,
 }
 

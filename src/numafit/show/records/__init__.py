@@ -3,7 +3,7 @@
     simulation story            what a kubelet decides, and why
     whatif walk                 both together with what comes of it, and how each merge walked
     advice fit comparison       what to change, how many fit, what another kubelet changes
-    lint checkup log            mistakes in files, the health of a node, the log of a kubelet
+    lint sarif checkup log      mistakes in files (ours, and as SARIF), the health of a node, the log of a kubelet
     ledger settings node agent  the node that an agent shows: who holds what, its kubelet, its state, its decisions
     leases plan audit shares    a host: who holds what, where a job would go, what processes really do, one job's shares
     gpu_links replay            how the GPUs of a machine reach each other, what became of recorded cases

@@ -2,7 +2,7 @@
 
     simulation story log       a simulation as a table, a decision told, a kubelet's log told
     advice fit comparison      proposals with before and after, counts of pods, two kubelets side by side
-    lint checkup               findings of lint (text, SARIF, workflow annotations), the health of a node
+    lint checkup               findings of lint (text, workflow annotations), the health of a node
     leases plan audit          who holds what, where a job would go, what processes really do
 
 Each module reads alone. They know no click and no stream: a command prints what it gets. What comes from outside
