@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numafit.bits import CpusetError, cpuset_text, mask_of, members, numa_mask_text, parse_cpuset
+from numafit.bits import CpusetError, cpuset_text, mask_of, members, parse_cpuset
 
 ids = st.sets(st.integers(0, 300))
 
@@ -53,11 +53,3 @@ def test_a_reversed_range_is_told_differently_by_version() -> None:
         parse_cpuset("5-3", reversed_sign=">=")
     assert str(error.value) == 'invalid range "5-3" (5 >= 3)'
     assert parse_cpuset("1,5-3", reversed_sign="") == 0b10
-
-
-@pytest.mark.parametrize(
-    ("mask", "text"), [(0, "00"), (1, "01"), (2, "10"), (3, "11"), (4, "100"), (5, "0101"), (8, "1000"), (17, "010001")]
-)
-def test_a_numa_mask_prints_as_in_kubelet_logs(mask: int, text: str) -> None:
-    """Kubelet, all versions: padded in steps of two, but a power of four stays short."""
-    assert numa_mask_text(mask) == text

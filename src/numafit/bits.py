@@ -76,14 +76,6 @@ def parse_cpuset(text: str, *, reversed_sign: str = ">") -> int:
     return mask
 
 
-def numa_mask_text(mask: int) -> str:
-    """A NUMA mask as kubelet logs print it: binary, padded in steps of two, powers of four short."""
-    for shift in range(62, 0, -2):
-        if mask > 1 << shift:
-            return f"{mask:0{shift + 2}b}"
-    return f"{mask:02b}"
-
-
 _ITEM = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6})(?::([0-9]{1,6}))?)?")
 
 

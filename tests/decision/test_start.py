@@ -16,11 +16,11 @@ from numafit.machine.model import Device, Machine
 from numafit.managers.device.plugin import Plugin
 from numafit.quantity import Quantity
 from numafit.settings.config import KubeletConfig
-from numafit.settings.read.arguments import arguments_of_words
 from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.settings import Settings
 from numafit.settings.versions import parse_version
 from tests.decision.strategies import GI, GPU, NIC, SEED_BOX, box, container, cpus, gpus, pod, running, settings
+from tests.settings.words import arguments_of_words
 
 NEWEST = parse_version("1.36.4")
 

@@ -1,6 +1,6 @@
 from numafit.quantity import parse_quantity
-from numafit.replay.inputs import pod_from_recording
 from numafit.workload.pod import Container, Pod, PodResources
+from tests.replay.pods import pod_from_recording
 
 
 def test_reads_all_that_a_recording_says_of_a_pod() -> None:

@@ -8,11 +8,12 @@ from numafit.decision.simulation import Simulation, play
 from numafit.decision.start import Start, start
 from numafit.machine.model import Link
 from numafit.quantity import parse_quantity
-from numafit.replay.inputs import machine_from_recording, pod_from_recording
+from numafit.replay.inputs import machine_from_recording
 from numafit.replay.replay import replay
 from numafit.replay.simulated import case_of, machine_record, pod_record, unlike
 from tests.decision.strategies import GI, GPU, MI, box, container, gpus, nodes, pod, pods, running
 from tests.decision.strategies import settings as ordered
+from tests.replay.pods import pod_from_recording
 
 ALLOCATABLE = {"cpu": parse_quantity("4"), "memory": parse_quantity("64Gi")}
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numafit.settings.gates import GateError, default_gates, known_gates, resolve_gates
+from numafit.settings.gates import GateError, default_gates, gates_of, resolve_gates
 from numafit.settings.versions import KubeVersion, parse_version
 
 MINORS = range(20, 38)
@@ -29,13 +29,14 @@ def version(text: str) -> KubeVersion:
 )
 def test_a_gate_has_the_default_and_lock_of_its_minor(gate: str, history: dict[int, tuple[bool, bool] | None]) -> None:
     """Stages of the gates that concern the managers, 1.20 to 1.37."""
-    assert {minor: known_gates(KubeVersion(1, minor, 0)).get(gate) for minor in history} == history
+    found = {minor: gates_of(minor).get(gate) for minor in history}
+    assert {minor: one and (one.default, one.locked) for minor, one in found.items()} == history
 
 
 @pytest.mark.parametrize(("minor", "count"), [(27, 147), (28, 154), (30, 169), (33, 191), (35, 218), (36, 241)])
 def test_a_release_knows_as_many_gates_as_the_kubelet(minor: int, count: int) -> None:
     """Counted in kubelets' own gate sets, AllAlpha and AllBeta included."""
-    assert len(known_gates(KubeVersion(1, minor, 0))) == count
+    assert len(gates_of(minor)) == count
 
 
 @pytest.mark.parametrize("minor", MINORS)
@@ -106,7 +107,7 @@ def test_an_override_of_an_unlocked_gate_is_what_is_effective(minor: int, data: 
     """Before 1.35, where gates do not depend on each other: overrides win, everything else keeps its default."""
     release = KubeVersion(1, min(minor, 34), 0)
     free = sorted(
-        name for name, (_, locked) in known_gates(release).items() if not locked and not name.startswith("All")
+        name for name, gate in gates_of(release.minor).items() if not gate.locked and not name.startswith("All")
     )
     overrides = data.draw(st.dictionaries(st.sampled_from(free), st.booleans(), max_size=5))
     assert resolve_gates(release, overrides) == {**default_gates(release), **overrides}

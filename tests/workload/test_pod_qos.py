@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from numafit.quantity import parse_quantity
-from numafit.replay.inputs import pod_from_recording
 from numafit.workload.pod import Container, Pod, PodResources, Resources, qos_class
+from tests.replay.pods import pod_from_recording
 
 ORACLE = Path(__file__).resolve().parents[2].parent / "shared" / "oracle"
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numafit.quantity import parse_quantity
-from numafit.workload.pod import Container, Pod, PodResources, Resources, integral, pod_limits, pod_requests
+from numafit.workload.pod import Container, Pod, PodResources, Resources, container_limits, integral, pod_requests
 
 
 def amounts(**texts: str) -> Resources:
@@ -44,15 +44,14 @@ def test_takes_the_larger_of_apps_and_init_peak(init: tuple[Container, ...], sid
     """A sidecar runs beside what starts after it; managers before 1.29 take it for any other init container."""
     wanted = pod(container("1"), container("2"), init=init)
     assert pod_requests(wanted, sidecars=sidecars) == amounts(cpu=total)
-    assert pod_limits(wanted, sidecars=sidecars) == amounts(cpu=total)
+    assert container_limits(wanted, sidecars=sidecars) == amounts(cpu=total)
 
 
-def test_adds_overhead_to_all_requests_but_only_to_limits_that_exist() -> None:
+def test_adds_overhead_to_all_requests() -> None:
     limited = Container("c", amounts(cpu="1", memory="1Gi"), amounts(cpu="1", memory="0"))
     wanted = pod(limited, overhead=amounts(cpu="100m", memory="1Mi", pods="1"))
     assert pod_requests(wanted, sidecars=True) == amounts(cpu="1100m", memory="1025Mi", pods="1")
-    assert pod_limits(wanted, sidecars=True) == amounts(cpu="1100m", memory="0")
-    assert pod_limits(wanted, sidecars=True, overhead=False) == amounts(cpu="1", memory="0")
+    assert pod_requests(wanted, sidecars=True, overhead=False) == amounts(cpu="1", memory="1Gi")
 
 
 def test_replaces_by_pod_level_resources_what_can_be_given_there() -> None:
@@ -60,7 +59,6 @@ def test_replaces_by_pod_level_resources_what_can_be_given_there() -> None:
     own = {**amounts(cpu="8"), "example.com/a": parse_quantity("9")}
     wanted = Pod(uid="u", name="p", containers=(container("1"),), resources=PodResources(own, own))
     assert pod_requests(wanted, sidecars=True, pod_level=True) == amounts(cpu="8")
-    assert pod_limits(wanted, sidecars=True, pod_level=True) == amounts(cpu="8")
     assert pod_requests(wanted, sidecars=True) == amounts(cpu="1")
 
 

@@ -133,10 +133,6 @@ class RecordedPod(msgspec.Struct, frozen=True, rename="camel"):
     overhead: dict[str, str] | None = None
 
 
-def pod_from_recording(recorded: Mapping[str, object]) -> Pod:
-    return pod_of(msgspec.convert(recorded, RecordedPod))
-
-
 def pod_of(pod: RecordedPod) -> Pod:
     resources = pod.resources
     return Pod(

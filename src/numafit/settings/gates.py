@@ -26,13 +26,8 @@ class GateError(KubeletError):
     """Gates that the kubelet refuses; the text is that of its gate set, without any prefix."""
 
 
-def known_gates(version: KubeVersion) -> dict[str, tuple[bool, bool]]:
-    """Name -> (default, locked), for every gate the release knows."""
-    return {name: (gate.default, gate.locked) for name, gate in _gates_of(version.minor).items()}
-
-
 def default_gates(version: KubeVersion) -> dict[str, bool]:
-    return {name: gate.default for name, gate in _gates_of(version.minor).items()}
+    return {name: gate.default for name, gate in gates_of(version.minor).items()}
 
 
 def resolve_gates(version: KubeVersion, overrides: Mapping[str, bool]) -> dict[str, bool]:
@@ -41,7 +36,7 @@ def resolve_gates(version: KubeVersion, overrides: Mapping[str, bool]) -> dict[s
     The kubelet walks the overrides in map order, so which of several bad gates it names is random; here they come in
     byte order. Up to 1.30 it stops at the first one, later it collects them but stops at an unknown one.
     """
-    known = _gates_of(version.minor)
+    known = gates_of(version.minor)
     errors: list[GateError] = []
     for name in in_byte_order(overrides):
         gate = known.get(name)
@@ -90,7 +85,7 @@ def _joined(errors: list[GateError]) -> GateError:
 
 
 @cache
-def _gates_of(minor: int) -> dict[str, Gate]:
+def gates_of(minor: int) -> dict[str, Gate]:
     gates: dict[str, Gate] = {}
     for name, stages in _rows(HISTORIES):
         for stage in stages:
@@ -106,7 +101,7 @@ def _gates_of(minor: int) -> dict[str, Gate]:
 
 @cache
 def _dependencies_of(minor: int) -> dict[str, tuple[str, ...]]:
-    known = _gates_of(minor)
+    known = gates_of(minor)
     dependencies: dict[str, tuple[str, ...]] = {}
     for name, changes in _rows(DEPENDENCIES):
         for change in changes:

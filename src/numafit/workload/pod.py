@@ -114,16 +114,6 @@ def pod_requests(pod: Pod, *, sidecars: bool, pod_level: bool = False, overhead:
     return totals
 
 
-def pod_limits(pod: Pod, *, sidecars: bool, pod_level: bool = False, overhead: bool = True) -> dict[str, Quantity]:
-    """As `pod_requests`, but overhead is added only to limits that are not zero. The device manager takes none."""
-    totals = container_limits(pod, sidecars=sidecars)
-    if pod_level and pod.resources is not None:
-        totals.update((name, amount) for name, amount in pod.resources.limits.items() if is_pod_level(name))
-    if overhead:
-        _add(totals, {name: extra for name, extra in pod.overhead.items() if name in totals and totals[name].unscaled})
-    return totals
-
-
 def container_requests(pod: Pod, *, sidecars: bool) -> dict[str, Quantity]:
     return _aggregate(pod, _requests, sidecars=sidecars)
 

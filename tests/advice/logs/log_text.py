@@ -6,9 +6,16 @@ from numafit.advice.logs.admission import Admission, LogEvent
 from numafit.advice.logs.lines import log_lines
 from numafit.advice.logs.reader import LogReader
 from numafit.advice.logs.report import LogReport, read_log
-from numafit.bits import numa_mask_text
 
 Hints = list[tuple[int | None, bool]]
+
+
+def numa_mask_text(mask: int) -> str:
+    """A NUMA mask as kubelet logs print it: binary, padded in steps of two, powers of four short."""
+    for shift in range(62, 0, -2):
+        if mask > 1 << shift:
+            return f"{mask:0{shift + 2}b}"
+    return f"{mask:02b}"
 
 
 def klog(text: str, seconds: float = 0.0, process: int = 7) -> str:

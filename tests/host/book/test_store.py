@@ -113,7 +113,6 @@ def test_history_is_newest_first_and_ends_somewhere(tmp_path: Path) -> None:
             assert [entry.lease for entry in entries[:2]] == [str(MOST_HISTORY + 249), str(MOST_HISTORY + 248)]
             assert MOST_HISTORY <= len(entries) < MOST_HISTORY + 100
             assert [entry.lease for entry in tx.history(1, before=entries[0].number)] == [entries[1].lease]
-            assert tx.latest() == entries[0].number
 
 
 def test_writers_take_turns(tmp_path: Path) -> None:
@@ -123,8 +122,7 @@ def test_writers_take_turns(tmp_path: Path) -> None:
         with opened(tmp_path) as store:
             for _ in range(25):
                 with store.write() as tx:
-                    latest = tx.latest()
-                    tx.note(str(latest), "", "", {})
+                    tx.note(str(len(tx.history(1000))), "", "", {})
         return 0
 
     threads = [threading.Thread(target=lambda: in_child(work)) for _ in range(4)]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numafit.errors import InputError
-from numafit.settings.read.arguments import Argument, arguments_of_env, arguments_of_words
+from numafit.settings.read.arguments import Argument, arguments_of_env
 
 FILE = """\
 # kubelet arguments
@@ -34,11 +34,6 @@ def test_flags_are_collected_from_every_variable_with_their_lines() -> None:
         Argument("-v", 10),
         Argument("2", 10),
     )
-
-
-def test_words_have_no_line() -> None:
-    """They come from a command line."""
-    assert arguments_of_words(["--a=b"]) == (Argument("--a=b"),)
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ import pytest
 from numafit.errors import InputError, StartError
 from numafit.quantity import parse_quantity
 from numafit.settings.config import KubeletConfig
-from numafit.settings.read.arguments import Argument, arguments_of_words
+from numafit.settings.read.arguments import Argument
 from numafit.settings.read.flags import Flags, known_flags, parse_flags, with_flags
 from numafit.settings.settings import ReservedMemory
 from numafit.settings.versions import parse_version
+from tests.settings.words import arguments_of_words
 
 
 def flags(*words: str, release: str = "1.36.4") -> Flags:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from numafit.decision.start import Start, start
 from numafit.errors import InputError, StartError
 from numafit.settings.config import KubeletConfig, default_eviction_hard
-from numafit.settings.read.arguments import arguments_of_words
 from numafit.settings.read.loader import (
     ConfigFile,
     ConfigSources,
@@ -17,6 +16,7 @@ from numafit.settings.read.loader import (
     refuse_unknown,
 )
 from numafit.settings.versions import parse_version
+from tests.settings.words import arguments_of_words
 
 NEWEST = parse_version("1.36.4")
 HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"

@@ -24,7 +24,6 @@ T = TypeVar("T")
 LARGEST_MASK = (1 << 64) - 1
 
 _GO_HINT = re.compile(r"\{(?:NUMANodeAffinity:)?(<nil>|[01]{1,64}) (?:Preferred:)?(true|false)\}")
-_GO_HINTS = re.compile(r"\[((?:\{[^{}\[\]]*\} ?)*)\]")
 _GO_ENTRY = re.compile(r"([^\s\[\]{}:]+):\[((?:\{[^{}\[\]]*\} ?)*)\] ?")
 
 
@@ -38,7 +37,6 @@ class _JsonHint(msgspec.Struct, frozen=True):
 
 
 _JSON_HINT = msgspec.json.Decoder(_JsonHint)
-_JSON_HINTS = msgspec.json.Decoder(tuple[_JsonHint, ...] | None)
 _JSON_MAP = msgspec.json.Decoder(dict[str, tuple[_JsonHint, ...] | None] | None)
 
 
@@ -54,15 +52,6 @@ def parse_hint(text: str) -> Hint:
     if match is None:
         raise LogValueError(text[:80])
     return _go_hint(match.group(1), match.group(2))
-
-
-def parse_hints(text: str) -> tuple[Hint, ...] | None:
-    if text == "null" or text.startswith('[{"'):
-        return _hints(_decoded(_JSON_HINTS, text))
-    match = _GO_HINTS.fullmatch(text)
-    if match is None:
-        raise LogValueError(text[:80])
-    return _go_hints(match.group(1))
 
 
 def parse_hint_map(text: str) -> ProviderHints:

@@ -74,9 +74,6 @@ class Book:
     def history(self, limit: int, before: int | None = None) -> list[LeaseEvent]:
         return self._run(lambda tx: tx.history(limit, before))
 
-    def latest(self) -> int:
-        return self._run(lambda tx: tx.latest())
-
     def waiting(self) -> list[QueuePlace]:
         return self._run(lambda tx: [place for _, place in _queue(tx)])
 

@@ -145,11 +145,6 @@ class Transaction:
         ).fetchall()
         return [_event(*row) for row in rows]
 
-    def latest(self) -> int:
-        """The number of the last entry of the history: it grows with every change."""
-        row = self._connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'history'").fetchone()
-        return int(row[0]) if row else 0
-
     # The queue
 
     def waiting(self) -> list[Waiting]:

@@ -40,11 +40,6 @@ _FIELDS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 
 
-def read_source(data: bytes | str, source: str = "") -> Machine:
-    text = text_of(data, source)
-    return _reader(kind_of(text, source))(text, source)
-
-
 def source_of(data: bytes | str, name: str) -> Source:
     """The machine with its source, and what kind of source that is."""
     text = text_of(data, name)

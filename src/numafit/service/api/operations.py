@@ -178,7 +178,3 @@ def json_types() -> list[Any]:
             if kind is not None and not isinstance(kind, str | tuple) and kind not in found:
                 found.append(kind)
     return found
-
-
-def is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)

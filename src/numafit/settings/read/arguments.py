@@ -6,7 +6,6 @@ begins with a flag count; others (a log level, a host name) are not arguments.
 """
 
 import re
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from numafit.errors import InputError
@@ -22,10 +21,6 @@ class Argument(NamedTuple):
 class _Letter(NamedTuple):
     text: str
     line: int
-
-
-def arguments_of_words(words: Iterable[str]) -> tuple[Argument, ...]:
-    return tuple(Argument(word) for word in words)
 
 
 def arguments_of_env(text: str, source: str) -> tuple[Argument, ...]:
