@@ -9,7 +9,7 @@ from numafit.errors import InputError
 from numafit.host.audit.promise import Promise
 from numafit.host.audit.survey import Survey
 from numafit.host.this_machine import live_machine
-from numafit.show.records.audit import audit_json
+from numafit.show.records.audit import audit_record
 from numafit.show.text.audit import WIDTH, audit_text
 from tests.host.process.test_identity import UNUSED, child
 
@@ -94,7 +94,7 @@ def test_no_line_of_the_text_is_wider_than_a_terminal() -> None:
         report = Survey(live_machine(), [promise], {}).of_promises()
     text = audit_text(report)
     assert max(map(len, text.splitlines())) <= WIDTH
-    assert text.count("cure: ") == audit_json(report).count('"cure": ') == len(report.findings) > 0
+    assert text.count("cure: ") == len(audit_record(report).findings) == len(report.findings) > 0
 
 
 def test_who_watches_over_a_job_is_no_intruder() -> None:
