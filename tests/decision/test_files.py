@@ -6,9 +6,10 @@ from msgspec.structs import replace
 from numafit.decision.admit import admit
 from numafit.decision.files import state_files
 from numafit.decision.life import release
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
+from numafit.decision.node import Node
 from numafit.decision.start import Start, start
 from numafit.ledger.ledger import Ledger
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.machine.model import Device, Machine, NumaNode
 from numafit.managers.device.plugin import Plugin
 from tests.decision.strategies import GPU, MI, SEED_BOX, box, cpus, memory, pod, running, settings

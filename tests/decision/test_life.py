@@ -7,8 +7,8 @@ from numafit.bits import cpuset_text
 from numafit.decision.admit import admit
 from numafit.decision.files import state_files
 from numafit.decision.life import list_devices, reconcile, release, restart, start_containers
-from numafit.decision.node import CPU_FILE, DEVICE_FILE
 from numafit.errors import StartError
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE
 from numafit.machine.model import Device
 from tests.decision.strategies import GI, GPU, SEED_BOX, box, container, cpus, gpus, memory, pod, running, settings
 

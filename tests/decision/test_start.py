@@ -6,12 +6,13 @@ from msgspec.structs import replace
 from numafit.bits import parse_cpuset
 from numafit.decision.admit import admit
 from numafit.decision.files import state_files
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
+from numafit.decision.node import Node
 from numafit.decision.start import UNKNOWN, Start, again, examined, start
 from numafit.errors import InputError, StartError
 from numafit.ledger.files.cpu import CpuFile, cpu_bytes
 from numafit.ledger.files.memory import memory_bytes
 from numafit.ledger.ledger import DeviceLedger, MemoryFile
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.machine.model import Device, Machine
 from numafit.managers.device.plugin import Plugin
 from numafit.quantity import Quantity

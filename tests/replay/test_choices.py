@@ -5,7 +5,7 @@ import json
 import pytest
 
 from numafit.bits import parse_cpuset
-from numafit.decision.node import DEVICE_FILE
+from numafit.ledger.state_files import DEVICE_FILE
 from numafit.replay.choices import RecordedChoices
 
 GPU, NIC = "x/gpu", "x/nic"

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.ledger.files.device import DeviceEntry, DeviceFile, device_bytes
 from numafit.ledger.files.memory import memory_bytes
 from numafit.ledger.ledger import Block, MemoryFile
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.replay.comparison import MISSING, Mismatch, ScenarioComparison, mismatch
 from numafit.settings.versions import behaviour_of, parse_version
 

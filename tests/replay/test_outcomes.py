@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.decision.start import Start, start
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.machine.model import Machine, NumaNode
 from numafit.managers.protocol import PluginCall
 from numafit.managers.topology.demand import Demand

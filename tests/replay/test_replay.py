@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from numafit.decision.node import DEVICE_FILE
+from numafit.ledger.state_files import DEVICE_FILE
 from numafit.replay.cases.scenario import Scenario
 from numafit.replay.choices import RecordedChoices
 from numafit.replay.comparison import Mismatch

@@ -11,8 +11,8 @@ manager are in no file, and `kubelet_internal_checkpoint` never keeps a kubelet 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from numafit.decision.node import CPU_FILE, MEMORY_FILE
 from numafit.errors import KubeletError
+from numafit.ledger.state_files import CPU_FILE, MEMORY_FILE
 from numafit.settings.options import CPU_OPTION_STAGES, TOPOLOGY_OPTION_STAGES, OptionStages
 from numafit.settings.read.decoder import API_VERSION, KIND
 

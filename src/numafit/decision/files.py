@@ -1,11 +1,12 @@
 """The state files that the kubelet would have on disk now, byte for byte; made when asked for, not at every step."""
 
 from numafit.bits import cpuset_text
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
+from numafit.decision.node import Node
 from numafit.ledger.files.cpu import RESIZE_GATE, CpuFile, cpu_bytes
 from numafit.ledger.files.device import DeviceEntry, DeviceFile, device_bytes
 from numafit.ledger.files.memory import memory_bytes
 from numafit.ledger.ledger import CpuLedger, DeviceLedger, Ledger, MemoryFile, MemoryLedger
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 
 
 def state_files(node: Node, ledger: Ledger, since: Ledger | None = None) -> dict[str, str]:

@@ -14,12 +14,8 @@ from numafit.managers.protocol import Manager
 from numafit.managers.topology.policy import TopologyPolicy
 from numafit.settings.settings import Settings
 
-CPU_FILE = "cpu_manager_state"
-MEMORY_FILE = "memory_manager_state"
-DEVICE_FILE = "kubelet_internal_checkpoint"
-
 LAST_NUMA_NODE = 63
-"""The kubelet's masks have 64 bits; with a higher id it crashes at the first pod that it aligns (seen in 1.35)."""
+"""The kubelet's masks have 64 bits; with a higher id it panics at the first pod that it aligns (seen in 1.35)."""
 
 
 class Node(msgspec.Struct, frozen=True):

@@ -13,9 +13,10 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.bits import mask_of
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, LAST_NUMA_NODE, MEMORY_FILE, Node, register
+from numafit.decision.node import LAST_NUMA_NODE, Node, register
 from numafit.errors import InputError, StartError
 from numafit.ledger.ledger import CpuLedger, DeviceLedger, Ledger, MemoryLedger, MemoryNode
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.machine.model import Machine
 from numafit.managers.ask import MEMORY
 from numafit.managers.cpu.manager import CpuManager

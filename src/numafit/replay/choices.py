@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from numafit.bits import parse_cpuset
-from numafit.decision.node import DEVICE_FILE
+from numafit.ledger.state_files import DEVICE_FILE
 from numafit.managers.protocol import Choices
 
 T = TypeVar("T")

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from numafit.decision.node import DEVICE_FILE, MEMORY_FILE
 from numafit.errors import KubeletError
 from numafit.ledger.files.device import DeviceFile, read_device
 from numafit.ledger.files.memory import read_memory
 from numafit.ledger.ledger import MemoryFile
+from numafit.ledger.state_files import DEVICE_FILE, MEMORY_FILE
 from numafit.replay.outcomes import Json
 from numafit.settings.versions import Behaviour
 

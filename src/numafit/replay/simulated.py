@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from numafit.amounts import amount_text
 from numafit.decision.decision import Decision
-from numafit.decision.node import CPU_FILE, MEMORY_FILE
 from numafit.decision.simulation import Simulation
+from numafit.ledger.state_files import CPU_FILE, MEMORY_FILE
 from numafit.machine.model import Cpu, Device, Machine, NumaNode
 from numafit.managers.device.plugin import Plugin
 from numafit.replay.cases.scenario import Scenario

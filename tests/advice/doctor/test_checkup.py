@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from numafit.advice.doctor.checkup import Checkup, examine, start_errors
 from numafit.advice.doctor.remedy import fresh_start, remedy_of
 from numafit.decision.files import state_files
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.decision.start import Start, start
 from numafit.decision.start import examined as walked
 from numafit.errors import KubeletError, StartError
 from numafit.ledger.files.cpu import CpuFile, cpu_bytes
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.machine.model import Machine
 from numafit.quantity import parse_quantity
 from numafit.replay.inputs import machine_from_recording, settings_from_recording

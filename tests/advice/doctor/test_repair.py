@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from numafit.advice.doctor.repair import CHECKSUM, repair
 from numafit.bits import parse_cpuset
 from numafit.decision.files import state_files
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.decision.start import Start, start
 from numafit.ledger.files.cpu import CpuFile, cpu_bytes, parse_cpu
 from numafit.ledger.files.memory import parse_memory
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from tests.advice.stages import BOX, stage, stages
 from tests.decision.strategies import GI, container, pod, pods
 

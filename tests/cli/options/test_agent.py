@@ -12,7 +12,6 @@ import pytest
 from msgspec import convert, to_builtins
 
 from numafit.__main__ import main
-from numafit.decision.node import CPU_FILE
 from numafit.host.book.book import Book
 from numafit.host.grant import Owner
 from numafit.host.host import Host
@@ -21,6 +20,7 @@ from numafit.host.process.identity import boot_id
 from numafit.host.request import JobRequest
 from numafit.host.this_machine import live_machine
 from numafit.ledger.ledger import Ledger
+from numafit.ledger.state_files import CPU_FILE
 from numafit.service import client
 from numafit.service.api.handlers import state_of
 from numafit.service.node import Snapshot

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.errors import InputError
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.managers.protocol import Choices
 from numafit.replay.cases.scenario import Scenario
 from numafit.settings.versions import parse_version

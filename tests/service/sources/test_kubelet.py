@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from numafit.bits import cpuset_text, parse_cpuset
 from numafit.cli.options.machine import resolve_machine
 from numafit.decision.files import state_files
-from numafit.decision.node import CPU_FILE, DEVICE_FILE
 from numafit.decision.simulation import play
 from numafit.decision.stage import Stage
 from numafit.errors import InputError
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE
 from numafit.machine.catalogue.names import machine_named
 from numafit.service.node import Change, Snapshot
 from numafit.service.sources import kubelet

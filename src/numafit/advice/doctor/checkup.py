@@ -27,10 +27,11 @@ from numafit.advice.doctor.diagnosis import (
 from numafit.advice.doctor.remedy import remedy_of
 from numafit.advice.doctor.state import cpu_details, memory_details, state_findings
 from numafit.bits import cpuset_text
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
+from numafit.decision.node import Node
 from numafit.decision.start import UNKNOWN, Examination, Start, examined
 from numafit.errors import StartError
 from numafit.ledger.ledger import Ledger
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.settings.config import KubeletConfig
 from numafit.settings.settings import Settings
 from numafit.workload.pod import Pod

@@ -2,8 +2,8 @@
 
 from numafit.advice.cures import foremost, row_of
 from numafit.advice.doctor.diagnosis import Remedy
-from numafit.decision.node import CPU_FILE, MEMORY_FILE
 from numafit.errors import StartError
+from numafit.ledger.state_files import CPU_FILE, MEMORY_FILE
 
 DRAIN_COST = (
     "The drain ends every pod on the node that no DaemonSet owns. Without it containers that run keep their {what}, "

@@ -13,13 +13,14 @@ import msgspec
 from numafit.advice.doctor.state import usable_cpus
 from numafit.bits import CpusetError, cpuset_text, mask_of, parse_cpuset
 from numafit.decision.files import state_files
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
+from numafit.decision.node import Node
 from numafit.errors import KubeletError, StartError
 from numafit.ledger.files.checkpoint import RestoreError
 from numafit.ledger.files.cpu import CpuFile, parse_cpu
 from numafit.ledger.files.device import DeviceFile, device_bytes, parse_device, read_device
 from numafit.ledger.files.memory import parse_memory
 from numafit.ledger.ledger import Block, CpuLedger, Ledger, MemoryFile, MemoryLedger
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.managers.cpu.start import start_cpu_manager
 from numafit.managers.memory.nodes import MemoryNodes, fill, has_free
 from numafit.managers.memory.start import start_memory_manager

@@ -8,12 +8,13 @@ from numafit.advice.doctor.diagnosis import DEVICE_GONE, HELD_TWICE, NO_OWNER, R
 from numafit.bits import cpuset_text, mask_of, parse_cpuset
 from numafit.decision.decision import Decision
 from numafit.decision.life import restart
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
+from numafit.decision.node import Node
 from numafit.errors import KubeletError, StartError
 from numafit.ledger.files.checkpoint import RestoreError
 from numafit.ledger.files.cpu import CpuFile, parse_cpu
 from numafit.ledger.files.memory import parse_memory
 from numafit.ledger.ledger import Ledger, MemoryFile, MemoryNode
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.managers.cpu.manager import CpuManager
 from numafit.managers.memory.nodes import MemoryNodes
 from numafit.workload.pod import Pod

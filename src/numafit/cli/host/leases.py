@@ -13,7 +13,6 @@ from numafit.bits import members, parse_cpuset
 from numafit.cli.files import write_whole
 from numafit.cli.options.lease import state_option
 from numafit.cli.terminal import warn
-from numafit.decision.node import DEVICE_FILE
 from numafit.errors import InputError
 from numafit.host.bind.ladder import remove_orphans
 from numafit.host.book.folder import ledger_folder
@@ -24,6 +23,7 @@ from numafit.host.lease import Lease
 from numafit.host.place import ledger_of, node_of
 from numafit.host.request import JobRequest
 from numafit.host.session import here, open_book, reenter_containers
+from numafit.ledger.state_files import state_path
 from numafit.show.json import json_text
 from numafit.show.records.leases import (
     LeaseList,
@@ -137,8 +137,7 @@ def _write_state(found: Holdings, folder: Path) -> None:
 
     node = node_of(found.host, JobRequest(memory=1))
     for name, text in state_files(node, ledger_of(found.host, node, found.leases)).items():
-        path = folder / "device-plugins" / name if name == DEVICE_FILE else folder / name
-        write_whole(path, text.encode())
+        write_whole(state_path(folder, name), text.encode())
 
 
 @click.command(

@@ -18,9 +18,9 @@ from numafit.cli.files import read_text, write_whole
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.terminal import progress_over
-from numafit.decision.node import DEVICE_FILE
 from numafit.decision.simulation import Event, Simulation, play_events
 from numafit.errors import InputError
+from numafit.ledger.state_files import state_path
 from numafit.workload.pod import Pod
 
 
@@ -92,8 +92,7 @@ def _write_state(simulation: Simulation, folder: Path) -> None:
     from numafit.decision.files import state_files
 
     for name, text in state_files(simulation.node, simulation.after).items():
-        path = folder / "device-plugins" / name if name == DEVICE_FILE else folder / name
-        write_whole(path, text.encode())
+        write_whole(state_path(folder, name), text.encode())
 
 
 # What only one option needs is loaded with it: the plain command starts quicker.

@@ -8,8 +8,8 @@ import click
 import msgspec
 
 from numafit.cli.options.node import AgentNode
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.errors import InputError, KubeletError
+from numafit.ledger.state_files import STATE_FILES
 from numafit.settings.read.loader import ConfigFile
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,7 +45,7 @@ def _told(agent: str) -> dict[str, Any]:
 
     state = fetched(agent, STATE_PATH, State)
     # Not every name that an answer may hold: only these are looked for.
-    files = {name: state.files[name] for name in (CPU_FILE, MEMORY_FILE, DEVICE_FILE) if name in state.files}
+    files = {name: state.files[name] for name in STATE_FILES if name in state.files}
     try:
         active = state.active()
     except (msgspec.ValidationError, KubeletError):

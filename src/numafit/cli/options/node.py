@@ -11,10 +11,10 @@ from msgspec.structs import replace
 
 from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_text
 from numafit.cli.options.machine import complete_machine, disagreement_lines, resolve_machine
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.decision.stage import Stage, new_stage
 from numafit.decision.start import UNKNOWN, Files, Start, start
 from numafit.errors import InputError, StartError, StartRefusedError
+from numafit.ledger.state_files import DEVICE_FILE, DEVICE_PLUGINS, STATE_FILES
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
 from numafit.machine.source import Source
@@ -238,8 +238,8 @@ def _state(options: NodeOptions) -> tuple[str, Files]:
 def state_paths(folder: Path) -> dict[str, Path]:
     """The files that are there, as they lie in the kubelet's folder: the device manager's in one of its own."""
     paths = {}
-    for name in (CPU_FILE, MEMORY_FILE, DEVICE_FILE):
-        for path in (folder / name, folder / "device-plugins" / name):
+    for name in STATE_FILES:
+        for path in (folder / name, folder / DEVICE_PLUGINS / name):
             if path.exists():
                 paths[name] = path
                 break

@@ -30,9 +30,9 @@ from numafit.ledger.files.checkpoint import (
     unreadable,
     with_data,
 )
+from numafit.ledger.state_files import CPU_FILE
 from numafit.settings.versions import Behaviour
 
-FILE_NAME = "cpu_manager_state"
 RESIZE_GATE = "InPlacePodVerticalScalingExclusiveCPUs"
 """Since 1.37 the file then holds baselines."""
 
@@ -230,7 +230,7 @@ def read_cpu(
         restored = _restored(file, policy, behaviour)
         return _with_baselines(restored, file, behaviour) if resize_gate and behaviour.state_data else restored
     except RefusedError as refusal:
-        raise RestoreError(drain_text(str(refusal), "CPU", state_dir, FILE_NAME), cause=refusal) from None
+        raise RestoreError(drain_text(str(refusal), "CPU", state_dir, CPU_FILE), cause=refusal) from None
 
 
 def _loaded(data: str | bytes, behaviour: Behaviour, gate: bool, containers: RuntimeContainers) -> _Checkpoint:

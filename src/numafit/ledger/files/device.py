@@ -10,8 +10,6 @@ from numafit.golang.types import Bytes, Text, Whole, dumped, unmarshal
 from numafit.ledger.files.checkpoint import CORRUPTED, RestoreError
 from numafit.settings.versions import Behaviour
 
-FILE_NAME = "kubelet_internal_checkpoint"
-
 
 class DeviceEntry(msgspec.Struct, frozen=True):
     """The devices of one resource that one container holds."""

@@ -29,9 +29,8 @@ from numafit.ledger.files.checkpoint import (
     with_data,
 )
 from numafit.ledger.ledger import Block, MemoryFile, MemoryNode, MemoryTable
+from numafit.ledger.state_files import MEMORY_FILE
 from numafit.settings.versions import Behaviour
-
-FILE_NAME = "memory_manager_state"
 
 MemoryFormat = Literal["v1", "v2", "v3"]
 
@@ -160,7 +159,7 @@ def read_memory(data: str | bytes, *, policy: str, behaviour: Behaviour, gate: b
             text = f"[memorymanager] configured policy {go_quote(policy)} {found}"
             raise RefusedError(text, code="memory-restore-policy")
     except RefusedError as refusal:
-        raise RestoreError(drain_text(str(refusal), "memory", state_dir, FILE_NAME), cause=refusal) from None
+        raise RestoreError(drain_text(str(refusal), "memory", state_dir, MEMORY_FILE), cause=refusal) from None
     return _restored(file)
 
 

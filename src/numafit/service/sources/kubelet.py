@@ -12,13 +12,14 @@ from msgspec.structs import replace
 
 from numafit.bits import cpuset_text, parse_cpuset
 from numafit.decision.held import Holding, holdings
-from numafit.decision.node import CPU_FILE, DEVICE_FILE, MEMORY_FILE, Node
+from numafit.decision.node import Node
 from numafit.decision.stage import Stage
 from numafit.decision.start import again, start
 from numafit.errors import InputError, KubeletError, StartError
 from numafit.ledger.files.cpu import parse_cpu
 from numafit.ledger.files.memory import parse_memory
 from numafit.ledger.ledger import CpuLedger, Ledger, MemoryLedger
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE, STATE_FILES, state_path
 from numafit.machine.model import Machine
 from numafit.quantity import Quantity
 from numafit.service.node import Change, Happening, ShownNode
@@ -61,12 +62,7 @@ class KubeletNode:
             await asyncio.sleep(SECONDS)
 
     def _paths(self) -> dict[str, Path]:
-        """As they lie in the kubelet's folder: the device manager's file in one of its own."""
-        return {
-            CPU_FILE: self.folder / CPU_FILE,
-            MEMORY_FILE: self.folder / MEMORY_FILE,
-            DEVICE_FILE: self.folder / "device-plugins" / DEVICE_FILE,
-        }
+        return {name: state_path(self.folder, name) for name in STATE_FILES}
 
     def _stamp(self) -> Stamp:
         return tuple(_stamp_of(path) for path in self._paths().values())
