@@ -176,7 +176,7 @@ class PlannedLease(msgspec.Struct, frozen=True):
     """Its own, or those of the shared pool."""
 
 
-def planned(host: Host, leases: Sequence[Lease], request: JobRequest) -> PlannedLease | Refused:
+def planned_lease(host: Host, leases: Sequence[Lease], request: JobRequest) -> PlannedLease | Refused:
     """Who waits in the queue is not asked."""
     placed = granted(host, leases, request)
     if isinstance(placed, Refused):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from numafit.host.bind.kernel import allowed_here
+from numafit.host.bind.kernel import allowed_now
 from numafit.host.book.book import Book, Warn
 from numafit.host.book.folder import ledger_folder
 from numafit.host.host import Host, HostFile, host_of
@@ -30,7 +30,7 @@ def here(chosen: Path | None, warn: Warn, *, devices: bool = True) -> Here:
     """Without `devices` the drivers are not asked, which is quicker."""
     folder = ledger_folder(chosen)
     machine = live_machine(devices=devices)
-    return Here(host_of(machine, _host_file(folder, machine), allowed=allowed_here()), folder, warn)
+    return Here(host_of(machine, _host_file(folder, machine), allowed=allowed_now()), folder, warn)
 
 
 def open_book(folder: Path, warn: Warn) -> Book:

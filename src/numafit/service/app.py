@@ -36,7 +36,7 @@ class Agent:
         self.board = Board(source.place)
         self.pool = Pool(lambda: self.board.shown)
         self.app = Guard(None, self.rules, self.board.requests)
-        self.api = Api(self.board, self.pool, getattr(source, "leases", None), self.app.writer)
+        self.api = Api(self.board, self.pool, source.leases, self.app.writer)
         self.app.app = Router(self._routes(), redirect_slashes=False, lifespan=self._lifespan)
 
     def _routes(self) -> list[BaseRoute]:

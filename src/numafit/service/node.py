@@ -4,7 +4,7 @@ A source has a node and tells what happens there.
 """
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 
@@ -18,6 +18,9 @@ from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.versions import parse_version
 from numafit.show.records.ledger import Known, LedgerView, ledger_view
 from numafit.show.records.node import NodeKind
+
+if TYPE_CHECKING:
+    from numafit.service.leases import Leases
 
 
 class ShownNode(msgspec.Struct, frozen=True):
@@ -98,6 +101,11 @@ class Change(msgspec.Struct, frozen=True):
 
 class NodeSource(Protocol):
     place: ShownNode
+
+    @property
+    def leases(self) -> "Leases | None":
+        """None: nothing is held there by leases."""
+        ...
 
     def changes(self) -> AsyncIterator[Change]:
         """The first one says how things stand. It waits for what happens, and ends only when it is closed."""

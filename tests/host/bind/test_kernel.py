@@ -87,10 +87,10 @@ def test_what_is_allowed_does_not_depend_on_the_affinity() -> None:
 
     def work() -> tuple[Target, int]:
         os.sched_setaffinity(0, [first])
-        return kernel.allowed(), kernel.affinity()
+        return kernel.allowed_by_cpuset(), kernel.affinity()
 
     allowed, affinity = in_child(work)
-    assert (allowed, affinity) == (kernel.allowed(), 1 << first)
+    assert (allowed, affinity) == (kernel.allowed_by_cpuset(), 1 << first)
     assert allowed.cpus & kernel.affinity() == kernel.affinity()
 
 

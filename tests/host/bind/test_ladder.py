@@ -227,7 +227,7 @@ def test_memory_that_nobody_asked_to_bind_leaves_no_complaint(no_cpusets: None) 
 def test_a_target_outside_of_what_is_allowed_is_refused(what: str) -> None:
     """A container's cpuset is no obstacle to step around."""
     needs_cpus(1)
-    allowed = kernel.allowed()
+    allowed = kernel.allowed_by_cpuset()
     if not allowed.mems:
         pytest.skip("this kernel names no memory nodes")
     target = Target(1 << 4000) if what == "CPUs" else Target(allowed.cpus, 1 << 900)

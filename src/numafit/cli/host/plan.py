@@ -12,7 +12,7 @@ from numafit.cli.terminal import warn
 from numafit.host.docker.command_line import DockerRun, parse_docker_run
 from numafit.host.docker.options import placement_flags
 from numafit.host.environment import LEASE, lease_variables
-from numafit.host.grant import PlannedLease, Refused, planned, sentence_of
+from numafit.host.grant import PlannedLease, Refused, planned_lease, sentence_of
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.show.json import json_text
@@ -30,7 +30,7 @@ def show_job_plan(
     explain: bool,
 ) -> int:
     host, leases = planning_host(options, specs, devices=bool(options.request.devices))
-    plan = planned(host, leases, options.request)
+    plan = planned_lease(host, leases, options.request)
     if isinstance(plan, Refused):
         warn(f"no lease for {options.request.words()}: {sentence_of(plan)}")
         return REFUSED

@@ -97,7 +97,7 @@ def _allowed(member: Member, planned: Machine | None) -> Target:
     if planned is not None:
         online = mask_of(cpu.id for cpu in planned.cpus if cpu.online)
         return Target(online, mask_of(node.id for node in planned.numa_nodes))
-    return kernel.allowed() if member.launcher.binds else kernel.status()
+    return kernel.allowed_by_cpuset() if member.launcher.binds else kernel.status()
 
 
 def _become(

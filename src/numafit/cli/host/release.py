@@ -5,15 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from msgspec.structs import replace
 
 from numafit.cli.options.lease import state_option
 from numafit.cli.terminal import warn
 from numafit.errors import InputError
-from numafit.host.bind.ladder import group_pids
 from numafit.host.book.book import Book
 from numafit.host.lease import Lease
-from numafit.host.process.identity import is_alive
 from numafit.host.session import here
 
 
@@ -47,11 +44,7 @@ def release(ids: Sequence[str], force: bool, folder: Path | None) -> int:
                     f"the job of lease {lease.id} runs: {lease.command[:60] or lease.container[:12]}",
                     cure="end it, or let it go on in the shared pool with --force",
                 )
-            if lease.until is not None or not _is_seen(lease):
-                book.release(lease.id, place.host)
-            else:
-                book.change(lease.id, _given_up, "released")
-                book.leases(place.host)
+            book.give_up(lease, place.host)
             click.echo(f"released {lease.id}")
     return 0
 
@@ -65,12 +58,3 @@ def _was(book: Book, lease_id: str) -> None:
     if not any(entry.lease == lease_id for entry in book.history(1000)):
         raise InputError(f"there is no lease {lease_id[:40]}", cure="`numafit ps` lists them")
     click.echo(f"{lease_id} is free already")
-
-
-def _is_seen(lease: Lease) -> bool:
-    return bool(lease.container or any(is_alive(owner) for owner in lease.owners) or group_pids(lease.cgroup))
-
-
-def _given_up(lease: Lease) -> Lease:
-    """It stays as shared work until its processes end."""
-    return replace(lease, exclusive=0, memory=(), devices={}, nodes=0)

@@ -110,14 +110,14 @@ def status(process: Path = SELF) -> Target:
     return Target(cpu_list(fields.get("Cpus_allowed_list")) or 0, cpu_list(fields.get("Mems_allowed_list")) or 0)
 
 
-def allowed_here(process: Path = SELF) -> tuple[int, int]:
+def allowed_now(process: Path = SELF) -> tuple[int, int]:
     """The CPUs and memory nodes that the kernel lets this process use. Kernels without NUMA have one memory node and do
     not list it."""
     found = status(process)
     return found.cpus or affinity(), found.mems or 1
 
 
-def allowed() -> Target:
+def allowed_by_cpuset() -> Target:
     """What the cpuset of this process lets it use, whatever affinity (`taskset`) it happens to have now."""
     seen: list[int] = []
 

@@ -49,7 +49,7 @@ def bind_self(lease_id: str, target: Target, *, strict: bool) -> Bound:
     """Called in the new process, before it becomes the command. With `strict`, nothing less than a cpuset will do, by
     whichever of the three ways to one."""
     check_lease_id(lease_id)
-    _check_allowed(target, kernel.allowed())
+    _check_allowed(target, kernel.allowed_by_cpuset())
     skipped: list[str] = []
     attempts: dict[str, Callable[[], Bound]] = {
         CGROUP_V2: lambda: _in_v2(lease_id, target),

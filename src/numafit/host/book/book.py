@@ -15,7 +15,7 @@ from numafit.host.bind.ladder import group_pids, remove_group
 from numafit.host.book.folder import make_folder
 from numafit.host.book.store import DamagedError, Store
 from numafit.host.book.tables import LeaseEvent, Transaction
-from numafit.host.book.work import LEASE_VARIABLE, cgroup_of, is_in_use, move_to_pool
+from numafit.host.book.work import LEASE_VARIABLE, as_shared_work, can_be_seen, cgroup_of, is_in_use, move_to_pool
 from numafit.host.grant import Owner, QueuePlace, Refused, granted, refused_data, sentence_about
 from numafit.host.host import Host
 from numafit.host.lease import Lease, LiveContainers, record_of
@@ -171,6 +171,15 @@ class Book:
             return found
 
         return self._run(run)
+
+    def give_up(self, lease: Lease, host: Host) -> None:
+        """Free it though its job may run. What can be seen of the job goes on in the shared pool until it ends; the
+        lease of one that cannot is freed altogether."""
+        if lease.until is not None or not can_be_seen(lease):
+            self.release(lease.id, host)
+        else:
+            self.change(lease.id, as_shared_work, "released")
+            self.leases(host)
 
     def finish(self, lease_id: str, host: Host, watcher: ProcessId) -> Lease | None:
         """The job has ended, says the process that watched over it. The lease that stays when others still use it."""

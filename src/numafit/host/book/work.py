@@ -60,6 +60,16 @@ def cgroup_of(lease: Lease) -> str:
     return next((group.cgroup for group in lease_groups() if group.lease_id == lease.id), "")
 
 
+def can_be_seen(lease: Lease) -> bool:
+    """Whether anything of its work is to be seen from here."""
+    return bool(lease.container or any(is_alive(owner) for owner in lease.owners) or group_pids(lease.cgroup))
+
+
+def as_shared_work(lease: Lease) -> Lease:
+    """It holds nothing any more, and stays until its processes end."""
+    return replace(lease, exclusive=0, memory=(), devices={}, nodes=0)
+
+
 def _has_survivors(lease: Lease, root: Path) -> bool:
     """Processes that the job left behind: they carry its variable and are bound as it was."""
     boot = boot_id(root)

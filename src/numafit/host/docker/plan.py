@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from numafit.bits import cpuset_text, mask_of
 from numafit.host.docker.command_line import DockerRun, ScriptLine, cpu_limit, gpus_of, numbers_of, size_of
 from numafit.host.docker.options import AddedFlags, placement_flags
-from numafit.host.grant import Refused, planned, sentence_of
+from numafit.host.grant import Refused, planned_lease, sentence_of
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.request import JobRequest
@@ -29,7 +29,7 @@ class DockerPlan(msgspec.Struct, frozen=True):
 
 
 def plan_for(host: Host, leases: Sequence[Lease], request: JobRequest, run: DockerRun) -> DockerPlan | Refused:
-    found = planned(host, leases, request)
+    found = planned_lease(host, leases, request)
     if isinstance(found, Refused):
         return found
     return DockerPlan(found.lease, found.cpus, placement_flags(found.lease, found.cpus, host.machine, run))

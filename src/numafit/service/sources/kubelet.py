@@ -43,6 +43,7 @@ class KubeletNode:
     def __init__(self, folder: Path, machine: Machine, kubelet: str, version: str, pod_logs: Path = POD_LOGS) -> None:
         self.folder = folder
         self.pod_logs = pod_logs
+        self.leases = None
         self.place = ShownNode(machine, str(folder), "kubelet", kubelet, version)
         self.idle = self.place.stage()
         self.known: dict[str, Known] = {}
