@@ -44,6 +44,11 @@ def test_a_value_of_the_file_is_shown_there() -> None:
     assert error.refusal.code == "memory-policy"
 
 
+def test_an_empty_file_is_refused_in_the_words_of_the_kubelet() -> None:
+    """There is no document in it to look for a field."""
+    assert str(refused("")) == f'{FILE}: the kubelet would not start: kubelet config file "{FILE}" was empty'
+
+
 def test_a_value_of_a_drop_in_is_shown_in_it() -> None:
     """It lies over the file."""
     error = refused(HEAD + "memoryManagerPolicy: None\n", drop_in=HEAD + "memoryManagerPolicy: static\n")

@@ -18,10 +18,11 @@ def start_refusal(error: StartError, sources: ConfigSources) -> StartRefusedErro
     drop_ins = in_merge_order(sources.drop_ins or ())
     problem = foremost(error)
     cure = cure_of(problem) if file is not None or flags is not None or drop_ins else ""
+    field: Path = ()
+    position = None
     if "flag" in problem.facts:
-        field: Path = ()
         position = KubeletText(None, flags).flag_place(problem.facts["flag"])
-    else:
+    elif problem.field:
         text = _text(error, file, drop_ins, flags)
         field = text.cause_of(problem)
         position = text.position(field)

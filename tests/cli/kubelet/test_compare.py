@@ -59,6 +59,13 @@ def test_a_kubelet_that_would_not_start_is_an_answer(tmp_path: Path, capsys: pyt
     assert 'the total amount "1Gi" of type "memory" is not equal' in result["message"]
 
 
+def test_an_empty_file_makes_no_kubelet_that_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "kubelet.yaml"
+    other.write_text("")
+    status, out, _ = run([*NODE, "--with-kubelet", str(other), POD], capsys)
+    assert (status, out) == (1, f'Then the kubelet would not start: kubelet config file "{other}" was empty\n')
+
+
 def test_another_machine_may_have_no_room(capsys: pytest.CaptureFixture[str]) -> None:
     """The first kubelet's own words still have to fit: without a configuration each machine gets the example."""
     arguments = ["--machine", str(EXAMPLES / "machine.json"), "--with-machine", "laptop", "-o", "json", POD]
