@@ -17,9 +17,10 @@ from numafit.show.json import json_text
 from numafit.show.records.agent import MetricsAnswer
 from numafit.show.records.audit import AuditAnswer
 from numafit.show.records.checkup import CheckupAnswer
+from numafit.show.records.docker import DockerPlanAnswer, ReviewAnswer
 from numafit.show.records.gpu_links import LinksAnswer
 from numafit.show.records.leases import FreeAnswer, HistoryAnswer, LeaseList
-from numafit.show.records.plan import DockerPlanAnswer, JobPlanAnswer, ReviewAnswer
+from numafit.show.records.plan import JobPlanAnswer
 from numafit.show.records.replay import CaseComputed, ReplaySummary
 from numafit.show.records.sarif import SarifLog
 from numafit.show.records.shares import SharesAnswer

@@ -96,6 +96,10 @@ def decode_lease(data: bytes) -> Lease:
     return msgspec.convert({**record, **sets}, Lease)
 
 
+LEASE_LABEL = "numafit.lease"
+"""The label of a container that names its lease."""
+RECORD_LABEL = "numafit.record"
+"""The label with the lease as JSON: a ledger that was lost is made anew from it."""
 PENDING = "pending"
 
 LiveContainers = Mapping[str, bool]

@@ -9,8 +9,6 @@ from numafit.cli.host.refusal import REFUSED
 from numafit.cli.options.lease import LeaseOptions
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.terminal import warn
-from numafit.host.docker.command_line import DockerRun, parse_docker_run
-from numafit.host.docker.options import placement_flags
 from numafit.host.environment import LEASE, lease_variables
 from numafit.host.grant import PlannedLease, Refused, planned_lease, sentence_of
 from numafit.host.host import Host
@@ -66,6 +64,9 @@ def planning_host(options: LeaseOptions, specs: Sequence[str], *, devices: bool 
 
 def _docker_line(plan: PlannedLease, host: Host, words: Sequence[str]) -> str:
     """As `numafit docker plan` has it; `words` are options for Docker, the image and its command."""
+    from numafit.host.docker.command_line import DockerRun, parse_docker_run
+    from numafit.host.docker.options import placement_flags
+
     run = parse_docker_run(words) if words else DockerRun((), "")
     added = placement_flags(plan.lease, plan.cpus, host.machine, run)
     for note in added.notes:

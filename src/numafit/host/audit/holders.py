@@ -8,8 +8,8 @@ from numafit.host.bind.ladder import group_pids
 from numafit.host.book.book import Book
 from numafit.host.book.folder import ledger_folder
 from numafit.host.book.store import FILE
-from numafit.host.docker.engine import LEASE_LABEL, DockerContainer, engine_address, inspected, running, why_silent
-from numafit.host.lease import Lease
+from numafit.host.docker.engine import DockerContainer, engine_address, inspected, running, why_silent
+from numafit.host.lease import LEASE_LABEL, Lease
 from numafit.host.process.identity import PROC, descendants, is_alive, processes
 from numafit.host.session import open_book
 

@@ -5,7 +5,6 @@ the system gave it the cpuset controller (`Delegate=cpuset` for `user@.service`)
 """
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Sequence
@@ -111,6 +110,8 @@ def _unit_group(lease_id: str, process: Path) -> str:
 
 
 def _busctl(*words: str) -> None:
+    import shutil
+
     program = shutil.which("busctl")
     if program is None:
         raise RungRefused("busctl, which speaks to systemd, is not installed")

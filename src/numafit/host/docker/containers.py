@@ -11,16 +11,8 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from numafit.host.docker.engine import (
-    LEASE_LABEL,
-    RECORD_LABEL,
-    DockerContainer,
-    engine_address,
-    inspected,
-    labelled,
-    pin,
-)
-from numafit.host.lease import PENDING, Lease, LiveContainers, decode_lease
+from numafit.host.docker.engine import DockerContainer, engine_address, inspected, labelled, pin
+from numafit.host.lease import LEASE_LABEL, PENDING, RECORD_LABEL, Lease, LiveContainers, decode_lease
 
 RUNG = "docker"
 RUNNING = frozenset(("running", "paused", "restarting"))

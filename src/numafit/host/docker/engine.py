@@ -19,6 +19,7 @@ import msgspec
 
 from numafit.bits import CpusetError, cpuset_text, parse_cpuset
 from numafit.errors import InputError
+from numafit.host.lease import LEASE_LABEL
 from numafit.host.unix_http import NoAnswer, UnixConnection, exchange
 
 UNIX = "unix://"
@@ -73,10 +74,6 @@ def decoded(data: bytes, kind: type[T]) -> T:
     except msgspec.DecodeError as error:
         raise Silent(f"the engine answers what is not understood: {error}") from None
 
-
-LEASE_LABEL = "numafit.lease"
-RECORD_LABEL = "numafit.record"
-"""The lease as JSON: a ledger that was lost is made anew from it."""
 
 DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 _REMOTE = ("tcp://", "http://", "https://", "ssh://")

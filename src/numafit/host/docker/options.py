@@ -8,9 +8,8 @@ import msgspec
 from numafit.bits import cpuset_text
 from numafit.errors import InputError
 from numafit.host.docker.command_line import DockerRun, cpu_limit, docker_size, size_of
-from numafit.host.docker.engine import LEASE_LABEL, RECORD_LABEL
 from numafit.host.environment import CUDA, NVIDIA, OURS, lease_variables, nvidia_gpus
-from numafit.host.lease import Lease, memory_of, record_of
+from numafit.host.lease import LEASE_LABEL, RECORD_LABEL, Lease, memory_of, record_of
 from numafit.host.request import JobRequest
 from numafit.machine.model import Machine
 from numafit.quantity import Quantity

@@ -9,11 +9,11 @@ from numafit.errors import InputError
 from numafit.host.book.book import caller
 from numafit.host.book.queue import take
 from numafit.host.docker.containers import RUNNING
-from numafit.host.docker.engine import LEASE_LABEL, DockerContainer, inspected, pin, why_silent
+from numafit.host.docker.engine import DockerContainer, inspected, pin, why_silent
 from numafit.host.environment import nvidia_gpus
 from numafit.host.grant import Refused
 from numafit.host.host import Host
-from numafit.host.lease import Lease
+from numafit.host.lease import LEASE_LABEL, Lease
 from numafit.host.pool import shared_cpus
 from numafit.host.process.identity import identify
 from numafit.host.request import JobRequest

@@ -19,6 +19,6 @@ Two things may also be written as the recordings write them: a NUMA node's memor
 by one as `{cpu, core, socket, numa, uncoreCache}`; their order then counts.
 
 `read` stands on `fields` (typed reading of a mapping, which the host file uses, too), `write` on `plain` (plain
-values as YAML or JSON for people, which `machine.convert` uses, too); `read` takes the name of the format from
-`write`.
+values as YAML or JSON for people, which `machine.convert` uses, too). They do not know each other; `fields` has the
+name of the format for both.
 """

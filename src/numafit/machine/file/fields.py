@@ -11,6 +11,8 @@ from numafit.errors import InputError
 
 T = TypeVar("T")
 
+FORMAT = "numafit/machine/v1"
+"""What a machine file says of itself."""
 LARGEST_NUMBER = (1 << 63) - 1
 MOST_IDS = 500_000
 """How many ids all lists of a document may name: a short text could otherwise stand for an endless machine."""

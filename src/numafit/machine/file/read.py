@@ -7,8 +7,7 @@ import msgspec
 from numafit.amounts import parse_amount
 from numafit.bits import LARGEST_ID, numbers_mask
 from numafit.document import Document, read_document
-from numafit.machine.file.fields import Fields
-from numafit.machine.file.write import FORMAT
+from numafit.machine.file.fields import FORMAT, Fields
 from numafit.machine.model import Cache, Cpu, Device, Link, Machine, NumaNode
 from numafit.machine.order import ORDERS
 

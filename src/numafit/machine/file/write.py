@@ -5,11 +5,11 @@ from typing import Literal
 
 from numafit.amounts import amount_text
 from numafit.bits import cpuset_text, mask_of, members, numbers_text
+from numafit.machine.file.fields import FORMAT
 from numafit.machine.file.plain import json_text, yaml_text
 from numafit.machine.model import Cache, Cpu, Device, Link, Machine, NumaNode
 from numafit.machine.order import ORDERS
 
-FORMAT = "numafit/machine/v1"
 MOST_THREADS = 4
 """CPUs of a core on most processors; caches that serve more are listed by their CPUs."""
 

@@ -5,13 +5,13 @@
     advice fit comparison       what to change, how many fit, what another kubelet changes
     lint sarif checkup log      mistakes in files (ours, and as SARIF), the health of a node, the log of a kubelet
     ledger settings node agent  the node that an agent shows: who holds what, its kubelet, its state, its decisions
-    leases plan audit shares    a host: who holds what, where a job would go, what processes really do, one job's shares
+    leases plan docker          a host: who holds what, where a job or a container would go
+    audit shares                what processes really do, one job's shares
     gpu_links replay            how the GPUs of a machine reach each other, what became of recorded cases
     time                        a moment as records write it
 
 The order of the keys and what is left out are part of an answer: programs compare them. Sets are written as texts
 such as `0-3,8`, for JSON has no numbers as wide as the mask of a big machine; amounts are bytes and whole numbers.
 What is left out in a case is UNSET, never a default that is not written. Where a record tells of a decision it uses the
-words of the recordings (`replay.outcomes`). A record may use
-another record and `draw`, and no text.
+words of the recordings (`replay.outcomes`). A record may use another record and `draw`, and no text.
 """

@@ -3,7 +3,8 @@
     simulation story log       a simulation as a table, a decision told, a kubelet's log told
     advice fit comparison      proposals with before and after, counts of pods, two kubelets side by side
     lint checkup               findings of lint (text, workflow annotations), the health of a node
-    leases plan audit          who holds what, where a job would go, what processes really do
+    leases audit               who holds what, what processes really do
+    plan docker                where a job would go, what a script with `docker run` lines asks for
 
 Each module reads alone. They know no click and no stream: a command prints what it gets. What comes from outside
 (commands, names of users and programs) goes through `words.printable`, so that no text moves the cursor of a

@@ -1,11 +1,9 @@
 """A placement in words: where a job would go, and the same numbers as command lines of other tools."""
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from shlex import join, quote
 
 from numafit.bits import cpuset_text, mask_of
-from numafit.host.docker.plan import Review, WrittenRun, numafit_words
 from numafit.host.grant import sentence_about
 from numafit.host.place import Placed
 from numafit.quantity import Quantity
@@ -25,29 +23,6 @@ def env_lines(variables: Mapping[str, str]) -> str:
 
 
 TOOL_LINES: Mapping[str, Callable[[int, int, Sequence[str]], str]] = {"numactl": numactl_line, "systemd": systemd_line}
-
-
-def review_text(one: Review, file: str) -> str:
-    name = one.line.run.value("name") or one.line.run.image
-    rows = [("as written", _written_text(one.written))]
-    rows += [("wrong", fault) for fault in (*one.written.faults, *one.clashes)]
-    if one.plan is not None:
-        rows.append(("numafit adds", shlex.join(one.plan.added.flags)))
-    else:
-        rows.append(("refused", one.refused))
-    rows.append(("run it as", shlex.join(numafit_words(one.written, one.line.run))))
-    width = max(len(title) for title, _ in rows)
-    body = "\n".join(f"  {title.ljust(width)}  {text}" for title, text in rows)
-    return f"{file}:{one.line.number}: {name}: {one.written.request.words()}\n{body}"
-
-
-def _written_text(written: WrittenRun) -> str:
-    parts = [f"CPUs {cpuset_text(written.cpus)}" if written.cpus else "any CPUs"]
-    parts.append(f"memory of node {cpuset_text(written.mems)}" if written.mems else "memory of any node")
-    for gpu in written.gpus:
-        node = cpuset_text(mask_of(gpu.numa or ()))
-        parts.append(f"{gpu.label or gpu.id}" + (f" (node {node})" if node else ""))
-    return ", ".join(parts)
 
 
 def plan_text(placed: Placed, cpus: int, *, explain: bool) -> str:

@@ -18,8 +18,8 @@ from numafit.host.docker.options import check_gpu_names, check_options
 from numafit.host.docker.plan import plan_for, review
 from numafit.host.grant import Refused
 from numafit.show.json import json_text
-from numafit.show.records.plan import docker_plan_record, review_record
-from numafit.show.text.plan import review_text
+from numafit.show.records.docker import docker_plan_record, review_record
+from numafit.show.text.docker import review_text
 
 
 @click.command(
