@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from numafit.host.host import Host
-from numafit.host.session import Here
+from numafit.host.session import Session
 from numafit.machine.catalogue.names import machine_named
 from numafit.service.leases import Extend, Leases, Take
 from numafit.service.problem import ProblemError
@@ -22,7 +22,7 @@ NOBODY = 65534
 @pytest.fixture
 def leases(tmp_path: Path) -> Leases:
     """Of a machine of the catalogue, in a ledger of its own: nothing is bound."""
-    return Leases(Here(Host(machine_named("gpu8-128cpu")), tmp_path, lambda _: None))
+    return Leases(Session(Host(machine_named("gpu8-128cpu")), tmp_path, lambda _: None))
 
 
 def status_of(action: Any) -> int:
@@ -90,13 +90,13 @@ def test_a_lease_that_is_not_there_is_missing(leases: Leases) -> None:
 def test_a_lease_reads_as_the_command_prints_it(leases: Leases) -> None:
     """The record of `numafit ps -o json`, from which the lease can be made again but for what is not shown."""
     taken = leases.take(Take(cpus=4, memory=1 << 30, seconds=60, name="job"), 1000)
-    with leases.here.book() as book:
+    with leases.session.book() as book:
         (lease,) = book.leases()
     assert leases.all().leases == (lease_record(lease),)
     assert lease_record(lease) == taken
-    told = lease_of_record(msgspec.json.decode(msgspec.json.encode(taken), type=LeaseRecord))
-    assert told == replace(lease, since=told.since, boot="", allowed=0)
-    assert abs(told.since - lease.since) < 1
+    counts = lease_of_record(msgspec.json.decode(msgspec.json.encode(taken), type=LeaseRecord))
+    assert counts == replace(lease, since=counts.since, boot="", allowed=0)
+    assert abs(counts.since - lease.since) < 1
 
 
 def test_what_happens_to_leases_is_told(leases: Leases) -> None:
@@ -104,10 +104,10 @@ def test_what_happens_to_leases_is_told(leases: Leases) -> None:
     taken = leases.take(Take(cpus=127, seconds=60, name="job"), 1000).id
     status_of(lambda: leases.take(Take(cpus=2, seconds=60), 1000))
     leases.release(taken, 1000)
-    with leases.here.book() as book:
-        told = [_happened(entry) for entry in reversed(book.history(10))]
-    assert [(one.kind, one.refused) for one in told] == [("lease", False), ("lease", True), ("release", False)]
-    assert told[2].sentence == "job was released."
+    with leases.session.book() as book:
+        counts = [_happened(entry) for entry in reversed(book.history(10))]
+    assert [(one.kind, one.refused) for one in counts] == [("lease", False), ("lease", True), ("release", False)]
+    assert counts[2].sentence == "job was released."
 
 
 @pytest.mark.parametrize("name", ["a\x1b[31m", "a\nb", "\u202ename"])

@@ -17,7 +17,7 @@ from numafit.machine.model import Machine
 DOCKER_SOCKET = Path("/var/run/docker.sock")
 
 
-class Here(msgspec.Struct, frozen=True):
+class Session(msgspec.Struct, frozen=True):
     host: Host
     folder: Path
     warn: Callable[[str], None]
@@ -26,11 +26,11 @@ class Here(msgspec.Struct, frozen=True):
         return open_book(self.folder, self.warn)
 
 
-def here(chosen: Path | None, warn: Warn, *, devices: bool = True) -> Here:
+def open_session(chosen: Path | None, warn: Warn, *, devices: bool = True) -> Session:
     """Without `devices` the drivers are not asked, which is quicker."""
     folder = ledger_folder(chosen)
     machine = live_machine(devices=devices)
-    return Here(host_of(machine, _host_file(folder, machine), allowed=allowed_now()), folder, warn)
+    return Session(host_of(machine, _host_file(folder, machine), allowed=allowed_now()), folder, warn)
 
 
 def open_book(folder: Path, warn: Warn) -> Book:

@@ -16,5 +16,5 @@ flow one way: a source yields them, the application hands them to the board, the
 Requests only read the board.
 
 Hard to see: two nodes are kept for a host. Questions about pods ask a kubelet that would run here (`Change.stage`),
-while the picture shows the leases, which need none (`Change.seen`).
+while the picture shows the leases, which need none (`Change.viewed`).
 """

@@ -34,7 +34,7 @@ class Agent:
         self.source = source
         self.rules = rules or Rules()
         self.board = Board(source.place)
-        self.pool = Pool(lambda: self.board.shown)
+        self.pool = Pool(lambda: self.board.snapshot)
         self.app = Guard(None, self.rules, self.board.requests)
         self.api = Api(self.board, self.pool, source.leases, self.app.writer)
         self.app.app = Router(self._routes(), redirect_slashes=False, lifespan=self._lifespan)

@@ -81,14 +81,14 @@ NOTHING = msgspec.Raw(b"null")
 
 class Board:
     def __init__(self, place: ShownNode) -> None:
-        self.shown = Snapshot(place, place.stage(), time=now_text())
+        self.snapshot = Snapshot(place, place.stage(), time=now_text())
         self.history = History()
         self.broadcast = Broadcast()
         self.counters = Counters()
         self.ready = False
         self.problem = ""
         """Why the source cannot be read at the moment, or what is doubtful about it."""
-        self.told: dict[tuple[str, ...], int] = {}
+        self.counts: dict[tuple[str, ...], int] = {}
         """(kind, verdict) -> entries of the story so far."""
         self.requests: dict[str, int] = {}
         """First digit of the status, as in `2xx` -> answers so far."""
@@ -96,17 +96,17 @@ class Board:
         """Code -> what the last audit found."""
         self._show(None)
 
-    def _show(self, seen: ViewedNode | None) -> None:
-        self.seen = seen or ViewedNode(self.shown.stage.node, self.shown.ledger)
-        self.ledger = msgspec.Raw(msgspec.json.encode(self.shown.view(self.seen)))
+    def _show(self, viewed: ViewedNode | None) -> None:
+        self.viewed = viewed or ViewedNode(self.snapshot.stage.node, self.snapshot.ledger)
+        self.ledger = msgspec.Raw(msgspec.json.encode(self.snapshot.view(self.viewed)))
         """The view of now, encoded once."""
 
     def apply(self, change: Change) -> None:
-        shown = self.shown
-        self.shown = replace(
-            shown, stage=change.stage, known=change.known, revision=shown.revision + 1, time=now_text()
+        snapshot = self.snapshot
+        self.snapshot = replace(
+            snapshot, stage=change.stage, known=change.known, revision=snapshot.revision + 1, time=now_text()
         )
-        self._show(change.seen)
+        self._show(change.viewed)
         if change.findings is not None:
             self.findings = dict(change.findings)
         self.ready = True
@@ -114,35 +114,35 @@ class Board:
         if change.happened is not None:
             self._tell(change.happened)
         # Last, and alone with an id: whoever has seen it has seen all of this revision.
-        self.broadcast.send("ledger", bytes(self.ledger), shown.revision + 1)
+        self.broadcast.send("ledger", bytes(self.ledger), snapshot.revision + 1)
 
     def doubt(self, problem: str) -> None:
         """Listeners are told, so that a picture which stands still does not look alive; empty: all is well again."""
         if problem != self.problem:
             self.problem = problem
             content = msgspec.json.encode(Doubt(problem))
-            self.broadcast.send("problem", content, self.shown.revision, with_id=False)
+            self.broadcast.send("problem", content, self.snapshot.revision, with_id=False)
 
     def _tell(self, happened: Happening) -> None:
         summary = self._summary(happened)
         decision = happened.decision
         story = NOTHING
         if decision is not None:
-            story = msgspec.Raw(msgspec.json.encode(story_of(self.shown.stage.node, decision)))
-            self.counters.count(self.shown.stage.node, decision)
+            story = msgspec.Raw(msgspec.json.encode(story_of(self.snapshot.stage.node, decision)))
+            self.counters.count(self.snapshot.stage.node, decision)
         key = (summary.kind, "admitted" if summary.admitted else "rejected")
-        self.told[key] = self.told.get(key, 0) + 1
+        self.counts[key] = self.counts.get(key, 0) + 1
         self.history.add(PastDecision(summary, story, self.ledger))
-        self.broadcast.send("decision", msgspec.json.encode(summary), self.shown.revision, with_id=False)
+        self.broadcast.send("decision", msgspec.json.encode(summary), self.snapshot.revision, with_id=False)
 
     def _summary(self, happened: Happening) -> Summary:
         decision = happened.decision
         admitted = not happened.refused if decision is None else decision.admitted
         took = happened.kind != "release" and admitted
-        holding = holding_of(self.seen.node, self.seen.ledger, happened.uid) if took else None
+        holding = holding_of(self.viewed.node, self.viewed.ledger, happened.uid) if took else None
         return Summary(
             self.history.next_id,
-            self.shown.time,
+            self.snapshot.time,
             happened.name,
             happened.kind,
             admitted,

@@ -11,7 +11,7 @@ from numafit.host.grant import Owner, Refused, sentence_of
 from numafit.host.lease import Lease
 from numafit.host.process.identity import boot_id, identify, user_name, user_of
 from numafit.host.request import JobRequest, Policy
-from numafit.host.session import Here
+from numafit.host.session import Session
 from numafit.service.problem import refused
 from numafit.show.records.leases import LeaseList, LeaseRecord, lease_list, lease_record
 
@@ -45,13 +45,13 @@ class Extend(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Leases:
     """Every method may wait for other writers of the ledger, and belongs into a thread."""
 
-    def __init__(self, here: Here) -> None:
-        self.here = here
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
     def all(self) -> LeaseList:
-        with self.here.book() as book:
+        with self.session.book() as book:
             leases, waiting = book.leases(), book.waiting()
-        return lease_list(leases, waiting, self.here.host)
+        return lease_list(leases, waiting, self.session.host)
 
     def take(self, asked: Take, uid: int) -> LeaseRecord:
         owner = _owner(asked, uid)
@@ -60,8 +60,8 @@ class Leases:
             raise refused(422, "name has characters that cannot be printed", cure="use letters, digits and signs")
         if not request.holds:
             raise refused(422, "the lease would hold nothing", cure="ask for cpus, memory or devices")
-        with self.here.book() as book:
-            got = book.take(self.here.host, request, owner)
+        with self.session.book() as book:
+            got = book.take(self.session.host, request, owner)
         if isinstance(got, Refused):
             raise refused(409, f"no lease for {request.words()}: {sentence_of(got)}", cure="ask for less, or later")
         return lease_record(got)
@@ -73,15 +73,15 @@ class Leases:
 
     def release(self, lease_id: str, uid: int) -> LeaseRecord:
         self._own(lease_id, uid)
-        with self.here.book() as book:
-            lease = book.release(lease_id, self.here.host)
+        with self.session.book() as book:
+            lease = book.release(lease_id, self.session.host)
         if lease is None:
             raise _missing(lease_id)
         return lease_record(lease)
 
     def _own(self, lease_id: str, uid: int) -> None:
         """A lease that a process owns ends with it: taking it from a job that runs is left to the command line."""
-        with self.here.book() as book:
+        with self.session.book() as book:
             lease = next((lease for lease in book.leases() if lease.id == lease_id), None)
         if lease is None:
             raise _missing(lease_id)
@@ -92,7 +92,7 @@ class Leases:
             raise refused(409, f"the lease {lease_id} lasts as long as its job", cure=cure)
 
     def _changed(self, lease_id: str, edit: Callable[[Lease], Lease], event: str) -> LeaseRecord:
-        with self.here.book() as book:
+        with self.session.book() as book:
             lease = book.change(lease_id, edit, event)
         if lease is None:
             raise _missing(lease_id)

@@ -62,11 +62,11 @@ class Snapshot(msgspec.Struct, frozen=True):
     def ledger(self) -> Ledger:
         return self.stage.ledger
 
-    def view(self, seen: ViewedNode | None = None) -> LedgerView:
+    def view(self, viewed: ViewedNode | None = None) -> LedgerView:
         """Of another node and ledger than those that questions are asked, where they are given."""
         return ledger_view(
-            self.stage.node if seen is None else seen.node,
-            self.ledger if seen is None else seen.ledger,
+            self.stage.node if viewed is None else viewed.node,
+            self.ledger if viewed is None else viewed.ledger,
             self.known,
             revision=self.revision,
             time=self.time,
@@ -92,7 +92,7 @@ class Change(msgspec.Struct, frozen=True):
     """With the ledger after it."""
     known: Mapping[str, Known]
     happened: Happening | None = None
-    seen: ViewedNode | None = None
+    viewed: ViewedNode | None = None
     warning: str = ""
     """What is doubtful about what was read."""
     findings: Mapping[str, int] | None = None

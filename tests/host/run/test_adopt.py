@@ -14,7 +14,7 @@ from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.request import JobRequest
 from numafit.host.run.adopt import adopt, held_gpus
-from numafit.host.session import Here
+from numafit.host.session import Session
 from numafit.machine.model import Cpu, Device, Machine, NumaNode
 from tests.host.fake_docker import FakeEngine, described, fake_engine
 
@@ -35,8 +35,8 @@ def engine(tmp_path: Path) -> Iterator[FakeEngine]:
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Here:
-    return Here(Host(MACHINE), tmp_path / "ledger", lambda _: None)
+def session(tmp_path: Path) -> Session:
+    return Session(Host(MACHINE), tmp_path / "ledger", lambda _: None)
 
 
 @pytest.mark.parametrize(
@@ -52,38 +52,38 @@ def test_a_gpu_that_is_not_here_is_said() -> None:
         held_gpus(replace(PLAIN, gpus=("9",)), Host(MACHINE))
 
 
-def test_cpus_are_chosen_near_its_gpus(engine: FakeEngine, here: Here) -> None:
+def test_cpus_are_chosen_near_its_gpus(engine: FakeEngine, session: Session) -> None:
     """The GPUs are given; the engine finds CPUs and memory beside them, and Docker is told."""
     engine.containers = [described("c1", pid=NO_PROCESS, gpus=["GPU-c", "GPU-d"])]
-    lease = adopt(here, engine.address, "c1-name", JobRequest(cpus=2), None)
+    lease = adopt(session, engine.address, "c1-name", JobRequest(cpus=2), None)
     assert isinstance(lease, Lease)
     assert (lease.exclusive, lease.mems, lease.devices) == (0b110000, 0b10, {GPU: ("GPU-c", "GPU-d")})
     assert (lease.container, lease.engine, lease.owners) == ("c1", engine.address, ())
     assert '/containers/c1/update {"CpusetCpus": "4-5", "CpusetMems": "1"}' in engine.asked
 
 
-def test_a_lease_that_it_has_is_kept(engine: FakeEngine, here: Here) -> None:
+def test_a_lease_that_it_has_is_kept(engine: FakeEngine, session: Session) -> None:
     """A second call, or one after numafit was killed between taking and pinning, pins it to what it holds."""
     engine.containers = [described("c1", pid=NO_PROCESS)]
-    first = adopt(here, engine.address, "c1", JobRequest(cpus=2), None)
+    first = adopt(session, engine.address, "c1", JobRequest(cpus=2), None)
     engine.containers[0]["HostConfig"]["CpusetCpus"] = ""
-    second = adopt(here, engine.address, "c1", JobRequest(cpus=4), None)
+    second = adopt(session, engine.address, "c1", JobRequest(cpus=4), None)
     assert first == second
     assert engine.containers[0]["HostConfig"]["CpusetCpus"] == "0-1"
 
 
-def test_what_another_holds_is_not_adopted(engine: FakeEngine, here: Here) -> None:
+def test_what_another_holds_is_not_adopted(engine: FakeEngine, session: Session) -> None:
     engine.containers = [described("c1", pid=NO_PROCESS, gpus=["GPU-a"]), described("c2", pid=1, gpus=["GPU-a"])]
-    first = adopt(here, engine.address, "c1", JobRequest(), None)
+    first = adopt(session, engine.address, "c1", JobRequest(), None)
     assert isinstance(first, Lease)
-    assert isinstance(adopt(here, engine.address, "c2", JobRequest(), None), Refused)
+    assert isinstance(adopt(session, engine.address, "c2", JobRequest(), None), Refused)
     assert live_containers([first]) == {first.id: True}
 
 
-def test_a_container_that_cannot_be_pinned_gets_no_lease(engine: FakeEngine, here: Here) -> None:
+def test_a_container_that_cannot_be_pinned_gets_no_lease(engine: FakeEngine, session: Session) -> None:
     engine.containers = [described("c1", pid=NO_PROCESS)]
     engine.refusal = "Requested CPUs are not available"
     with pytest.raises(InputError, match="it could not be pinned: Requested CPUs are not available"):
-        adopt(here, engine.address, "c1", JobRequest(cpus=2), None)
-    with here.book() as book:
+        adopt(session, engine.address, "c1", JobRequest(cpus=2), None)
+    with session.book() as book:
         assert book.leases() == []

@@ -11,7 +11,7 @@ from numafit.bits import mask_of
 from numafit.host.bind.target import AFFINITY, Bound, Target
 from numafit.host.request import JobRequest
 from numafit.host.run import command
-from numafit.host.session import here
+from numafit.host.session import open_session
 from tests.host.ledgers import me, taken
 
 CPUS = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
@@ -23,7 +23,7 @@ def test_shared_work_that_was_bound_too_late_is_moved_before_it_runs(
 ) -> None:
     """Who takes CPUs while a shared job starts cannot move it yet: it stands nowhere how it is bound. What is
     told is where it is then."""
-    place = here(tmp_path, print, devices=False)
+    place = open_session(tmp_path, print, devices=False)
     with place.book() as book:
         shared = taken(book, place.host, JobRequest())
         target = Target(mask_of(CPUS))

@@ -61,7 +61,7 @@ def test_gauges_agree_with_the_view() -> None:
     """The sums over NUMA nodes are those of the view."""
     board = lived()
     found = samples(board)
-    held = sum(node.cpus.held for node in board.shown.view().nodes)
+    held = sum(node.cpus.held for node in board.snapshot.view().nodes)
     assert found["kubelet_cpu_manager_exclusive_cpu_allocation_count", ()] == held
     assert sum(value for (name, _), value in found.items() if name == "kubelet_cpu_manager_allocation_per_numa") == held
 
@@ -69,9 +69,9 @@ def test_gauges_agree_with_the_view() -> None:
 def test_holders_are_counted_by_kind_and_leases_by_how_they_are_bound() -> None:
     """As the view has them: who holds nothing is shared, whatever it is; who is known from the ledger only is a pod."""
     board = lived(20)
-    known = {uid: Known(uid, kind="lease", rung="cgroup v2") for uid in list(board.seen.ledger.active)[::2]}
-    board.shown = replace(board.shown, known=known)
-    holders = board.shown.view().holders
+    known = {uid: Known(uid, kind="lease", rung="cgroup v2") for uid in list(board.viewed.ledger.active)[::2]}
+    board.snapshot = replace(board.snapshot, known=known)
+    holders = board.snapshot.view().holders
     kinds = Counter(holder.kind for holder in holders)
     assert set(kinds) == {"lease", "pod", "shared"}
     found = samples(board)

@@ -130,7 +130,7 @@ def test_the_state_of_a_real_kubelet_is_shown(run: Path) -> None:
     configuration = (run / "kubelet-config.json").read_text()
     source = KubeletNode(run, resolve_machine([str(capture)]).machine, configuration, "v1.36.4", run / "none")
     (change,) = changes_of(source)
-    shown = Snapshot(source.place, change.stage, change.known).view()
+    snapshot = Snapshot(source.place, change.stage, change.known).view()
     entries = json.loads((run / CPU_FILE).read_text())["entries"]
     expected = {}
     for uid, containers in entries.items():
@@ -138,7 +138,7 @@ def test_the_state_of_a_real_kubelet_is_shown(run: Path) -> None:
         for text in containers.values():
             cpus |= parse_cpuset(text)
         expected[uid] = cpuset_text(cpus)
-    assert {holder.id: holder.cpus for holder in shown.holders if holder.cpus} == expected
+    assert {holder.id: holder.cpus for holder in snapshot.holders if holder.cpus} == expected
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", '{"entries": 3}', '{"defaultCpuSet": "5-x"}'])

@@ -22,7 +22,7 @@ SLOW = b'{"machine": "gb200", "pods": "%s"}' % (POD.replace("\n", "\\n").replace
 QUICK = b'{"pods": "%s"}' % (POD.replace("\n", "\\n").replace('"', '\\"').encode())
 
 
-def shown() -> Snapshot:
+def snapshot() -> Snapshot:
     place = Demo().place
     return Snapshot(place, place.stage())
 
@@ -31,7 +31,7 @@ def test_a_question_that_takes_too_long_is_stopped_and_the_next_is_answered() ->
     """The worker ends with it; a new one takes its place."""
 
     async def run() -> tuple[int, int]:
-        now = shown()
+        now = snapshot()
         lane = Lane(lambda: now, 10, workers=1)
         try:
             with pytest.raises(ProblemError) as found:
@@ -47,7 +47,7 @@ def test_a_question_that_is_stopped_does_not_hold_up_the_next() -> None:
     """The other worker is free, and is asked before the one that starts again."""
 
     async def run() -> bool:
-        now = shown()
+        now = snapshot()
         lane = Lane(lambda: now, 10, workers=2)
         try:
             await lane.ask("simulate", QUICK)
@@ -67,7 +67,7 @@ def test_a_worker_that_dies_is_replaced() -> None:
     """Whoever asked it hears so."""
 
     async def run() -> tuple[int, int]:
-        now = shown()
+        now = snapshot()
         lane = Lane(lambda: now, 10, workers=1)
         worker = lane.workers[0]
         try:
@@ -91,7 +91,7 @@ def test_a_worker_that_died_while_nobody_asked_it_costs_no_answer() -> None:
     """As when the machine ran out of memory: it is started again before it is asked."""
 
     async def run() -> int:
-        now = shown()
+        now = snapshot()
         lane = Lane(lambda: now, 30, workers=1)
         try:
             await lane.ask("simulate", QUICK)
@@ -121,7 +121,7 @@ def test_those_who_wait_too_long_or_are_too_many_are_turned_away(monkeypatch: py
     """With the time after which to ask again."""
 
     async def run() -> list[ProblemError]:
-        now = shown()
+        now = snapshot()
         lane = Lane(lambda: now, 1, workers=0)
         found = []
         for most in (1, 0):
@@ -166,7 +166,7 @@ def test_a_bug_is_an_answer_too(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr("numafit.service.workers.worker.ANSWERS", {"simulate": broken})
-    found = done(Scenes(shown()), Job("simulate", QUICK))
+    found = done(Scenes(snapshot()), Job("simulate", QUICK))
     assert found.status == 500
     assert b"bug in numafit" in found.content
 
@@ -181,4 +181,4 @@ def test_a_question_that_is_too_large_is_a_problem(
         raise error
 
     monkeypatch.setattr("numafit.service.workers.worker.ANSWERS", {"simulate": greedy})
-    assert done(Scenes(shown()), Job("simulate", QUICK)).status == status
+    assert done(Scenes(snapshot()), Job("simulate", QUICK)).status == status

@@ -24,7 +24,7 @@ def busy() -> Scenes:
 def test_a_question_without_a_machine_comes_on_top_of_what_is_held() -> None:
     """Unless it asks for an idle node."""
     scenes = busy()
-    assert scenes.scene(Place(), empty=False).stage is scenes.shown.stage
+    assert scenes.scene(Place(), empty=False).stage is scenes.snapshot.stage
     assert not scenes.scene(Place(), empty=True).stage.ledger.active
 
 
@@ -57,7 +57,7 @@ def test_another_policy_restarts_the_kubelet_over_the_pods_that_are_there() -> N
     scenes = busy()
     stage = scenes.scene(Place(settings=Shorthand(policy="best-effort")), empty=False).stage
     assert stage.node.topology.policy == "best-effort"
-    assert stage.ledger.cpu.entries == scenes.shown.ledger.cpu.entries
+    assert stage.ledger.cpu.entries == scenes.snapshot.ledger.cpu.entries
 
 
 def test_a_restart_that_fails_says_how_to_ask_otherwise() -> None:
@@ -101,7 +101,7 @@ def test_too_many_pods_are_refused_before_they_are_made() -> None:
         "  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n"
         "    spec: {containers: [{name: c, image: i}]}\n"
     )
-    stage = busy().shown.stage
+    stage = busy().snapshot.stage
     assert len(pods_of(text, stage)[0]) == 1
     with pytest.raises(InputError, match=f"more than {MOST_PODS}"):
         pods_of(deployment, stage)
@@ -110,10 +110,10 @@ def test_too_many_pods_are_refused_before_they_are_made() -> None:
 def test_a_pod_that_is_there_already_is_refused() -> None:
     """It would be taken for the one that runs."""
     scenes = busy()
-    pod = next(iter(scenes.shown.ledger.active.values()))
+    pod = next(iter(scenes.snapshot.ledger.active.values()))
     text = POD.replace("{name: asked}", f"{{name: {pod.name}, namespace: {pod.namespace}}}")
     with pytest.raises(InputError, match="on this node already"):
-        pods_of(text, scenes.shown.stage)
+        pods_of(text, scenes.snapshot.stage)
 
 
 def test_only_so_many_nodes_are_remembered() -> None:

@@ -22,7 +22,7 @@ from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.place import ledger_of, node_of
 from numafit.host.request import JobRequest
-from numafit.host.session import here, open_book, reenter_containers
+from numafit.host.session import open_book, open_session, reenter_containers
 from numafit.ledger.state_files import state_path
 from numafit.show.json import json_text
 from numafit.show.records.leases import (
@@ -59,10 +59,10 @@ def agent_address_option(command: F) -> F:
 
 def holdings_of(folder: Path | None, agent: str | None) -> Holdings:
     if agent is None:
-        place = here(folder, warn)
-        with place.book() as book:
+        session = open_session(folder, warn)
+        with session.book() as book:
             reenter_containers(book, warn)
-            return Holdings(place.host, book.leases(place.host), book.waiting())
+            return Holdings(session.host, book.leases(session.host), book.waiting())
     if folder is not None:
         raise InputError("does not go with --agent", source="--state-dir", cure="leave one of both away")
     return _of_agent(agent)

@@ -55,11 +55,11 @@ def planning_host(options: LeaseOptions, specs: Sequence[str], *, devices: bool 
     which no ledger is needed."""
     if specs:
         return Host(resolve_machine(specs).machine), []
-    from numafit.host.session import here
+    from numafit.host.session import open_session
 
-    place = here(options.folder, warn, devices=devices)
-    with place.book() as book:
-        return place.host, book.leases()
+    session = open_session(options.folder, warn, devices=devices)
+    with session.book() as book:
+        return session.host, book.leases()
 
 
 def _docker_line(plan: PlannedLease, host: Host, words: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from numafit.cli.terminal import warn
 from numafit.errors import InputError
 from numafit.host.book.book import Book
 from numafit.host.lease import Lease
-from numafit.host.session import here
+from numafit.host.session import open_session
 
 
 @click.command(
@@ -30,8 +30,8 @@ def release(ids: Sequence[str], force: bool, folder: Path | None) -> int:
     to others, though it can still reach them. A job that cannot be seen from here, because it ran in another pid
     namespace, loses its lease altogether. The lease of another user can be released by root only.
     """
-    place = here(folder, warn, devices=False)
-    with place.book() as book:
+    session = open_session(folder, warn, devices=False)
+    with session.book() as book:
         for lease_id in ids:
             lease = _found(book.leases(), lease_id)
             if lease is None:
@@ -44,7 +44,7 @@ def release(ids: Sequence[str], force: bool, folder: Path | None) -> int:
                     f"the job of lease {lease.id} runs: {lease.command[:60] or lease.container[:12]}",
                     cure="end it, or let it go on in the shared pool with --force",
                 )
-            book.give_up(lease, place.host)
+            book.give_up(lease, session.host)
             click.echo(f"released {lease.id}")
     return 0
 

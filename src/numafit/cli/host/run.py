@@ -22,7 +22,7 @@ from numafit.host.lease import Lease
 from numafit.host.process.identity import identify
 from numafit.host.run.command import run_leased, target_of
 from numafit.host.run.supervise import finish
-from numafit.host.session import Here, here
+from numafit.host.session import Session, open_session
 
 LINES = ("numactl", "docker", "systemd", "env")
 
@@ -82,13 +82,13 @@ def run(
         from numafit.cli.host.plan import show_job_plan
 
         return show_job_plan(lease_options, specs, line, output, command, explain=explain)
-    place_here = here(lease_options.folder, warn, devices=bool(request.devices))
+    session = open_session(lease_options.folder, warn, devices=bool(request.devices))
     quiet = quiet and not explain
-    return _run(place_here, lease_options, command, strict=strict, no_env=no_env, explain=explain, quiet=quiet)
+    return _run(session, lease_options, command, strict=strict, no_env=no_env, explain=explain, quiet=quiet)
 
 
 def _run(
-    place_here: Here,
+    session: Session,
     options: LeaseOptions,
     command: Sequence[str],
     *,
@@ -99,12 +99,12 @@ def _run(
 ) -> int:
     watcher = identify(os.getpid())
     assert watcher is not None
-    with place_here.book() as book:
-        got = take(book, place_here.host, options.request, caller([watcher], shlex.join(command)), options.wait)
+    with session.book() as book:
+        got = take(book, session.host, options.request, caller([watcher], shlex.join(command)), options.wait)
     if isinstance(got, Refused):
         return refuse(options, got)
-    target = target_of(place_here, got)
-    environment = dict(os.environ) if no_env else _environment(place_here, got, target.cpus)
+    target = target_of(session, got)
+    environment = dict(os.environ) if no_env else _environment(session, got, target.cpus)
 
     def report(lease: Lease, bound: Bound) -> None:
         try:
@@ -115,14 +115,14 @@ def _run(
             # of the closed pipe would be kept, and passed on to the command.
             signal.sigtimedwait([signal.SIGPIPE], 0)
 
-    status = run_leased(place_here, got, target, command, environment, watcher=watcher, strict=strict, report=report)
+    status = run_leased(session, got, target, command, environment, watcher=watcher, strict=strict, report=report)
     return finish(status)
 
 
-def _environment(place_here: Here, lease: Lease, cpus: int) -> dict[str, str]:
-    ours = lease_variables(lease, cpus, place_here.host.cores)
+def _environment(session: Session, lease: Lease, cpus: int) -> dict[str, str]:
+    ours = lease_variables(lease, cpus, session.host.cores)
     # The job's own numafit commands mean the same ledger, and a ledger that is made anew knows its jobs by it.
-    ours[VARIABLE] = str(place_here.folder.absolute())
+    ours[VARIABLE] = str(session.folder.absolute())
     environment, notes = merged(os.environ, ours)
     for note in notes:
         warn(note)

@@ -20,7 +20,7 @@ from numafit.host.grant import Owner, QueuePlace, Refused, granted, refused_data
 from numafit.host.host import Host
 from numafit.host.lease import Lease, LiveContainers, record_of
 from numafit.host.place import Placed, place
-from numafit.host.process.identity import ProcessId, Sight, is_alive, user_name
+from numafit.host.process.identity import Liveness, ProcessId, is_alive, user_name
 from numafit.host.request import JobRequest
 
 T = TypeVar("T")
@@ -221,9 +221,9 @@ class Book:
         containers = _Once(self._watch, leases)
         kept: list[Lease] = []
         freed: list[Lease] = []
-        sight = Sight()
+        liveness = Liveness()
         for lease in leases:
-            (kept if is_in_use(lease, containers, sight=sight) else freed).append(lease)
+            (kept if is_in_use(lease, containers, liveness=liveness) else freed).append(lease)
         for lease in freed:
             _free(tx, lease, "freed")
         return kept if host is None else _move_shared(tx, host, kept)

@@ -19,7 +19,7 @@ from numafit.host.lease import Lease, LiveContainers
 from numafit.host.pool import shared_cpus
 from numafit.host.process.identity import (
     PROC,
-    Sight,
+    Liveness,
     boot_id,
     descendants,
     identify,
@@ -34,12 +34,12 @@ LEASE_VARIABLE = "NUMAFIT_LEASE"
 
 
 def is_in_use(
-    lease: Lease, containers: Callable[[], LiveContainers | None], root: Path = PROC, sight: Sight | None = None
+    lease: Lease, containers: Callable[[], LiveContainers | None], root: Path = PROC, liveness: Liveness | None = None
 ) -> bool:
     """`containers` asks Docker. None: it did not answer, so every container may be alive. `sight` is given by who asks
     for many leases."""
-    sight = sight or Sight(root)
-    if any(sight.is_alive(owner) is not False for owner in lease.owners):
+    liveness = liveness or Liveness(root)
+    if any(liveness.is_alive(owner) is not False for owner in lease.owners):
         return True
     cgroup = cgroup_of(lease)
     # One that is not to be seen was removed, or is not mounted where this process runs.

@@ -66,10 +66,10 @@ def identify(pid: int, root: Path = PROC) -> ProcessId | None:
 
 def is_alive(process: ProcessId, root: Path = PROC) -> bool | None:
     """False only when it is certain that the process is gone; a zombie is. None: it cannot be told from here."""
-    return Sight(root).is_alive(process)
+    return Liveness(root).is_alive(process)
 
 
-class Sight:
+class Liveness:
     """What can be told from here of many processes, asked soon one after the other: what is the same for all of them is
     read once."""
 

@@ -18,21 +18,21 @@ from numafit.host.pool import shared_cpus
 from numafit.host.process.identity import identify
 from numafit.host.request import JobRequest
 from numafit.host.run.container import read_back
-from numafit.host.session import Here
+from numafit.host.session import Session
 from numafit.machine.model import Device
 
 
-def adopt(here: Here, address: str, name: str, request: JobRequest, wait: float | None) -> Lease | Refused:
+def adopt(session: Session, address: str, name: str, request: JobRequest, wait: float | None) -> Lease | Refused:
     """The lease as the kernel tells after pinning. The GPUs that the container has come with it: they cannot be changed
     while it runs. A lease that it has already is kept, and it is pinned to that again."""
     container = container_named(address, name)
-    with here.book() as book:
+    with session.book() as book:
         known = next((one for one in book.leases() if _belongs(one, container)), None)
         taken = known is None
         if known is None:
-            gpus = held_gpus(container, here.host)
+            gpus = held_gpus(container, session.host)
             wanted = replace(request, devices=_counts(gpus), name=request.name or container.name)
-            host = _with_only(here.host, gpus)
+            host = _with_only(session.host, gpus)
             process = identify(os.getpid())
             owner = replace(
                 caller([process] if process else [], f"docker container {container.name}: {container.image}"),
@@ -42,14 +42,14 @@ def adopt(here: Here, address: str, name: str, request: JobRequest, wait: float 
             if isinstance(got, Refused):
                 return got
             known = got
-        cpus = known.exclusive or shared_cpus(here.host, book.leases(), known)
+        cpus = known.exclusive or shared_cpus(session.host, book.leases(), known)
         lease = book.change(known.id, lambda old: replace(old, engine=address, container=container.id, bound=cpus))
         if lease is None:
             raise InputError(f"the lease {known.id} was released meanwhile", source=name)
         refused = pin(address, container.id, lease.bound, lease.mems)
         if refused:
             if taken:
-                book.release(lease.id, here.host)
+                book.release(lease.id, session.host)
             raise InputError(f"it could not be pinned: {refused}", source=name)
         # Read anew: it may have ended, and its first process may be another one.
         now = container_named(address, container.id)

@@ -13,14 +13,14 @@ from numafit.host.lease import Lease
 from numafit.host.pool import shared_cpus
 from numafit.host.process.identity import ProcessId, identify
 from numafit.host.run.supervise import supervise
-from numafit.host.session import Here
+from numafit.host.session import Session
 
 FOLLOW_SECONDS = 1.0
 """How often shared work looks whether the pool has changed."""
 
 
 def run_leased(
-    here: Here,
+    session: Session,
     lease: Lease,
     target: Target,
     command: Sequence[str],
@@ -37,22 +37,22 @@ def run_leased(
     def started(pid: int, bound: Bound) -> None:
         cgroups.append(bound.cgroup)
         child = identify(pid)
-        with here.book() as book:
+        with session.book() as book:
             changed = book.change(lease.id, lambda old: _bound(old, child, bound))
             if lease.pooled:
                 # Who took CPUs since this job looked at the pool could not move it: nobody knew where it was.
-                followed = book.follow(lease.id, here.host)
+                followed = book.follow(lease.id, session.host)
                 bound = replace(bound, cpus=followed.bound) if followed is not None else bound
             elif LEASE_VARIABLE in os.environ:
                 # Inside shared work, which could not be moved before the new job had left it.
-                book.leases(here.host)
+                book.leases(session.host)
         if changed is None:
             raise NumafitError(f"the lease {lease.id} was released before the command could start")
         report(changed, bound)
 
     def tick() -> None:
-        with here.book() as book:
-            book.follow(lease.id, here.host)
+        with session.book() as book:
+            book.follow(lease.id, session.host)
 
     try:
         return supervise(
@@ -64,18 +64,18 @@ def run_leased(
             every=FOLLOW_SECONDS,
         )
     finally:
-        _finish(here, lease, watcher)
+        _finish(session, lease, watcher)
         # It goes with the lease, unless the ledger was lost meanwhile; what still runs in there keeps it.
         for cgroup in cgroups:
             if not group_pids(cgroup):
                 remove_group(cgroup)
 
 
-def target_of(here: Here, lease: Lease) -> Target:
+def target_of(session: Session, lease: Lease) -> Target:
     if lease.exclusive:
         return Target(lease.exclusive, lease.mems)
-    with here.book() as book:
-        return Target(shared_cpus(here.host, book.leases(), lease), lease.mems)
+    with session.book() as book:
+        return Target(shared_cpus(session.host, book.leases(), lease), lease.mems)
 
 
 def _bound(lease: Lease, child: ProcessId | None, bound: Bound) -> Lease:
@@ -83,12 +83,12 @@ def _bound(lease: Lease, child: ProcessId | None, bound: Bound) -> Lease:
     return replace(lease, owners=owners, rung=bound.rung, cgroup=bound.cgroup, bound=bound.cpus, notes=bound.skipped)
 
 
-def _finish(here: Here, lease: Lease, watcher: ProcessId) -> None:
+def _finish(session: Session, lease: Lease, watcher: ProcessId) -> None:
     try:
-        with here.book() as book:
-            rest = book.finish(lease.id, here.host, watcher)
+        with session.book() as book:
+            rest = book.finish(lease.id, session.host, watcher)
     except NumafitError as error:
-        here.warn(f"the lease {lease.id} could not be freed now, the next command frees it: {error}")
+        session.warn(f"the lease {lease.id} could not be freed now, the next command frees it: {error}")
         return
     if rest is not None:
-        here.warn(f"processes of the job still run: the lease {lease.id} stays until they end")
+        session.warn(f"processes of the job still run: the lease {lease.id} stays until they end")

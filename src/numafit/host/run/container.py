@@ -17,14 +17,14 @@ from numafit.host.lease import Lease
 from numafit.host.pool import shared_cpus
 from numafit.host.process.identity import PROC, ProcessId, identify
 from numafit.host.run.supervise import supervise
-from numafit.host.session import Here
+from numafit.host.session import Session
 
 LOOK_SECONDS = 0.25
 """How often the engine is asked for a container that is about to start."""
 
 
 def run_container(
-    here: Here,
+    session: Session,
     lease: Lease,
     run: DockerRun,
     words: Sequence[str],
@@ -40,26 +40,26 @@ def run_container(
 
     def started(pid: int, _bound: Bound) -> None:
         child = identify(pid)
-        with here.book() as book:
+        with session.book() as book:
             changed = book.change(lease.id, lambda old: replace(old, owners=(*old.owners, *([child] if child else ()))))
         if changed is None:
             raise NumafitError(f"the lease {lease.id} was released before the container could start")
 
     def tick() -> None:
         if not known:
-            found = _recorded(here, lease)
+            found = _recorded(session, lease)
             if found is not None:
                 known.append(found)
                 report(found)
         elif lease.pooled:
-            with here.book() as book:
-                book.follow(lease.id, here.host)
+            with session.book() as book:
+                book.follow(lease.id, session.host)
 
     try:
-        lease = _prepared(here, lease, address)
-        added = placement_flags(lease, lease.bound, here.host.machine, run)
+        lease = _prepared(session, lease, address)
+        added = placement_flags(lease, lease.bound, session.host.machine, run)
         for note in added.notes:
-            here.warn(note)
+            session.warn(note)
         flags = [*added.flags, *label_flags(lease), *(variable_flags(lease, lease.bound, run) if variables else ())]
         status = supervise(
             ["docker", "run", *flags, *words],
@@ -71,28 +71,28 @@ def run_container(
         )
         tick()
     finally:
-        rest = _finished(here, lease, watcher)
+        rest = _finished(session, lease, watcher)
     if rest is not None and not run.is_on("detach"):
-        here.warn(f"the container still runs: the lease {lease.id} stays until it ends")
+        session.warn(f"the container still runs: the lease {lease.id} stays until it ends")
     return status
 
 
-def _prepared(here: Here, lease: Lease, address: str) -> Lease:
+def _prepared(session: Session, lease: Lease, address: str) -> Lease:
     """Which engine and which CPUs are written down before anything starts."""
-    with here.book() as book:
-        cpus = lease.exclusive or shared_cpus(here.host, book.leases(), lease)
+    with session.book() as book:
+        cpus = lease.exclusive or shared_cpus(session.host, book.leases(), lease)
         changed = book.change(lease.id, lambda old: replace(old, engine=address, bound=cpus))
     if changed is None:
         raise NumafitError(f"the lease {lease.id} was released before the container could start")
     return changed
 
 
-def _recorded(here: Here, lease: Lease) -> Lease | None:
+def _recorded(session: Session, lease: Lease) -> Lease | None:
     """The lease with the container that the engine shows for it; None: it shows none that runs."""
     found = [one for one in labelled(lease.engine, lease.id) or () if one.state in RUNNING and one.pid]
     if not found:
         return None
-    with here.book() as book:
+    with session.book() as book:
         return book.change(lease.id, lambda old: read_back(old, found[0]))
 
 
@@ -113,11 +113,11 @@ def read_back(lease: Lease, container: DockerContainer) -> Lease:
     return replace(lease, rung=NONE if reasons else RUNG, notes=tuple(reasons))
 
 
-def _finished(here: Here, lease: Lease, watcher: ProcessId) -> Lease | None:
+def _finished(session: Session, lease: Lease, watcher: ProcessId) -> Lease | None:
     """The lease if its container lives on."""
     try:
-        with here.book() as book:
-            return book.finish(lease.id, here.host, watcher)
+        with session.book() as book:
+            return book.finish(lease.id, session.host, watcher)
     except NumafitError as error:
-        here.warn(f"the lease {lease.id} is looked at again by the next command: {error}")
+        session.warn(f"the lease {lease.id} is looked at again by the next command: {error}")
         return None

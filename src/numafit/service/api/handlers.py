@@ -66,11 +66,11 @@ class Api:
         return json_of(CatalogueMachine(_machine_object(machine_named(name))))
 
     async def settings(self, request: Request) -> Response:
-        shown = self.board.shown
-        return json_of(settings_view(shown.stage.node.settings, shown.place.kubelet))
+        snapshot = self.board.snapshot
+        return json_of(settings_view(snapshot.stage.node.settings, snapshot.place.kubelet))
 
     async def state(self, request: Request) -> Response:
-        return json_of(state_of(self.board.shown))
+        return json_of(state_of(self.board.snapshot))
 
     async def examples(self, request: Request) -> Response:
         return json_of(EXAMPLES)
@@ -173,7 +173,7 @@ class Api:
 
 
 def _machine_answer(board: Board) -> MachineAnswer:
-    place = board.shown.place
+    place = board.snapshot.place
     entries = tuple(CatalogueEntry(name, line) for name, line in catalogue().items())
     return MachineAnswer(_machine_object(place.machine), place.name, place.kind, entries)
 
@@ -250,8 +250,8 @@ def _whole(text: str, name: str, most: int = LARGEST_ID) -> int:
     return int(text)
 
 
-def state_of(shown: Snapshot) -> State:
-    place = shown.place
-    files = state_files(shown.stage.node, shown.ledger)
-    pods = msgspec.to_builtins(tuple(shown.ledger.active.values()), enc_hook=str)
-    return State(machine_value(place.machine), place.kubelet, place.version, files, shown.revision, pods)
+def state_of(snapshot: Snapshot) -> State:
+    place = snapshot.place
+    files = state_files(snapshot.stage.node, snapshot.ledger)
+    pods = msgspec.to_builtins(tuple(snapshot.ledger.active.values()), enc_hook=str)
+    return State(machine_value(place.machine), place.kubelet, place.version, files, snapshot.revision, pods)

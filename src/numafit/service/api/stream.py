@@ -44,7 +44,7 @@ class EventStream:
     def _first(self, scope: Any) -> list[bytes]:
         """What was missed since `Last-Event-ID`; the whole ledger where that is not known."""
         board = self.board
-        revision = board.shown.revision
+        revision = board.snapshot.revision
         hello = event_bytes("hello", msgspec.json.encode(Hello(revision, board.problem)))
         last = dict(scope["headers"]).get(b"last-event-id", b"")
         missed = board.broadcast.since(last.decode("latin-1"))

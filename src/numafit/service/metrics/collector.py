@@ -39,22 +39,22 @@ class Collector:
 
     def _values(self) -> dict[str, Samples]:
         board = self.board
-        place = board.shown.place
+        place = board.snapshot.place
         found: dict[str, Samples] = {
             "numafit_info": [((__version__, place.kind, place.name, place.version), 1)],
             "numafit_source_ready": [((), float(board.ready and not board.problem))],
             "numafit_audit_findings": _table({(code,): count for code, count in board.findings.items()}),
-            "numafit_decisions_total": _table(board.told),
+            "numafit_decisions_total": _table(board.counts),
             "numafit_requests_total": _table({(status,): count for status, count in board.requests.items()}),
             "numafit_event_streams": [((), len(board.broadcast.listeners))],
             "numafit_event_streams_dropped_total": [((), board.broadcast.dropped)],
         }
-        amounts = tuple(node_amounts(board.seen.node, board.seen.ledger))
+        amounts = tuple(node_amounts(board.viewed.node, board.viewed.ledger))
         return found | self._holders() | numa_samples(amounts) | self._pools(amounts) | self._counters()
 
     def _holders(self) -> dict[str, Samples]:
-        known, seen = self.board.shown.known, self.board.seen
-        found = [(known.get(uid, UNKNOWN), holding) for uid, holding in holdings(seen.node, seen.ledger).items()]
+        known, viewed = self.board.snapshot.known, self.board.viewed
+        found = [(known.get(uid, UNKNOWN), holding) for uid, holding in holdings(viewed.node, viewed.ledger).items()]
         kinds = [(one.kind_of(holding), one.rung) for one, holding in found]
         return {
             "numafit_holders": _counted((kind,) for kind, _ in kinds),
@@ -64,10 +64,10 @@ class Collector:
     def _pools(self, amounts: Sequence[NodeAmounts]) -> dict[str, Samples]:
         """A kubelet without the static policy has no such pools; leases are no matter of a kubelet."""
         board = self.board
-        if not board.shown.stage.node.cpu.static or board.shown.place.kind == "live":
+        if not board.snapshot.stage.node.cpu.static or board.snapshot.place.kind == "live":
             return {}
         held = {(str(node.id),): node.cpus.held for node in amounts}
-        shared = board.seen.ledger.cpu.default & ~board.seen.node.cpu.reserved
+        shared = board.viewed.ledger.cpu.default & ~board.viewed.node.cpu.reserved
         return {
             "kubelet_cpu_manager_shared_pool_size_millicores": [((), shared.bit_count() * 1000)],
             "kubelet_cpu_manager_exclusive_cpu_allocation_count": [((), sum(held.values()))],
@@ -77,7 +77,7 @@ class Collector:
     def _counters(self) -> dict[str, Samples]:
         """Only for decisions that the engine took: those of a real kubelet cannot be counted from its files."""
         counters = self.board.counters
-        if self.board.shown.place.kind != "demo":
+        if self.board.snapshot.place.kind != "demo":
             return {}
         return {
             "kubelet_topology_manager_admission_requests_total": [((), counters.requests)],

@@ -20,7 +20,7 @@ from numafit.host.book.tables import LeaseEvent
 from numafit.host.lease import Lease
 from numafit.host.place import OUTSIDE, ledger_of, node_of
 from numafit.host.request import JobRequest
-from numafit.host.session import here, reenter_containers
+from numafit.host.session import open_session, reenter_containers
 from numafit.ledger.ledger import Ledger
 from numafit.service.leases import Leases
 from numafit.service.node import Change, Happening, ShownNode, ViewedNode
@@ -49,14 +49,14 @@ WORDS = {
 
 class HostSource:
     def __init__(self, folder: Path | None = None) -> None:
-        self.here = here(folder, _warn)
-        self.leases = Leases(self.here)
-        machine = self.here.host.machine
+        self.session = open_session(folder, _warn)
+        self.leases = Leases(self.session)
+        machine = self.session.host.machine
         name = machine.name or "this machine"
         # A question about pods asks a kubelet that would run here; leases themselves need none.
         self.place = ShownNode(machine, name, "live", example_kubelet(machine), str(DEFAULT_VERSION))
         self.idle = self.place.stage()
-        self.node = node_of(self.here.host, JobRequest(memory=1))
+        self.node = node_of(self.session.host, JobRequest(memory=1))
         self.last: int | None = None
         self.before: Sequence[Lease] | None = None
         self.audited = 0.0
@@ -92,14 +92,14 @@ class HostSource:
             wake.close()
 
     def _stamp(self) -> object:
-        return tuple(_stamp_of(self.here.folder / f"{FILE}{ending}") for ending in ("", "-wal"))
+        return tuple(_stamp_of(self.session.folder / f"{FILE}{ending}") for ending in ("", "-wal"))
 
     def _look(self, sweep: bool) -> tuple[list[Lease], list[LeaseEvent]]:
         """The leases, and what has happened since the last look, oldest first."""
-        with self.here.book() as book:
+        with self.session.book() as book:
             if sweep:
                 reenter_containers(book, self._warn_once)
-            leases = book.leases(self.here.host if sweep else None)
+            leases = book.leases(self.session.host if sweep else None)
             if sweep:
                 remove_orphans([lease.id for lease in leases])
             entries = book.history(MOST_ENTRIES)
@@ -121,15 +121,15 @@ class HostSource:
             yield replace(change, happened=_happened(entry))
 
     def _change(self, leases: Sequence[Lease]) -> Change:
-        host = self.here.host
+        host = self.session.host
         stage = replace(self.idle, ledger=_placed(ledger_of(host, self.idle.node, leases)))
-        seen = ViewedNode(self.node, _placed(ledger_of(host, self.node, leases)))
-        return Change(stage, {lease.id: _known(lease) for lease in leases} | OUTSIDE_KNOWN, seen=seen)
+        viewed = ViewedNode(self.node, _placed(ledger_of(host, self.node, leases)))
+        return Change(stage, {lease.id: _known(lease) for lease in leases} | OUTSIDE_KNOWN, viewed=viewed)
 
     def _audit(self) -> Mapping[str, int]:
         counts: dict[str, int] = {}
         try:
-            report = Survey(self.here.host.machine, lease_promises(self.here.folder)).of_promises()
+            report = Survey(self.session.host.machine, lease_promises(self.session.folder)).of_promises()
         except NumafitError as error:
             _warn(f"no audit: {error}")
             return counts

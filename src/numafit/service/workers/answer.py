@@ -72,13 +72,13 @@ def whatif(scenes: Scenes, asked: question.WhatIf) -> WhatIfAnswer:
     scene = scenes.scene(asked, empty=asked.empty)
     pods, _ = pods_of(asked.pods, scene.stage)
     simulation = scene.stage.play(pods)
-    shown = scenes.shown
+    snapshot = scenes.snapshot
     view = ledger_view(
         simulation.node,
         simulation.after,
         scene.known,
-        revision=shown.revision,
-        time=shown.time,
+        revision=snapshot.revision,
+        time=snapshot.time,
         simulation=True,
         new=frozenset(pod.uid for pod in pods),
     )

@@ -37,7 +37,7 @@ class Worker:
         self.process: asyncio.subprocess.Process | None = None
         self.revision = -1
 
-    async def start(self, shown: Snapshot) -> None:
+    async def start(self, snapshot: Snapshot) -> None:
         """Returns when it is ready to answer."""
         if not self.is_gone:
             return
@@ -47,12 +47,14 @@ class Worker:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
-        await self._exchange(Job(READY, b"", shown.place, _now(shown)))
-        self.revision = shown.revision
+        await self._exchange(Job(READY, b"", snapshot.place, _now(snapshot)))
+        self.revision = snapshot.revision
 
-    async def ask(self, kind: str, body: bytes, shown: Snapshot) -> Done:
-        done = await self._exchange(Job(kind, body, None, None if shown.revision == self.revision else _now(shown)))
-        self.revision = shown.revision
+    async def ask(self, kind: str, body: bytes, snapshot: Snapshot) -> Done:
+        done = await self._exchange(
+            Job(kind, body, None, None if snapshot.revision == self.revision else _now(snapshot))
+        )
+        self.revision = snapshot.revision
         return done
 
     def cpu_seconds(self) -> float:
@@ -99,15 +101,15 @@ async def _within(asking: "asyncio.Task[Done]", worker: Worker, seconds: float) 
     raise TimeoutError
 
 
-def _now(shown: Snapshot) -> Now:
-    return Now(shown.ledger, dict(shown.known), shown.revision, shown.time)
+def _now(snapshot: Snapshot) -> Now:
+    return Now(snapshot.ledger, dict(snapshot.known), snapshot.revision, snapshot.time)
 
 
 class Lane:
     """Workers for one kind of questions. One that was ended is started again before it is asked again."""
 
-    def __init__(self, shown: Callable[[], Snapshot], seconds: float, workers: int = WORKERS, nice: int = 0) -> None:
-        self.shown = shown
+    def __init__(self, snapshot: Callable[[], Snapshot], seconds: float, workers: int = WORKERS, nice: int = 0) -> None:
+        self.snapshot = snapshot
         self.seconds = seconds
         self.workers = [Worker(nice) for _ in range(workers)]
         self.idle: asyncio.Queue[Worker] = asyncio.Queue()
@@ -131,7 +133,7 @@ class Lane:
         while True:
             try:
                 async with asyncio.timeout(START_SECONDS):
-                    await worker.start(self.shown())
+                    await worker.start(self.snapshot())
                 break
             except (TimeoutError, asyncio.IncompleteReadError, OSError):
                 await worker.stop()
@@ -141,7 +143,7 @@ class Lane:
     async def ask(self, kind: str, body: bytes, seconds: float | None = None) -> Done:
         seconds = self.seconds if seconds is None else seconds
         worker = await self._worker()
-        asking = asyncio.create_task(worker.ask(kind, body, self.shown()))
+        asking = asyncio.create_task(worker.ask(kind, body, self.snapshot()))
         try:
             done = await _within(asking, worker, seconds)
         except BaseException as error:
@@ -185,9 +187,9 @@ class Lane:
 
 
 class Pool:
-    def __init__(self, shown: Callable[[], Snapshot]) -> None:
-        self.quick = Lane(shown, QUICK_SECONDS)
-        self.slow = Lane(shown, SLOW_SECONDS, nice=SLOW_NICE)
+    def __init__(self, snapshot: Callable[[], Snapshot]) -> None:
+        self.quick = Lane(snapshot, QUICK_SECONDS)
+        self.slow = Lane(snapshot, SLOW_SECONDS, nice=SLOW_NICE)
 
     def start(self) -> None:
         """The workers for quick questions; the others start when they are needed."""

@@ -98,21 +98,21 @@ class Scene(msgspec.Struct, frozen=True):
 class Scenes:
     """Builds scenes for the node that is shown, and remembers those it has built."""
 
-    def __init__(self, shown: Snapshot) -> None:
-        self.shown = shown
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
         self.stages: OrderedDict[tuple[object, ...], tuple[Stage, str]] = OrderedDict()
 
     def scene(self, asked: Asked, *, empty: bool) -> Scene:
         own = asked.machine is None
         stage, kubelet = self._idle(asked)
-        if empty or not own or not self.shown.ledger.active:
+        if empty or not own or not self.snapshot.ledger.active:
             return Scene(stage, kubelet, {})
-        return Scene(self._occupied(stage, same=not _changes(asked)), kubelet, self.shown.known)
+        return Scene(self._occupied(stage, same=not _changes(asked)), kubelet, self.snapshot.known)
 
     def machine(self, spec: str | dict[str, object] | None) -> Machine:
         """Never a file: what a request names is not looked up on this machine."""
         if spec is None:
-            return self.shown.place.machine
+            return self.snapshot.place.machine
         if isinstance(spec, dict):
             return read_machine_file(msgspec.json.encode(spec), "machine")
         if spec.startswith(SKETCH):
@@ -122,11 +122,11 @@ class Scenes:
         return machine_named(spec)
 
     def _occupied(self, stage: Stage, *, same: bool) -> Stage:
-        shown = self.shown.stage
+        snapshot = self.snapshot.stage
         if same:
-            return shown
+            return snapshot
         try:
-            return restarted(shown, stage.config, stage.node.settings.version)
+            return restarted(snapshot, stage.config, stage.node.settings.version)
         except KubeletError as error:
             raise InputError(
                 f"the kubelet would not start over the pods that are here: {start_problem(error)}",
@@ -147,7 +147,7 @@ class Scenes:
 
     def _built(self, asked: Asked) -> tuple[Stage, str]:
         own = asked.machine is None
-        place = self.shown.place
+        place = self.snapshot.place
         machine = with_devices(self.machine(asked.machine), asked.devices)
         if not machine.numa_nodes:
             raise InputError("no NUMA node of this machine is known", source="machine")

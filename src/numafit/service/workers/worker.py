@@ -57,9 +57,9 @@ def _updated(scenes: Scenes | None, job: Job) -> Scenes:
         assert job.place is not None, "the first job tells of the node"
         scenes = Scenes(Snapshot(job.place, job.place.stage()))
     if job.now is not None:
-        now, shown = job.now, scenes.shown
-        stage = replace(shown.stage, ledger=now.ledger)
-        scenes.shown = replace(shown, stage=stage, known=now.known, revision=now.revision, time=now.time)
+        now, snapshot = job.now, scenes.snapshot
+        stage = replace(snapshot.stage, ledger=now.ledger)
+        scenes.snapshot = replace(snapshot, stage=stage, known=now.known, revision=now.revision, time=now.time)
     return scenes
 
 

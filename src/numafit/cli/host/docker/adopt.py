@@ -10,7 +10,7 @@ from numafit.host.docker.engine import local_engine
 from numafit.host.grant import Refused
 from numafit.host.run.adopt import adopt as adopt_container
 from numafit.host.run.adopt import adopted_text
-from numafit.host.session import here
+from numafit.host.session import open_session
 
 
 @click.command(
@@ -39,7 +39,7 @@ def adopt(container: str, lease_options: LeaseOptions) -> int:
         )
     address = local_engine()
     got = adopt_container(
-        here(lease_options.folder, warn), address, container, lease_options.request, lease_options.wait
+        open_session(lease_options.folder, warn), address, container, lease_options.request, lease_options.wait
     )
     if isinstance(got, Refused):
         return refuse(lease_options, got)

@@ -22,7 +22,7 @@ from numafit.host.process.identity import identify
 from numafit.host.run.adopt import adopted_text
 from numafit.host.run.container import run_container
 from numafit.host.run.supervise import finish
-from numafit.host.session import here
+from numafit.host.session import open_session
 
 
 @click.command(
@@ -58,16 +58,16 @@ def run(lease_options: LeaseOptions, no_env: bool, quiet: bool, dry_run: bool, w
         return show_docker_plan(lease_options, wanted, words, (), "text")
     address = local_engine()
     request = replace(lease_options.request, name=lease_options.request.name or wanted.value("name") or "")
-    place = here(lease_options.folder, warn, devices=bool(request.devices))
-    check_gpu_names(request, place.host.machine)
+    session = open_session(lease_options.folder, warn, devices=bool(request.devices))
+    check_gpu_names(request, session.host.machine)
     watcher = identify(os.getpid())
     assert watcher is not None
     text = shlex.join(["docker", "run", wanted.image, *wanted.command])
     owner = replace(caller([watcher], text), container=PENDING)
-    with place.book() as book:
+    with session.book() as book:
         for stray in reenter(book):
             warn(stray_text(stray))
-        got = take(book, place.host, request, owner, lease_options.wait)
+        got = take(book, session.host, request, owner, lease_options.wait)
     if isinstance(got, Refused):
         return refuse(lease_options, got)
 
@@ -81,7 +81,7 @@ def run(lease_options: LeaseOptions, no_env: bool, quiet: bool, dry_run: bool, w
             warn(f"lease {lease.id}: {adopted_text(lease)}; bound by Docker, container {lease.container[:12]}")
 
     status = run_container(
-        place, got, wanted, words, address=address, variables=not no_env, watcher=watcher, report=report
+        session, got, wanted, words, address=address, variables=not no_env, watcher=watcher, report=report
     )
     for text in late:
         warn(text)
