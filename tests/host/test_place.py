@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from numafit.bits import mask_of, members, parse_cpuset
-from numafit.errors import InputError
+from numafit.errors import InputError, KubeletError
 from numafit.host.host import Host, HostFile, host_of
 from numafit.host.lease import Lease, claims
 from numafit.host.place import Placed, place
@@ -281,6 +281,13 @@ def test_a_preference_that_the_policy_forbids_is_told_in_our_words() -> None:
     assert str(caught.value) == (
         "--prefer: Topolgy manager single-numa-node policy is incompatible with CPUManager socket policy option"
     )
+
+
+def test_a_preference_that_the_release_does_not_know_is_a_mistake_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not of the request: no sentence about `--prefer` would help."""
+    monkeypatch.setitem(PREFERENCES, "new", "brand-new")
+    with pytest.raises(KubeletError, match='unknown CPU Manager Policy option: "brand-new"'):
+        place(host_named("laptop"), (), JobRequest(cpus=2, prefer=("new",)))
 
 
 @pytest.mark.parametrize("word", PREFERENCES)

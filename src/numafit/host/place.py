@@ -141,13 +141,16 @@ def _cpu_options(settings: Settings, request: JobRequest) -> CpuOptions:
         return cpu_options(settings)
     except KubeletError as error:
         words = {option: word for word, option in PREFERENCES.items()}
-        if error.code == "cpu-options-exclude":
-            first, second = (words[error.facts[which]] for which in ("first", "second"))
-            text = f"{first} and {second} can not be used at the same time"
-        else:
-            word = words[str(error.field[-1])]
-            # the kubelet's words, in its spelling
-            text = f"Topolgy manager {request.policy} policy is incompatible with CPUManager {word} policy option"
+        match error.code:
+            case "cpu-options-exclude":
+                first, second = (words[error.facts[which]] for which in ("first", "second"))
+                text = f"{first} and {second} can not be used at the same time"
+            case "socket-single-numa":
+                word = words[str(error.field[-1])]
+                # the kubelet's words, in its spelling
+                text = f"Topolgy manager {request.policy} policy is incompatible with CPUManager {word} policy option"
+            case _:
+                raise
         raise InputError(text, source="--prefer") from None
 
 
