@@ -3,7 +3,7 @@
 Everything is sorted by the number of free CPUs, ties by id, inside the order of what stands above it. Only what has a
 free CPU appears. What lies in two parents appears twice, as in the kubelet.
 
-Each stage makes its list once, from what is free when the stage begins, and then walks it. A thing that stands in the
+Each step makes its list once, from what is free when the step begins, and then walks it. A thing that stands in the
 list twice is therefore taken twice: the set does not grow, but the number still wanted drops again. Whole things are
 taken with all their CPUs, also with those that were not free; that happens where a core or socket is larger than the
 machine's average, which is what the kubelet compares the free CPUs with.
@@ -63,7 +63,7 @@ def core_groups(topology: CpuTopology, behaviour: Behaviour, free: int) -> list[
 
 
 Taken = tuple[int, int]
-"""The CPUs a stage took, and how many are wanted after it."""
+"""The CPUs a step took, and how many are wanted after it."""
 
 
 def lowest(cpus: int, count: int) -> int:
@@ -99,16 +99,16 @@ def packed(
     result, need = 0, count
 
     if behaviour.cpu_sort == "sockets":
-        stages = [_full_sockets]
+        steps = [_full_sockets]
     elif topology.numa_first:
-        stages = [_full_numa_nodes, _full_sockets]
+        steps = [_full_numa_nodes, _full_sockets]
     else:
-        stages = [_full_sockets, _full_numa_nodes]
+        steps = [_full_sockets, _full_numa_nodes]
     if uncore:
-        stages.append(_uncore_caches)
-    stages += [_cpus_by_number] if spread else [_full_cores, _cpus_by_core]
-    for stage in stages:
-        taken, need = stage(topology, behaviour, left, need)
+        steps.append(_uncore_caches)
+    steps += [_cpus_by_number] if spread else [_full_cores, _cpus_by_core]
+    for step in steps:
+        taken, need = step(topology, behaviour, left, need)
         result |= taken
         if need < 1:
             return result
@@ -143,7 +143,7 @@ def _full_sockets(topology: CpuTopology, behaviour: Behaviour, free: int, need: 
 def _uncore_caches(topology: CpuTopology, behaviour: Behaviour, free: int, need: int) -> Taken:
     taken = 0
     order = uncore_order(topology, free)
-    # The kubelet looks for whole caches again at each step of the walk below, but a second look never finds more.
+    # The kubelet looks for whole caches again at each turn of the walk below, but a second look never finds more.
     if need >= topology.cpus_per_uncore:
         for uncore in order:
             cpus = topology.uncore_caches[uncore]
