@@ -10,6 +10,7 @@ from numafit.advice.cures import CURES, cure_of, foremost, row_of
 from numafit.advice.doctor.repair import UNREADABLE
 from numafit.advice.lint.findings import CODES
 from numafit.errors import KubeletError, StartError
+from numafit.settings.options import CPU_OPTION_STAGES
 
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "numafit"
 ENGINE = ("golang", "settings", "ledger", "managers", "decision")
@@ -101,8 +102,7 @@ def test_of_several_refusals_the_one_whose_row_stands_first_is_shown() -> None:
         ),
         (
             ("cpuManagerPolicyOptions", "fast"),
-            "known options are full-pcpus-only, distribute-cpus-across-numa, align-by-socket, "
-            "distribute-cpus-across-cores, strict-cpu-reservation, prefer-align-cpus-by-uncorecache",
+            f"known options are {', '.join(CPU_OPTION_STAGES)}",
         ),
     ],
 )

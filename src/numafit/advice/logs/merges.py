@@ -13,10 +13,9 @@ from numafit.machine.model import Machine
 from numafit.managers.topology.hint_order import DistanceRows
 from numafit.managers.topology.merge import merge
 from numafit.managers.topology.policy import NONE
+from numafit.settings.options import PREFER_CLOSEST_NUMA_NODES, TOPOLOGY_OPTION_STAGES, stage_of
 from numafit.settings.versions import LATEST_PATCH, Behaviour, KubeVersion, behaviour_of
 
-FIRST_CLOSEST = 26
-"""The first minor with prefer-closest-numa-nodes; without a start-up line and a machine it may be set, unseen."""
 FAR = 1000
 
 
@@ -42,7 +41,9 @@ def check_merge(logged: LoggedMerge, kubelet: LoggedKubelet, machine: Machine | 
     results = list(_results(logged, kubelet, machine, certain))
     if (best, logged.admit) in results:
         return MergeCheck(True)
-    if kubelet.prefer_closest is not False and kubelet.last_minor >= FIRST_CLOSEST and measured is None:
+    closest_known = stage_of(PREFER_CLOSEST_NUMA_NODES, TOPOLOGY_OPTION_STAGES, kubelet.last_minor) is not None
+    # Without a start-up line and a machine the option may be set, unseen.
+    if kubelet.prefer_closest is not False and closest_known and measured is None:
         thinkable = list(_results(logged, kubelet, machine, [_favouring(best[0] or 0, kubelet.numa_nodes)]))
         if (best, logged.admit) in thinkable:
             return MergeCheck(None)
