@@ -1,6 +1,5 @@
 """Sources of a machine, who of them is believed first, and what they disagree about."""
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -32,19 +31,6 @@ _REASONS = {
     CADVISOR: "it is what the kubelet sees",
     SYSFS: "the kubelet reads it there",
 }
-_NAMED = (
-    (NVIDIA_TOPO, r"topo"),
-    (NVIDIA_LIST, r"nvidia-smi"),
-    (NVML, r"nvml"),
-    (HWLOC, r"lstopo|hwloc|\.xml"),
-    (LSCPU, r"lscpu"),
-    (NUMACTL, r"numactl"),
-    (LSPCI, r"lspci"),
-    (CADVISOR, r"cadvisor"),
-    (PODRESOURCES, r"podresources"),
-    (SKETCH, r"^sketch$"),
-    (SYSFS, r"^sys$|\.tgz$|\.tar\.gz$|/$"),
-)
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -52,8 +38,8 @@ class Source(msgspec.Struct, frozen=True):
 
     name: str
     machine: Machine
-    kind: str = ""
-    """One of `KINDS`; empty: it is guessed from the name and the content."""
+    kind: str
+    """One of `KINDS`."""
 
 
 class Disagreement(msgspec.Struct, frozen=True):
@@ -65,23 +51,9 @@ class Disagreement(msgspec.Struct, frozen=True):
     why: str
 
 
-def with_kind(source: Source) -> Source:
-    """With a kind, by the last part of its name. Whoever tells of CPUs is not the driver; whoever tells only of devices
-    and of the driver's NUMA nodes is."""
-    if source.kind:
-        return source
-    name = source.name if source.name.endswith("/") else source.name.rsplit("/", 1)[-1]
-    kinds = [kind for kind, sign in _NAMED if re.search(sign, name.lower())]
-    if source.machine.cpus:
-        kinds = [kind for kind in kinds if kind not in OF_DRIVER]
-    elif any(device.driver_numa is not None for device in source.machine.devices):
-        kinds.append(NVIDIA_TOPO)
-    return msgspec.structs.replace(source, kind=kinds[0] if kinds else FILE)
-
-
 def ranked(sources: Sequence[Source]) -> list[Source]:
     """The one to believe first comes first; equals stay in the order given."""
-    return sorted(map(with_kind, sources), key=lambda source: KINDS.index(source.kind) if source.kind in KINDS else 0)
+    return sorted(sources, key=lambda source: KINDS.index(source.kind))
 
 
 def reason(source: Source) -> str:

@@ -1,7 +1,5 @@
 """Several sources of one machine."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,9 +15,9 @@ from numafit.machine.read.sysfs.archive import archive_tree
 from numafit.machine.read.sysfs.machine import read_sysfs
 from numafit.machine.sketch.line import read_sketch
 from numafit.machine.source import KINDS, Disagreement, Source
+from tests.machine.read.readers import MACHINES, capture
 from tests.machine.strategies import any_machines
 
-CAPTURES = Path(__file__).resolve().parents[3].parent / "shared" / "captures"
 TEXTS = ("numactl-hardware.txt", "lscpu.txt", "lscpu-p.txt", "lstopo.xml")
 GPU = "nvidia.com/gpu"
 BUS = "0000:00:06.0"
@@ -38,8 +36,8 @@ def topo(*devices: Device, links: tuple[Link, ...] = ()) -> Source:
     return Source("topo.txt", Machine(devices=devices, links=links), "nvidia-topo")
 
 
-def read(folder: Path, file: str) -> Source:
-    return source_of((folder / file).read_bytes(), file)
+def read(box: str, file: str) -> Source:
+    return source_of(capture(box, file), file)
 
 
 @settings(max_examples=30, deadline=None)
@@ -67,25 +65,20 @@ def test_a_machine_agrees_with_itself(name: str) -> None:
     assert both == CombinedMachine(machine)
 
 
-@pytest.mark.parametrize("box", ["numa2smt", "numa3memonly", "numa4snc", "numa8", "epyc2"])
+@pytest.mark.parametrize("box", MACHINES)
 def test_all_sources_of_a_captured_box_give_the_same_machine(box: str) -> None:
     """/sys, numactl, lscpu and hwloc agree on each box; the kernel of `epyc2` numbers one L3 cache per CPU."""
-    folder = CAPTURES / box
-    if not folder.exists():
-        pytest.skip("the captures are not beside the repository")
-    tree = archive_tree((folder / "sys.tgz").read_bytes(), "sys.tgz")
+    tree = archive_tree(capture(box, "sys.tgz"), "sys.tgz")
     machine = read_sysfs(tree, "sys.tgz")
-    combined = combine([*(read(folder, file) for file in TEXTS), Source("sys.tgz", machine, "sysfs")])
+    combined = combine([*(read(box, file) for file in TEXTS), Source("sys.tgz", machine, "sysfs")])
     assert combined.machine == machine
     assert [found.what for found in combined.disagreements] == (["L3 caches"] if box == "epyc2" else [])
 
 
 def test_the_h200_of_a_virtual_machine_has_no_numa_node_for_the_kubelet() -> None:
     """`numa_node` is -1 in /sys, the driver says 0: both are shown, and the plugin's view counts."""
-    file = CAPTURES / "h200-vm" / "nvidia-smi-topo-m.txt"
-    if not file.exists():
-        pytest.skip("the captures are not beside the repository")
-    combined = combine([source_of(file.read_bytes(), "topo.txt"), sys(Machine(devices=(SYS_GPU,)))])
+    topo_text = capture("h200-vm", "nvidia-smi-topo-m.txt")
+    combined = combine([source_of(topo_text, "topo.txt"), sys(Machine(devices=(SYS_GPU,)))])
     assert combined.machine.devices == (
         Device(
             GPU,
@@ -236,11 +229,10 @@ def test_sizes_of_caches_are_filled_from_whoever_knows_them() -> None:
     assert [(one.what, one.values) for one in found] == [("L3 caches", (("a", "1: 0-3"), ("b", "2: 0-1 2-3")))]
 
 
-def test_the_kind_of_a_source_shows_in_its_name() -> None:
-    """Without a stated kind, as for the outputs in a capture."""
-    less = replace(BOX, numa_nodes=(NumaNode(0, 1 << 30), NumaNode(1, 1 << 30)))
-    order = [Source("box.tgz:commands/numactl-hardware.txt", less), Source("box.tgz", BOX)]
-    assert combine(order).machine == BOX
+def test_a_kind_without_a_rank_is_refused() -> None:
+    """A reader whose kind was forgotten in `KINDS` would else be believed before what a person wrote."""
+    with pytest.raises(ValueError, match="not in tuple"):
+        combine([Source("box", BOX, "dmidecode"), sys(BOX)])
 
 
 def test_links_over_pci_stand_in_where_nobody_tells_of_links() -> None:

@@ -12,7 +12,8 @@ from numafit.machine.catalogue.names import machine_named
 from numafit.machine.convert.numactl import numactl_text
 from numafit.machine.file.write import machine_text
 from numafit.machine.read.recognise import kind_of, source_of
-from numafit.machine.source import KINDS
+from numafit.machine.source import CATALOGUE, KINDS, NVML, SYSFS
+from tests.machine.read.readers import fixture
 
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLE = (ROOT / "examples" / "small-node" / "machine.json").read_text()
@@ -25,11 +26,14 @@ TEXTS = {
     "lspci": "3b:00.0 3D controller: NVIDIA Corporation GP100GL [Tesla P100] (rev a1)\n\tFlags: NUMA node 1\n",
     "machine file": machine_text(machine_named("laptop"), "yaml"),
     "sketch": "2 sockets x 4 cores\n",
-    "hwloc": '<?xml version="1.0"?>\n<topology version="2.0"/>',
-    "cadvisor": '{"machine_id": "", "topology": []}',
-    "podresources": '{"cpu_ids": [0, 1]}',
+    "hwloc": fixture("hwloc-coherent-gpu.xml").decode(),
+    "cadvisor": fixture("cadvisor-two-caches.json").decode(),
+    "podresources": fixture("podresources-camel.json").decode(),
 }
 OTHER_TEXTS = [
+    ("hwloc", '<?xml version="1.0"?>\n<topology version="2.0"/>'),
+    ("cadvisor", '{"machine_id": "", "topology": []}'),
+    ("podresources", '{"cpu_ids": [0, 1]}'),
     ("machine file", EXAMPLE),
     ("machine file", machine_text(machine_named("dgx-a100"), "json")),
     ("machine file", "cpus:\n- {numa: 0, socket: 0, cpus: 0-3}\n"),
@@ -46,10 +50,14 @@ OTHER_TEXTS = [
 def test_a_text_is_recognised_by_what_it_says(kind: str, text: str) -> None:
     """The name of the file does not count."""
     assert kind_of(text) == kind
-    assert kind in KINDS
 
 
-@pytest.mark.parametrize("kind", ["nvidia-list", "nvidia-topo", "numactl", "lscpu", "lspci", "machine file", "sketch"])
+def test_each_kind_of_text_is_tried() -> None:
+    """The other kinds are no texts: a tree of /sys, a name, an answer of the driver's library."""
+    assert TEXTS.keys() == set(KINDS) - {SYSFS, CATALOGUE, NVML}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
 def test_what_is_recognised_is_read(kind: str) -> None:
     """With its kind, so that sources can be weighed against each other."""
     source = source_of(TEXTS[kind].encode(), "x")

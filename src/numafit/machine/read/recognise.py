@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from numafit.document import read_documents
 from numafit.errors import InputError
+from numafit.machine import source
 from numafit.machine.model import Machine
 from numafit.machine.read.text import text_of
 from numafit.machine.source import Source
@@ -18,25 +19,25 @@ KNOWN = (
 
 # What each tool's text shows of itself, from the most to the least peculiar.
 _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("nvidia-list", re.compile(r"^[ \t]*GPU \d{1,4}: [^\n]{0,300}\(UUID: ", re.M)),
-    ("nvidia-topo", re.compile(r"^GPU0[ \t]+X(?=\s)", re.M)),
+    (source.NVIDIA_LIST, re.compile(r"^[ \t]*GPU \d{1,4}: [^\n]{0,300}\(UUID: ", re.M)),
+    (source.NVIDIA_TOPO, re.compile(r"^GPU0[ \t]+X(?=\s)", re.M)),
     (
-        "numactl",
+        source.NUMACTL,
         re.compile(r"^(?:available: \d+ nodes?\b|node \d{1,5} (?:cpus|size):)|NUMA (?:support|available) on", re.M),
     ),
-    ("lscpu", re.compile(r"^# *CPU\b", re.M)),
-    ("lscpu", re.compile(r"^[ \t]*(?:CPU\(s\)|On-line CPU\(s\) list):", re.M)),
-    ("lspci", re.compile(r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S", re.M)),
-    ("machine file", re.compile(r"^(?:format|numaNodes|cpus|caches|devices|links)[ \t]*:", re.M)),
-    ("sketch", re.compile(r"\A\s*\d{1,6}\s+(?:sockets?|numa|cores?|threads?)\b", re.I)),
+    (source.LSCPU, re.compile(r"^# *CPU\b", re.M)),
+    (source.LSCPU, re.compile(r"^[ \t]*(?:CPU\(s\)|On-line CPU\(s\) list):", re.M)),
+    (source.LSPCI, re.compile(r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S", re.M)),
+    (source.FILE, re.compile(r"^(?:format|numaNodes|cpus|caches|devices|links)[ \t]*:", re.M)),
+    (source.SKETCH, re.compile(r"\A\s*\d{1,6}\s+(?:sockets?|numa|cores?|threads?)\b", re.I)),
 )
 
 # Names of fields that only one kind of JSON or YAML has; the machine file is what is left.
 _FIELDS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("machine file", frozenset({"format", "numaNodes"})),
-    ("cadvisor", frozenset({"topology", "memory_capacity", "machine_id"})),
-    ("podresources", frozenset({"pod_resources", "podResources", "cpu_ids", "cpuIds", "allocatable", "list"})),
-    ("lscpu", frozenset({"lscpu"})),
+    (source.FILE, frozenset({"format", "numaNodes"})),
+    (source.CADVISOR, frozenset({"topology", "memory_capacity", "machine_id"})),
+    (source.PODRESOURCES, frozenset({"pod_resources", "podResources", "cpu_ids", "cpuIds", "allocatable", "list"})),
+    (source.LSCPU, frozenset({"lscpu"})),
 )
 
 
@@ -50,80 +51,82 @@ def source_of(data: bytes | str, name: str) -> Source:
 def _reader(kind: str) -> Reader:
     """Only the reader of the kind that came is loaded: all of them cost 50 ms, most alone 3 (bench_machine)."""
     match kind:
-        case "machine file":
+        case source.FILE:
             from numafit.machine.file.read import read_machine_file
 
             return read_machine_file
-        case "sketch":
+        case source.SKETCH:
             from numafit.machine.sketch.line import read_sketch
 
             return read_sketch
-        case "podresources":
+        case source.PODRESOURCES:
             from numafit.machine.read.podresources import read_podresources
 
             return read_podresources
-        case "cadvisor":
+        case source.CADVISOR:
             from numafit.machine.read.cadvisor import read_cadvisor
 
             return read_cadvisor
-        case "hwloc":
+        case source.HWLOC:
             from numafit.machine.read.hwloc.machine import read_hwloc
 
             return read_hwloc
-        case "lscpu":
+        case source.LSCPU:
             from numafit.machine.read.lscpu import read_lscpu
 
             return read_lscpu
-        case "numactl":
+        case source.NUMACTL:
             from numafit.machine.read.numactl import read_numactl
 
             return read_numactl
-        case "lspci":
+        case source.LSPCI:
             from numafit.machine.read.lspci import read_lspci
 
             return read_lspci
-        case "nvidia-topo":
+        case source.NVIDIA_TOPO:
             from numafit.machine.read.nvidia_smi import read_nvidia_topo
 
             return read_nvidia_topo
-        case _:
+        case source.NVIDIA_LIST:
             from numafit.machine.read.nvidia_smi import read_nvidia_list
 
             return read_nvidia_list
+        case _:
+            raise ValueError(f"there is no reader for {kind}")
 
 
-def kind_of(text: str, source: str = "") -> str:
+def kind_of(text: str, name: str = "") -> str:
     """What kind of description this is; raises when nothing fits."""
     start = text.lstrip()[:1]
     if not start:
-        raise InputError("there is nothing in it", source=source, cure=KNOWN)
+        raise InputError("there is nothing in it", source=name, cure=KNOWN)
     if start == "<":
-        return "hwloc"
+        return source.HWLOC
     if start in "{[":
-        return _kind_of_document(text, source)
+        return _kind_of_document(text, name)
     for kind, sign in _SIGNS:
         if sign.search(text):
             return kind
     from numafit.machine.sketch.synthetic import is_synthetic
 
     if is_synthetic(text):
-        return "sketch"
-    raise InputError("this is no description of a machine that numafit knows", source=source, cure=KNOWN)
+        return source.SKETCH
+    raise InputError("this is no description of a machine that numafit knows", source=name, cure=KNOWN)
 
 
-def _kind_of_document(text: str, source: str) -> str:
-    documents = read_documents(text, source)
+def _kind_of_document(text: str, name: str) -> str:
+    documents = read_documents(text, name)
     value = documents[0].value if documents else None
     if not isinstance(value, dict):
-        raise InputError("this is no description of a machine: a mapping is needed", source=source, cure=KNOWN)
+        raise InputError("this is no description of a machine: a mapping is needed", source=name, cure=KNOWN)
     for kind, names in _FIELDS:
         if names & value.keys():
             return kind
     cpus = value.get("cpus")
     if isinstance(cpus, list) and cpus and isinstance(cpus[0], dict) and "cpu" in cpus[0] and "numa" not in cpus[0]:
         # the table of `lscpu --json -e`
-        return "lscpu"
+        return source.LSCPU
     devices = value.get("devices")
     if isinstance(devices, list) and devices and isinstance(devices[0], dict) and "id" not in devices[0]:
-        return "podresources"
-    return "machine file"
+        return source.PODRESOURCES
+    return source.FILE

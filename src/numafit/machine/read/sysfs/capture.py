@@ -1,7 +1,7 @@
 """What of a machine goes into a capture: exactly the files that the reader of /sys uses, and nothing private.
 
-The reader itself says which files these are: it reads through a `Recorder`. Serial numbers, addresses of network cards
-and the name of the host are left out or replaced, and so are UUIDs of GPUs, unless names are to be kept.
+The reader itself says which files these are: it reads through a `NotingTree`. Serial numbers, addresses of network
+cards and the name of the host are left out or replaced, and so are UUIDs of GPUs, unless names are to be kept.
 """
 
 import gzip
