@@ -15,8 +15,8 @@ from numafit.__main__ import main
 from numafit.cli.options.machine import resolve_machine
 from numafit.errors import InputError
 from numafit.machine.catalogue.names import catalogue, machine_named
+from tests.machine.read.readers import capture
 
-CAPTURES = Path(__file__).resolve().parents[3].parent / "shared" / "captures"
 TOPO = """\
 \tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity
 GPU0\t X \tPIX\t0-3\t0
@@ -191,11 +191,10 @@ def test_a_folder_is_a_tree(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["numa2smt", "numa8", "numa3memonly"])
-def test_captured_machines_are_shown(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_captured_machines_are_shown(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Trees of real Linux kernels."""
-    path = CAPTURES / name / "sys.tgz"
-    if not path.exists():
-        pytest.skip("the captures are not beside this checkout")
+    path = tmp_path / "sys.tgz"
+    path.write_bytes(capture(name, "sys.tgz"))
     status, out, _ = run(["show", "--machine", str(path), "--width", "80"], capsys)
     assert status == 0
     assert max(map(len, out.splitlines())) <= 80

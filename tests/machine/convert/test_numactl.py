@@ -1,7 +1,5 @@
 """A machine as numactl prints it."""
 
-from pathlib import Path
-
 import pytest
 
 from numafit.machine.catalogue.names import machine_named
@@ -10,8 +8,7 @@ from numafit.machine.read.numactl import read_numactl
 from numafit.machine.read.sysfs.archive import archive_tree
 from numafit.machine.read.sysfs.machine import read_sysfs
 from numafit.machine.sketch.line import read_sketch
-
-CAPTURES = Path(__file__).resolve().parents[3].parent / "shared" / "captures"
+from tests.machine.read.readers import MACHINES, capture
 
 
 def test_the_text_is_that_of_the_tool() -> None:
@@ -32,14 +29,11 @@ def test_the_text_is_that_of_the_tool() -> None:
     )
 
 
-@pytest.mark.parametrize("box", ["epyc2", "numa2smt", "numa3memonly", "numa4snc", "numa8"])
+@pytest.mark.parametrize("box", MACHINES)
 def test_a_captured_box_is_printed_as_numactl_printed_it_there(box: str) -> None:
     """From /sys to the very bytes of the tool, less its lines about free memory."""
-    folder = CAPTURES / box
-    if not folder.exists():
-        pytest.skip("the captures are not beside the repository")
-    machine = read_sysfs(archive_tree((folder / "sys.tgz").read_bytes(), box), box)
-    printed = (folder / "numactl-hardware.txt").read_text().splitlines()
+    machine = read_sysfs(archive_tree(capture(box, "sys.tgz"), box), box)
+    printed = capture(box, "numactl-hardware.txt").decode().splitlines()
     assert numactl_text(machine).splitlines() == [line for line in printed if " free:" not in line]
 
 

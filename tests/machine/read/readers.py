@@ -10,6 +10,7 @@ from numafit.errors import InputError
 from numafit.machine.model import Machine
 
 FIXTURES = Path(__file__).parent / "fixtures"
+# Captures lie beside the checkout; without them their tests are skipped.
 CAPTURES = Path(__file__).resolve().parents[3].parent / "shared" / "captures"
 MACHINES = ("epyc2", "numa2smt", "numa3memonly", "numa4snc", "numa8")
 
@@ -21,7 +22,7 @@ def fixture(name: str) -> bytes:
 def capture(machine: str, name: str) -> bytes:
     path = CAPTURES / machine / name
     if not path.exists():
-        pytest.skip(f"no captures of real machines beside this repository ({machine}/{name})")
+        pytest.skip(f"no capture of a real machine: {path}")
     return path.read_bytes()
 
 

@@ -19,9 +19,9 @@ from numafit.machine.read.sysfs.archive import archive_tree
 from numafit.machine.read.sysfs.capture import capture_data, captured_files, captured_outputs
 from numafit.machine.read.sysfs.machine import read_sysfs
 from numafit.machine.read.sysfs.tree import Tree, open_tree
+from tests.machine.read.readers import CAPTURES
 from tests.machine.read.sysfs.trees import CPUS, NODES, MapTree, pci, server
 
-CAPTURES = Path(__file__).resolve().parents[4].parent / "shared" / "captures"
 TREES = sorted(CAPTURES.glob("*/sys.tgz"))
 UUID = "GPU-77a702db-e37f-3a74-d46d-c5713f66058c"
 OTHER_UUID = "GPU-9b341c59-f96b-ba85-c137-78c3652fea65"
