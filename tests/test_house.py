@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from importlib.util import find_spec
@@ -116,6 +117,12 @@ def packages() -> list[Path]:
     return sorted(path.parent for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE)
 
 
+def parts_of(folder: Path) -> set[str]:
+    """Its modules and folders."""
+    modules = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    return modules | {path.parent.name for path in folder.glob("*/__init__.py")}
+
+
 def named_classes() -> Iterator[tuple[str, str]]:
     """(name, module) of each public class and type alias of the house."""
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -142,6 +149,14 @@ def test_a_module_imports_only_from_rooms_above_its_own() -> None:
     code = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_modules_of_a_package_have_an_order() -> None:
+    """A package of several has its layers in pyproject.toml, in which each of them is named."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    ordered = {container for contract in contracts for container in contract.get("containers", ())}
+    several = {".".join(folder.relative_to(PACKAGE.parent).parts) for folder in packages() if len(parts_of(folder)) > 1}
+    assert several - ordered == set()
 
 
 @pytest.mark.parametrize("path", core_modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
@@ -173,8 +188,7 @@ def test_a_package_opens_with_a_page(folder: Path) -> None:
 def test_the_page_of_a_package_names_each_part_of_it(folder: Path) -> None:
     """A newcomer finds each module and folder on the page."""
     page = ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or ""
-    parts = {path.stem for path in folder.glob("*.py")} | {path.parent.name for path in folder.glob("*/__init__.py")}
-    assert {part for part in parts - {"__init__"} if not re.search(rf"\b{part}\b", page)} == set()
+    assert {part for part in parts_of(folder) if not re.search(rf"\b{part}\b", page)} == set()
 
 
 def test_one_word_is_one_thing() -> None:
