@@ -1,7 +1,7 @@
-"""The check that follows the managers: does the node as a whole have what the pod asks for?
+"""The front door of the engine: the managers decide, then the node as a whole must have what the pod asks for.
 
-It comes after the allocation, so a pod that is refused here leaves its CPUs, memory and devices allocated until stale
-state is removed (kubelet 1.20 to 1.36).
+The second check comes after the allocation, so a pod that is refused by it leaves its CPUs, memory and devices
+allocated until stale state is removed (kubelet 1.20 to 1.36).
 """
 
 from collections.abc import Mapping

@@ -6,8 +6,8 @@ Read in this order:
 - `protocol`: `Manager` (hints, allocate, for a container or a whole pod), the `Call` that an admission hands from one
   to the next with its ledger, `Refusal`, and `Choices`, all that the kubelet leaves to chance.
 - `topology/`: what a hint is, how the hints of all managers become one, and the policies.
-- `cpu/`, `memory/`, `device/`: the managers. In each `manager` is the policy at work; in `cpu/` and `memory/`,
-  `start` makes it and reads its state file when the kubelet starts.
+- `cpu/`, `memory/`, `device/`: the managers. In each `manager` is the policy at work, and `start` reads its state
+  file when the kubelet starts; in `cpu/` and `memory/` it makes the manager, too.
 
 `cpu`, `memory` and `device` do not know each other. They use `protocol`, `ask` and `topology`; `topology` and `ask`
 know no manager. The order of the managers and of their start is `decision`'s. A new resource is a new folder here and

@@ -1,7 +1,7 @@
 """What each kubelet release does: the one table that the algorithms ask.
 
-A `Behaviour` has one field per difference. `CHANGES` lists, per field, the releases in which the value changed; several
-patch releases in one row are back-ports of the same change to several minors.
+A `Behaviour` has one field per difference. `_CHANGES` lists, per field, the releases in which the value changed;
+several patch releases in one row are back-ports of the same change to several minors.
 """
 
 import re
@@ -73,7 +73,7 @@ class Behaviour(msgspec.Struct, frozen=True):
     not_enough_numbers: bool = False
     reversed_range_sign: str = ""
     uncore_odd: bool = False
-    """The uncore stage rounds the number of cores up and can drop one sibling of an odd request."""
+    """The step of uncore caches rounds the number of cores up and can drop one sibling of an odd request."""
     cpu_uncore_default: bool = False
     """A core without an uncore cache counts under its socket's id."""
     smt_check_after_present: bool = False

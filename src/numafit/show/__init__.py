@@ -13,5 +13,6 @@ printed here: the command line and the agent do that with what they get.
 
 The hard part is that three readers want the same answer: a person, a program that calls the command, and one that
 asks the agent. A field is named once, in a record; text is made from the values that the record is made from, never
-from the record.
+from the record. What `text/` takes from `records/` is small: types of such values, who made a pod, how a moment is
+written.
 """

@@ -6,7 +6,7 @@
     leases audit               who holds what, what processes really do
     plan docker                where a job would go, what a script with `docker run` lines asks for
 
-Each module reads alone. They know no click and no stream: a command prints what it gets. What comes from outside
-(commands, names of users and programs) goes through `words.printable`, so that no text moves the cursor of a
-terminal.
+Each module reads alone, but for `advice`, which shows a decision as `simulation` does. They know no click and no
+stream: a command prints what it gets. What comes from outside (commands, names of users and programs) goes through
+`words.printable`, so that no text moves the cursor of a terminal.
 """
