@@ -55,7 +55,7 @@ class Story(msgspec.Struct, frozen=True):
 def story_of(node: Node, decision: Decision) -> Story:
     ask = ask_of(decision.pod, node.settings)
     chapters = tuple(_chapter(node, decision, ask, step) for step in decision.merges or ())
-    return Story(sentence_of(node, decision, ask), chapters)
+    return Story(decision_sentence(node, decision, ask), chapters)
 
 
 def _chapter(node: Node, decision: Decision, ask: Ask, step: MergeStep) -> Chapter:
@@ -180,17 +180,31 @@ def hints_in_words(hints: HintList) -> str:
     return ", ".join(words)
 
 
-def sentence_of(node: Node, decision: Decision, ask: Ask) -> str:
-    """Why, in one sentence that names the resources and the NUMA nodes."""
+def decision_sentence(node: Node, decision: Decision, ask: Ask, who: str = "") -> str:
+    """Why, in one sentence that names the resources and the NUMA nodes.
+
+    `who` is what a merge rejects, where its reader knows neither a pod nor a container.
+    """
     if decision.panic:
         return f"The kubelet would crash here: {decision.panic}."
     if decision.admitted:
         return _admitted(decision)
-    if decision.reason == TOPOLOGY_AFFINITY and decision.merges:
-        step = decision.merges[-1]
-        return no_common_node(node.topology.policy, step.container, step.providers, _needs(ask, step))
+    step = rejected_merge(decision)
+    if step is not None:
+        who = who or container_in_words(step.container)
+        return no_common_node(node.topology.policy, who, step.providers, _needs(ask, step))
     merged, short = bool(decision.merges), bool(decision.shortage)
     return refusal_in_words(decision.reason, decision.message, merged=merged, short=short)
+
+
+def rejected_merge(decision: Decision) -> MergeStep | None:
+    """The merge that is to blame; the sentence of any other rejection quotes the kubelet's message."""
+    return decision.merges[-1] if decision.reason == TOPOLOGY_AFFINITY and decision.merges else None
+
+
+def container_in_words(container: str) -> str:
+    """Empty in the pod scope."""
+    return f"container {container}" if container else "the pod"
 
 
 def refusal_in_words(reason: str, message: str, *, merged: bool, short: bool) -> str:
@@ -225,10 +239,9 @@ def admission_in_words(nodes: int, cpus: int, devices: Collection[str], *, prefe
     return f"Admitted{where} with {', '.join(parts)}{crossing}."
 
 
-def no_common_node(policy: str, container: str, providers: Sequence[ProviderHints], needs: Mapping[str, int]) -> str:
-    """Why a merge was rejected. `container` is empty in the pod scope, `policy` where it is not known; resources that
-    `needs` does not name are told without their amount."""
-    who = f"container {container}" if container else "the pod"
+def no_common_node(policy: str, who: str, providers: Sequence[ProviderHints], needs: Mapping[str, int]) -> str:
+    """Why a merge was rejected. `policy` is empty where it is not known; resources that `needs` does not name are told
+    without their amount."""
     narrow = policy == "single-numa-node"
     clauses, blocked = [], []
     for own in providers:

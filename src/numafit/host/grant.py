@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.bits import cpuset_text, mask_of
-from numafit.decision.story import story_of
+from numafit.decision.story import decision_sentence
 from numafit.errors import InputError
 from numafit.host.host import Host
 from numafit.host.lease import Lease
@@ -16,7 +16,7 @@ from numafit.host.place import Placed, place
 from numafit.host.pool import left_to_shared, pool_of, shared_cpus
 from numafit.host.process.identity import ProcessId
 from numafit.host.request import CONTAINER, JobRequest
-from numafit.managers.ask import MEMORY
+from numafit.managers.ask import MEMORY, ask_of
 from numafit.managers.device.manager import free_devices
 from numafit.quantity import Quantity
 
@@ -125,8 +125,8 @@ def sentence_about(placed: Placed) -> str:
     short = _shortage(placed)
     if short:
         return short
-    text = story_of(placed.node, placed.decision).sentence
-    return text.replace("rejects container lease", "rejects it").replace("container lease", "the job")
+    ask = ask_of(placed.decision.pod, placed.node.settings)
+    return decision_sentence(placed.node, placed.decision, ask, who="it")
 
 
 def _shortage(placed: Placed) -> str:

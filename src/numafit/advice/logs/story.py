@@ -12,6 +12,7 @@ from numafit.decision.decision import OUT_OF
 from numafit.decision.story import (
     Chapter,
     admission_in_words,
+    container_in_words,
     hints_in_words,
     no_common_node,
     nodes_in_words,
@@ -39,7 +40,7 @@ def story_of_admission(admission: Admission, kubelet: LoggedKubelet, machine: Ma
 
 
 def _doubt(merge: LoggedMerge, kubelet: LoggedKubelet, machine: Machine | None) -> str:
-    whose = f"of container {merge.container}" if merge.container else "of the pod"
+    whose = f"of {container_in_words(merge.container)}"
     there, all_of_them = len(merge.providers), kubelet.providers
     if 0 < there < all_of_them:
         return (
@@ -66,7 +67,7 @@ def _sentence(admission: Admission, kubelet: LoggedKubelet, machine: Machine | N
         return refusal_in_words(admission.reason, admission.message, merged=bool(merges), short=short)
     last = merges[-1] if merges else None
     if last is not None and any(hints is not None for own in last.providers for hints in (own or {}).values()):
-        return no_common_node(kubelet.policy, last.container, last.providers, {})
+        return no_common_node(kubelet.policy, container_in_words(last.container), last.providers, {})
     return "The topology manager rejects the pod; the log holds no hints of it, so it cannot be told why."
 
 

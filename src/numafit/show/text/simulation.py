@@ -6,7 +6,7 @@ from numafit.bits import cpuset_text, mask_of
 from numafit.decision.decision import Decision, Placement
 from numafit.decision.left import left_on_nodes
 from numafit.decision.simulation import Simulation
-from numafit.decision.story import sentence_of
+from numafit.decision.story import decision_sentence, rejected_merge
 from numafit.ledger.ledger import Block
 from numafit.managers.ask import ask_of
 from numafit.quantity import Quantity
@@ -41,8 +41,8 @@ def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
             first = False
         if decision.message:
             ask = ask_of(decision.pod, simulation.node.settings)
-            sentence = sentence_of(simulation.node, decision, ask)
-            told = "" if decision.message in sentence else f" The kubelet says: {decision.message}"
+            sentence = decision_sentence(simulation.node, decision, ask)
+            told = f" The kubelet says: {decision.message}" if rejected_merge(decision) else ""
             notes.append(f"{decision.pod.full_name}: {sentence}{told}")
         if decision.panic:
             notes.append(f"{decision.pod.full_name}: the kubelet would crash here: {decision.panic}")
