@@ -126,12 +126,12 @@ class _Following(Scenario):
     """Plays a scenario so that every random choice falls as recorded, as far as the record tells."""
 
     def __init__(self, scenario: Mapping[str, Any], version: KubeVersion, expected: Json) -> None:
-        super().__init__(scenario, version, self._told)
+        super().__init__(scenario, version, self._recorded_choices)
         self.expected = expected
         self.comparison = ScenarioComparison(behaviour_of(version))
         self.variant = 0
 
-    def _told(self, step: int, pod: int) -> Choices:
+    def _recorded_choices(self, step: int, pod: int) -> Choices:
         if step < 0:
             return RecordedChoices(self.expected["start"])
         steps = self.expected.get("steps") or ()

@@ -114,7 +114,7 @@ def _become(
     for note in (*facts.notes, *bound.skipped, *notes) if explain or member.rank == 0 else ():
         warn(note)
     if explain:
-        warn(_told(member, share, bound))
+        warn(_bound_in_words(member, share, bound))
     restore_signals()
     error = execute(command, environment)
     status, sentence = failure(command[0], error.errno or 0)
@@ -122,7 +122,7 @@ def _become(
     return status
 
 
-def _told(member: Member, share: RankShare, bound: Bound) -> str:
+def _bound_in_words(member: Member, share: RankShare, bound: Bound) -> str:
     where = "" if share.gpu_node is None else f" on NUMA node {share.gpu_node}"
     gpu = f"GPU {share.gpu}{where}, " if share.gpu else ""
     memory = f", memory {bound.memory_policy}" if bound.memory_policy else ""

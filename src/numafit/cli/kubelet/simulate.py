@@ -83,7 +83,7 @@ def simulate(
         if events is not None:
             raise InputError("a recording holds pods that come, not other events", source="--record")
         _write_record(simulation, record)
-    click.echo(_shown(simulation, output))
+    click.echo(_output(simulation, output))
     return 0 if all(step.decision.admitted for step in simulation.steps) else 1
 
 
@@ -98,7 +98,7 @@ def _write_state(simulation: Simulation, folder: Path) -> None:
 # What only one option needs is loaded with it: the plain command starts quicker.
 
 
-def _shown(simulation: Simulation, output: str) -> str:
+def _output(simulation: Simulation, output: str) -> str:
     if output in ("json", "yaml"):
         from numafit.show.json import json_text, yaml_text
         from numafit.show.records.simulation import simulation_record

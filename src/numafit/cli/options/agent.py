@@ -28,7 +28,7 @@ def agent_option(command: F) -> F:
         for name, option in TAKEN.items():
             if rest.get(name):
                 raise InputError("does not go with --agent", source=option, cure="leave one of both away")
-        return command(**{**rest, **_told(agent)})
+        return command(**{**rest, **_shown_by(agent)})
 
     option = click.option(
         "--agent", metavar="ADDRESS", help="Ask on top of what a running `numafit serve` shows (URL or unix socket)."
@@ -37,7 +37,7 @@ def agent_option(command: F) -> F:
     return decorated  # type: ignore[no-any-return]
 
 
-def _told(agent: str) -> dict[str, Any]:
+def _shown_by(agent: str) -> dict[str, Any]:
     """The options that describe the node of the agent."""
     from numafit.machine.read.recognise import source_of
     from numafit.service.client import fetched

@@ -1,7 +1,6 @@
 """Where the node that is shown comes from.
 
-Each source has a `node.ShownNode` and yields a `node.Change` for whatever
-happens.
+Each source has a `node.ShownNode` and yields a `node.Change` for whatever happens.
 
     demo      pods come and go on a machine of the catalogue, drawn by a seeded generator
     host      this machine with its leases; also frees the leases of those who are gone and moves shared work

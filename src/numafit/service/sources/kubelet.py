@@ -58,7 +58,7 @@ class KubeletNode:
                 stage, warning = await self._read()
             if stamp != seen or self._can_name():
                 seen = stamp
-                for change in self._told(stage):
+                for change in self._since_last(stage):
                     yield replace(change, warning=warning)
             await asyncio.sleep(SECONDS)
 
@@ -82,7 +82,7 @@ class KubeletNode:
         warning = f"{self.folder}: a kubelet would not start over this state: {message} (`numafit doctor` says more)"
         return replace(self.idle, ledger=as_written(self.idle.node, files, str(self.folder))), warning
 
-    def _told(self, stage: Stage) -> Iterator[Change]:
+    def _since_last(self, stage: Stage) -> Iterator[Change]:
         """One change for each pod that came, went or holds something else now; at first one for all."""
         now = None if self.first else now_text()
         names = self._names()

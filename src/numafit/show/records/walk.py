@@ -1,7 +1,7 @@
 """How a merge walked: the combinations of one hint per resource, and what each becomes.
 
-The engine reaches the kubelet's answer without combinations (`managers.merge`). Here they are written out for a reader,
-as the kubelet goes through them, while they are few.
+The engine reaches the kubelet's answer without combinations (`managers.topology.merge`). Here they are written out for
+a reader, as the kubelet goes through them, while they are few.
 """
 
 from itertools import islice, product

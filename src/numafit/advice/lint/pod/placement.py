@@ -73,7 +73,7 @@ def _unit(
         rooms = {node.id: sum(node.id in (device.numa or ()) for device in own) for node in machine.numa_nodes}
         if not own or any(not device.numa for device in own) or count <= max(rooms.values()):
             continue
-        shown = _shown({node: str(room) for node, room in rooms.items() if room})
+        shown = _rooms_in_words({node: str(room) for node, room in rooms.items() if room})
         message = f"{who} asks for {count} {resource}, but no NUMA node has more than {max(rooms.values())} ({shown})"
         cure = f"ask for {max(rooms.values())} or fewer"
         if count > len(own):
@@ -98,13 +98,13 @@ def _amounts(
     }
     most = max(rooms.values(), default=0)
     if cpus > most and around.static is not False:
-        shown = _shown({node: str(room) for node, room in rooms.items()})
+        shown = _rooms_in_words({node: str(room) for node, room in rooms.items()})
         message = f"{who} asks for {cpus} exclusive CPUs, but no NUMA node has more than {most} to give ({shown})"
         yield finding("NF331", text.amount_place(container, "cpu"), message + _fate(around), f"ask for {most} or fewer")
     asked = (memory or {}).get(MEMORY, 0)
     sizes = _memory(around, machine)
     if asked and sizes and asked > max(sizes.values()):
-        shown = _shown({node: _bytes(size) for node, size in sizes.items()})
+        shown = _rooms_in_words({node: _bytes(size) for node, size in sizes.items()})
         most_bytes = _bytes(max(sizes.values()))
         message = (
             f"{who} asks for {_bytes(asked)} of memory, but no NUMA node has more than {most_bytes} to give ({shown})"
@@ -152,7 +152,7 @@ def _verdict(decision: Decision) -> str:
     return decision.panic or f'{decision.reason}, "{decision.message}"'
 
 
-def _shown(rooms: Mapping[int, str]) -> str:
+def _rooms_in_words(rooms: Mapping[int, str]) -> str:
     return ", ".join(f"node {node}: {room}" for node, room in sorted(rooms.items()))
 
 
