@@ -55,6 +55,24 @@ def test_a_value_of_a_drop_in_is_shown_in_it() -> None:
     assert shown(error)[:4] == ("10.conf", 3, 22, "memoryManagerPolicy")
 
 
+def test_a_value_that_a_drop_in_merges_with_is_shown_in_the_file() -> None:
+    """Both set options; only the file sets this one."""
+    text = GOOD + 'cpuManagerPolicyOptions:\n  full-pcpus-only: "maybe"\n'
+    error = refused(text, drop_in=HEAD + 'cpuManagerPolicyOptions: {strict-cpu-reservation: "true"}\n')
+    assert shown(error)[::3] == (FILE, "cpuManagerPolicyOptions.full-pcpus-only")
+    assert error.line == text.count("\n")
+    assert error.column == 20
+
+
+@pytest.mark.parametrize("flag", ["--feature-gates=Nope=true", "--feature-gates Nope=true"])
+def test_a_gate_is_shown_where_it_is_named(flag: str) -> None:
+    """Flags add to the gates of the file."""
+    in_file = refused(HEAD + "featureGates: {Foo: true}\n", env='ARGS="--feature-gates=CPUManagerPolicyOptions=true"\n')
+    assert shown(in_file)[:4] == (FILE, 3, 21, "featureGates.Foo")
+    in_flag = refused(HEAD + "featureGates: {CPUManagerPolicyOptions: true}\n", env=f'ARGS="{flag}"\n')
+    assert shown(in_flag)[:4] == ("kubelet.env", 1, 7, "featureGates.Nope")
+
+
 def test_a_value_of_a_flag_is_shown_at_the_flag() -> None:
     """It lies over everything."""
     error = refused(HEAD + "memoryManagerPolicy: None\n", env='ARGS="--v=2 --memory-manager-policy=static"\n')

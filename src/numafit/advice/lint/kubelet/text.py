@@ -1,6 +1,7 @@
 """One kubelet as its files describe it: a configuration, flags, or both; and where each of its settings stands."""
 
 import re
+from itertools import pairwise
 
 from numafit.advice.lint.findings import Position
 from numafit.advice.lint.pages import DocumentPart, FlagFile
@@ -78,8 +79,29 @@ class KubeletText:
         if not path:
             return None
         flag = self.flag_place(FLAG_OF.get(str(path[0]), ""))
-        part = self._setting(path[0])
+        part = self._deciding(path) or self._setting(path[0])
+        if flag is not None and part is not None and path[0] == "featureGates" and len(path) > 1:
+            # Gates are the one mapping that flags add to; others they replace.
+            flag = self._gate_place(str(path[1]))
         return flag if flag is not None or part is None else part.place(path, key=key)
+
+    def _deciding(self, path: Path) -> DocumentPart | None:
+        """The last part that has a say about all of the path: mappings are merged, anything else is replaced."""
+        return next(
+            (part for part in reversed((self.part, *self.drop_ins)) if part is not None and _decides(part.value, path)),
+            None,
+        )
+
+    def _gate_place(self, gate: str) -> Position | None:
+        """The last flag that names the gate."""
+        found: Position | None = None
+        for argument, following in pairwise((*self.arguments, Argument(""))):
+            name, equals, value = argument.text.partition("=")
+            named = (value if equals else following.text).split(",")
+            is_gates = name.replace("_", "-") == "--feature-gates"
+            if self.flags is not None and is_gates and any(each.partition("=")[0].strip() == gate for each in named):
+                found = argument_place(self.flags, argument)
+        return found
 
     def cause_of(self, error: KubeletError) -> Path:
         """The field that a refusal is about; of several that may be meant, one that is set."""
@@ -101,6 +123,16 @@ class KubeletText:
             if argument.text.partition("=")[0].replace("_", "-") == f"--{name}":
                 found = argument_place(self.flags, argument)
         return found
+
+
+def _decides(value: object, path: Path) -> bool:
+    for step in path:
+        if not isinstance(value, dict):
+            return True
+        if step not in value:
+            return False
+        value = value[step]
+    return True
 
 
 def argument_place(flags: FlagFile, argument: Argument) -> Position:
