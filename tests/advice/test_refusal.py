@@ -87,7 +87,13 @@ def test_a_file_that_cannot_be_decoded_is_shown_before_any_flag_counts() -> None
 def test_too_much_reserved_is_shown_at_the_field_that_reserves_it() -> None:
     """The kubelet speaks of CPUs, which three fields may reserve."""
     error = refused(HEAD + "cpuManagerPolicy: static\nsystemReserved: {cpu: 500}\n".replace("500", '"500"'))
-    assert shown(error)[:4] == (FILE, 4, 17, "systemReserved")
+    assert shown(error)[:4] == (FILE, 4, 23, "systemReserved.cpu")
+
+
+def test_a_field_that_reserves_other_things_is_not_to_blame() -> None:
+    text = HEAD + 'cpuManagerPolicy: static\nkubeReserved: {memory: 1Gi}\nsystemReserved: {cpu: "500"}\n'
+    assert shown(refused(text))[:4] == (FILE, 5, 23, "systemReserved.cpu")
+    assert shown(refused(text, drop_in=HEAD + "systemReserved: {memory: 1Gi}\n"))[:2] == (FILE, 5)
 
 
 def test_the_example_that_nobody_wrote_gets_no_cure() -> None:
@@ -164,7 +170,19 @@ def test_what_cannot_be_reserved_is_shown_in_the_words_of_any_release(owner: str
     """Up to 1.26 the kubelet does not say whose reservation it is (1.20 to 1.26)."""
     error = refused(HEAD + f"{owner}Reserved: {{rain: 1}}\n".replace("1}", '"1"}'), version=version)
     field = f"{owner}Reserved"
-    assert shown(error) == (FILE, 3, len(field) + 3, field, "reserve cpu, memory, ephemeral-storage or pid")
+    assert shown(error) == (
+        FILE,
+        3,
+        len(field) + 10,
+        f"{field}.rain",
+        "reserve cpu, memory, ephemeral-storage or pid",
+    )
+
+
+def test_a_bad_amount_is_not_told_as_a_bad_name() -> None:
+    error = refused(HEAD + "kubeReserved:\n  memory: 1Gi\n  cpu: few\n")
+    cure = "write an amount of zero or more, such as 500m or 2Gi"
+    assert shown(error) == (FILE, 5, 8, "kubeReserved.cpu", cure)
 
 
 def test_an_unknown_policy_belongs_to_the_manager_that_does_not_know_it() -> None:
@@ -186,4 +204,5 @@ def test_an_unknown_policy_belongs_to_the_manager_that_does_not_know_it() -> Non
 @pytest.mark.parametrize("value", ["x", "x%", "-1", "101%"])
 def test_a_bad_threshold_is_shown_whether_or_not_the_kubelet_names_it(value: str) -> None:
     error = refused(HEAD + f'evictionHard: {{memory.available: "{value}"}}\n')
-    assert shown(error) == (FILE, 3, 15, "evictionHard", "write signals such as memory.available: 100Mi")
+    cure = "write signals such as memory.available: 100Mi"
+    assert shown(error) == (FILE, 3, 34, "evictionHard[memory.available]", cure)

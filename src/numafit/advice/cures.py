@@ -45,6 +45,7 @@ def _when(stages: OptionStages) -> Callable[[KubeletError], str]:
 _TYPE = "give the value the type that the field has"
 _ENFORCE = "list only pods, kube-reserved and system-reserved, and keep cgroupsPerQOS true"
 _RESERVABLE = "reserve cpu, memory, ephemeral-storage or pid"
+_AMOUNT = "write an amount of zero or more, such as 500m or 2Gi"
 _RESERVE = 'reserve CPUs: reservedSystemCPUs: "0", or cpu under kubeReserved or systemReserved'
 _NOTHING_RESERVED = "The static policy keeps at least one CPU for the system; nothing is reserved here."
 _RESERVE_CHANGE = "reserve CPUs: reservedSystemCPUs, or cpu in kubeReserved or systemReserved"
@@ -115,7 +116,7 @@ CURES: dict[str, Cure] = {
     ),
     "cpus-empty-range": Cure("NF119"),
     "reserved-name": Cure("NF103", _RESERVABLE, "", "correct the amount or its name", (CPU_FILE, MEMORY_FILE)),
-    "reserved-amount": Cure("NF103", _RESERVABLE, "", "correct the amount or its name", (CPU_FILE, MEMORY_FILE)),
+    "reserved-amount": Cure("NF103", _AMOUNT, "", "correct the amount or its name", (CPU_FILE, MEMORY_FILE)),
     "qos-reserved": Cure(
         "NF103", "write a share of memory, such as 50%", "", "correct the amount or its name", (CPU_FILE, MEMORY_FILE)
     ),

@@ -97,10 +97,12 @@ def check_capacity(reservation: Mapping[str, Quantity], machine: Machine, versio
     """The kubelet's look at the reservation after its managers have started. Quantities print as Go structs there."""
     capacity = capacity_of(machine)
     errors = []
+    exceeded = []
     for name in in_byte_order(reservation):
         rest = capacity[name] - reservation[name]
         if rest.sign >= 0:
             continue
+        exceeded.append(name)
         reserved = quantity_fields(reservation[name])
         if behaviour_of(version).reservation_names_capacity:
             errors.append(
@@ -113,7 +115,8 @@ def check_capacity(reservation: Mapping[str, Quantity], machine: Machine, versio
             )
     if errors:
         text = f"invalid Node Allocatable configuration. {' '.join(errors)}"
-        raise StartError(CAPACITY_STAGE, text, code="capacity", field=("kubeReserved",))
+        facts = {"resource": exceeded[0]}
+        raise StartError(CAPACITY_STAGE, text, code="capacity", field=("kubeReserved",), facts=facts)
 
 
 def allocatable_of(config: KubeletConfig, machine: Machine, version: KubeVersion) -> dict[str, Quantity]:
@@ -166,11 +169,14 @@ def _reserved_cpus(text: str, machine: Machine, behaviour: Behaviour) -> int:
 
 def _reserved(owner: str, amounts: Mapping[str, str], behaviour: Behaviour) -> dict[str, Quantity]:
     """kubeReserved or systemReserved. The kubelet walks them in random order, here they come in byte order."""
-    try:
-        return {name: _reserved_amount(name, amounts[name], behaviour) for name in in_byte_order(amounts)}
-    except KubeletError as error:
-        prefix = f"--{owner}-reserved value failed to parse: " if behaviour.reserved_flag_named else ""
-        raise KubeletError(f"{prefix}{error}", field=(f"{owner}Reserved",), cause=error) from None
+    found: dict[str, Quantity] = {}
+    for name in in_byte_order(amounts):
+        try:
+            found[name] = _reserved_amount(name, amounts[name], behaviour)
+        except KubeletError as error:
+            prefix = f"--{owner}-reserved value failed to parse: " if behaviour.reserved_flag_named else ""
+            raise KubeletError(f"{prefix}{error}", field=(f"{owner}Reserved", name), cause=error) from None
+    return found
 
 
 def _reserved_amount(name: str, text: str, behaviour: Behaviour) -> Quantity:

@@ -42,8 +42,9 @@ def thresholds(eviction_hard: Mapping[str, str], behaviour: Behaviour) -> dict[s
     found: dict[str, Threshold] = {}
     for signal in in_byte_order(eviction_hard):
         value = eviction_hard[signal]
+        field = (*EVICTION_HARD, signal)
         if signal not in signals:
-            raise KubeletError(f"unsupported eviction signal {signal}", code="eviction-signal", field=EVICTION_HARD)
+            raise KubeletError(f"unsupported eviction signal {signal}", code="eviction-signal", field=field)
         if value in ("0%", "100%"):
             continue
         try:
@@ -52,7 +53,7 @@ def thresholds(eviction_hard: Mapping[str, str], behaviour: Behaviour) -> dict[s
             else:
                 found[signal] = _amount(signal, value)
         except KubeletError as error:
-            raise KubeletError(str(error), code="eviction-value", field=EVICTION_HARD) from None
+            raise KubeletError(str(error), code="eviction-value", field=field) from None
     return found
 
 

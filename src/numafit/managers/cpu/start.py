@@ -96,6 +96,7 @@ def _reserve(topology: CpuTopology, settings: Settings, options: CpuOptions, cou
             f"(size of {cpuset_text(reserved)} did not equal {count})",
             code="cpu-reserve-count",
             field=field,
+            facts={"resource": "cpu"},
         )
     if behaviour.reserved_must_exist:
         try:

@@ -95,7 +95,7 @@ def test_an_unknown_enforcement_is_no_policy_option() -> None:
 def test_what_cannot_be_reserved_is_found_in_the_words_of_any_release(version: str) -> None:
     """From 1.27 on the kubelet says whose reservation it is."""
     found = one("NF103", GOOD + 'systemReserved: {rain: "1"}\n', version=version)
-    assert (found.place.line, found.place.column) == (8, 17)
+    assert (found.place.line, found.place.column) == (8, 24)
 
 
 def test_options_that_exclude_each_other_are_refused() -> None:

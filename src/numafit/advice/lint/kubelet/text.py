@@ -106,10 +106,22 @@ class KubeletText:
     def cause_of(self, error: KubeletError) -> Path:
         """The field that a refusal is about; of several that may be meant, one that is set."""
         if error.field in (("reservedSystemCPUs",), ("kubeReserved",), ("reservedMemory",), ("cpuManagerPolicy",)):
+            resource = error.facts.get("resource", "")
             for field in (str(error.field[0]), *_RESERVING):
-                if self.sets(field):
+                if field in ("kubeReserved", "systemReserved") and resource:
+                    if self._reserves(field, resource):
+                        return (field, resource)
+                elif self.sets(field):
                     return (field,)
         return error.field
+
+    def _reserves(self, field: str, resource: str) -> bool:
+        """A flag replaces the whole field; it is not looked into, its place is the same for all of it."""
+        if self.flag_place(FLAG_OF[field]) is not None:
+            return True
+        part = self._deciding((field, resource))
+        amounts = None if part is None else part.value[field]
+        return isinstance(amounts, dict) and amounts[resource] is not None
 
     def sets(self, field: str) -> bool:
         return self.flag_place(FLAG_OF.get(field, "")) is not None or self.value(field) is not None
