@@ -73,6 +73,17 @@ def test_a_gate_is_shown_where_it_is_named(flag: str) -> None:
     assert shown(in_flag)[:4] == ("kubelet.env", 1, 7, "featureGates.Nope")
 
 
+@pytest.mark.parametrize("drop_in", ["maxPods: 5\n", "apiVersion: v1\nkind: Pod\n", "- 1\n"])
+def test_a_drop_in_of_no_kind_is_named(drop_in: str) -> None:
+    cure = "begin the file with apiVersion: kubelet.config.k8s.io/v1beta1 and kind: KubeletConfiguration"
+    assert shown(refused(GOOD, drop_in=drop_in)) == ("10.conf", None, None, "", cure)
+
+
+def test_an_unknown_option_is_answered_with_those_of_the_release() -> None:
+    error = refused(GOOD + 'cpuManagerPolicyOptions: {fast: "true"}\n', version="1.25")
+    assert error.cure == "known options are full-pcpus-only, distribute-cpus-across-numa, align-by-socket"
+
+
 def test_a_value_of_a_flag_is_shown_at_the_flag() -> None:
     """It lies over everything."""
     error = refused(HEAD + "memoryManagerPolicy: None\n", env='ARGS="--v=2 --memory-manager-policy=static"\n')

@@ -36,12 +36,13 @@ def _when(stages: OptionStages) -> Callable[[KubeletError], str]:
     def cure(error: KubeletError) -> str:
         option = str(error.field[-1])
         if option not in stages:
-            return f"known options are {', '.join(stages)}"
+            return f"known options are {error.facts['known']}"
         return f"{option} exists since 1.{min(stages[option])}: remove it, or upgrade the kubelet"
 
     return cure
 
 
+_BEGIN = f"begin the file with apiVersion: {API_VERSION} and kind: {KIND}"
 _TYPE = "give the value the type that the field has"
 _ENFORCE = "list only pods, kube-reserved and system-reserved, and keep cgroupsPerQOS true"
 _RESERVABLE = "reserve cpu, memory, ephemeral-storage or pid"
@@ -67,13 +68,13 @@ CURES: dict[str, Cure] = {
     "flag-needs-value": Cure("NF104", "correct the value of the flag"),
     "file-empty": Cure("NF101"),
     "decode-kind-type": Cure("NF101"),
-    "api-version": Cure("NF101"),
-    "kind-missing": Cure("NF101", f"begin the file with apiVersion: {API_VERSION} and kind: {KIND}"),
-    "kind-unknown": Cure("NF101"),
+    "api-version": Cure("NF101", _BEGIN),
+    "kind-missing": Cure("NF101", _BEGIN),
+    "kind-unknown": Cure("NF101", _BEGIN),
     "decode-type": Cure("NF101", _TYPE),
-    "decode-duration": Cure("NF101"),
+    "decode-duration": Cure("NF101", "write a duration such as 10s or 5m"),
     "decode-quantity": Cure("NF101"),
-    "drop-in-kind": Cure("NF101"),
+    "drop-in-kind": Cure("NF101", _BEGIN),
     # feature gates
     "gate-unknown": Cure(
         "NF102",

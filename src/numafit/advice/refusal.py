@@ -27,7 +27,7 @@ def start_refusal(error: StartError, sources: ConfigSources) -> StartRefusedErro
         field = text.cause_of(problem)
         position = text.position(field)
     if position is None:
-        return StartRefusedError(error, source=source, cure=cure)
+        return StartRefusedError(error, source=problem.facts.get("file", source), cure=cure)
     return StartRefusedError(
         error,
         source=position.source,

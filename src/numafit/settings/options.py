@@ -70,6 +70,10 @@ def stage_of(option: str, stages: OptionStages, minor: int) -> OptionStage | Non
     return reached[-1] if reached else None
 
 
+def _known(stages: OptionStages, minor: int) -> str:
+    return ", ".join(option for option in stages if stage_of(option, stages, minor) is not None)
+
+
 def cpu_options(settings: Settings) -> CpuOptions:
     """The options of the static policy; the caller puts `new static policy error: ` before an error.
 
@@ -125,14 +129,15 @@ def topology_options(settings: Settings) -> TopologyOptions:
 def _check_cpu_option(option: str, value: str, settings: Settings) -> None:
     stage = stage_of(option, CPU_OPTION_STAGES, settings.version.minor)
     field = (CPU_OPTIONS, option)
+    known = {"known": _known(CPU_OPTION_STAGES, settings.version.minor)}
     if not settings.behaviour.cpu_option_stages:
         if stage is None:
             text = f"unsupported cpumanager option: {quoted(option)} ({value})"
-            raise KubeletError(text, code="cpu-option-unknown", field=field)
+            raise KubeletError(text, code="cpu-option-unknown", field=field, facts=known)
         return
     if stage is None:
         text = f"unknown CPU Manager Policy option: {quoted(option)}"
-        raise KubeletError(text, code="cpu-option-unknown", field=field)
+        raise KubeletError(text, code="cpu-option-unknown", field=field, facts=known)
     gate = f"CPUManagerPolicy{stage.capitalize()}Options"
     if stage != "stable" and not settings.gate(gate):
         raise KubeletError(
@@ -148,7 +153,8 @@ def _check_topology_option(option: str, settings: Settings) -> None:
     field = (TOPOLOGY_OPTIONS, option)
     if stage is None:
         text = f"unknown Topology Manager Policy option: {quoted(option)}"
-        raise KubeletError(text, code="topology-option-unknown", field=field)
+        facts = {"known": _known(TOPOLOGY_OPTION_STAGES, settings.version.minor)}
+        raise KubeletError(text, code="topology-option-unknown", field=field, facts=facts)
     gate = f"TopologyManagerPolicy{stage.capitalize()}Options"
     if stage != "stable" and not settings.gate(gate):
         level = f"Topology Manager Policy {stage.capitalize()}-level Options"

@@ -288,6 +288,11 @@ def test_an_error_that_nobody_foresaw_still_has_a_way_out() -> None:
     assert remedy.cure == ("correct the configuration", "systemctl restart kubelet")
 
 
+def test_the_way_out_is_the_cure_that_lint_shows_where_there_is_no_other() -> None:
+    remedy = remedy_of(StartError("somewhere.New", "no", code="topology-scope"), "/var/lib/kubelet")
+    assert remedy.cure[0] == "write container or pod"
+
+
 def test_a_fresh_start_names_the_files_in_the_kubelets_folder() -> None:
     assert fresh_start("/data/kubelet/", (CPU_FILE, MEMORY_FILE))[2] == (
         "rm /data/kubelet/cpu_manager_state /data/kubelet/memory_manager_state"

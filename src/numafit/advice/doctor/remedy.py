@@ -1,6 +1,6 @@
 """Why a kubelet does not start, the safe way out, and what it costs."""
 
-from numafit.advice.cures import foremost, row_of
+from numafit.advice.cures import cure_of, foremost, row_of
 from numafit.advice.doctor.diagnosis import Remedy
 from numafit.errors import StartError
 from numafit.ledger.state_files import CPU_FILE, MEMORY_FILE
@@ -18,14 +18,15 @@ _OWNED = {"cpumanager.Start": (CPU_FILE, "CPUs"), "memorymanager.Start": (MEMORY
 
 def remedy_of(error: StartError, root: str) -> Remedy:
     """`root` is the kubelet's folder."""
-    row = row_of(foremost(error))
+    problem = foremost(error)
+    row = row_of(problem)
     if error.stage in _OWNED:
         file, what = _OWNED[error.stage]
         return Remedy(row.why, fresh_start(root, (file,)), DRAIN_COST.format(what=what))
-    change = row.change or "correct the configuration"
+    change = row.change or cure_of(problem) or "correct the configuration"
     if not row.also_delete:
         return Remedy(row.why, (change, "systemctl restart kubelet"), EDIT_COST)
-    names = " and ".join(row.also_delete)
+    names = " or ".join(row.also_delete)
     later = f"if {names} is there and the kubelet then refuses it, run numafit doctor again"
     return Remedy(row.why, (change, "systemctl restart kubelet", later), EDIT_COST)
 

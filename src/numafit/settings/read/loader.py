@@ -134,7 +134,8 @@ def with_drop_ins(
     merged: object = fields_of(loaded.config)
     for patch in patches:
         if not patch.text:
-            raise StartError(DROP_IN_STAGE, f'kubelet config file "{patch.name}" was empty', code="file-empty")
+            message = f'kubelet config file "{patch.name}" was empty'
+            raise StartError(DROP_IN_STAGE, message, code="file-empty", facts={"file": patch.name})
         document = read_document(patch.text, patch.name)
         _check_drop_in_kind(document, patch)
         unknown += _places(document, unknown_fields(document.value, version))
@@ -160,7 +161,7 @@ def _check_drop_in_kind(document: Document, patch: ConfigFile) -> None:
         problem = f"unknown apiVersion/kind: {group}/{name}, Kind={kind}"
     if problem:
         message = f"failed to load kubelet dropin file, path: {patch.name}, {problem}"
-        raise StartError(DROP_IN_STAGE, message, code="drop-in-kind")
+        raise StartError(DROP_IN_STAGE, message, code="drop-in-kind", facts={"file": patch.name})
 
 
 def resolved_gates(version: KubeVersion, overrides: Mapping[str, bool]) -> Mapping[str, bool]:
