@@ -84,6 +84,12 @@ def test_an_unknown_option_is_answered_with_those_of_the_release() -> None:
     assert error.cure == "known options are full-pcpus-only, distribute-cpus-across-numa, align-by-socket"
 
 
+@pytest.mark.parametrize("text", [HEAD + "maxPods: [\n", ""])
+def test_a_flag_that_is_refused_before_the_file_is_read_is_shown_though_the_file_is_broken(text: str) -> None:
+    error = refused(text, env="ARGS=--feature-gates=Nope=true\n")
+    assert shown(error)[:4] == ("kubelet.env", 1, 6, "featureGates.Nope")
+
+
 def test_a_value_of_a_flag_is_shown_at_the_flag() -> None:
     """It lies over everything."""
     error = refused(HEAD + "memoryManagerPolicy: None\n", env='ARGS="--v=2 --memory-manager-policy=static"\n')

@@ -4,7 +4,7 @@ from numafit.advice.cures import cure_of, foremost
 from numafit.advice.lint.kubelet.text import KubeletText
 from numafit.advice.lint.pages import DocumentPart, FlagFile
 from numafit.document import Path, field_text, read_document
-from numafit.errors import StartError, StartRefusedError
+from numafit.errors import InputError, StartError, StartRefusedError
 from numafit.settings.read.loader import FILE_STAGE, ConfigFile, ConfigSources, in_merge_order
 
 
@@ -42,8 +42,16 @@ def _text(
     error: StartError, file: ConfigFile | None, drop_ins: list[ConfigFile], flags: FlagFile | None
 ) -> KubeletText:
     """Those of its parts that the kubelet had read when it refused."""
-    part = None if file is None else DocumentPart(read_document(file.text, file.name))
+    part = None if file is None else _part(file)
     if error.stage == FILE_STAGE:
         return KubeletText(part, None)
-    patches = [patch for patch in drop_ins if patch.text]
-    return KubeletText(part, flags, tuple(DocumentPart(read_document(patch.text, patch.name)) for patch in patches))
+    parts = (_part(patch) for patch in drop_ins)
+    return KubeletText(part, flags, tuple(part for part in parts if part is not None))
+
+
+def _part(file: ConfigFile) -> DocumentPart | None:
+    """None for a file that is broken or empty: the kubelet refused before it came to it."""
+    try:
+        return DocumentPart(read_document(file.text, file.name))
+    except InputError:
+        return None
