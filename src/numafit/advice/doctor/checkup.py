@@ -44,7 +44,7 @@ CODES = MANAGERS | {
     "allocatable": CAPACITY_EXCEEDED,
 }
 """Step of the start -> what its refusal is called; those before are about the configuration alone."""
-STATE_FILES = {"cpu_state": CPU_FILE, "memory_state": MEMORY_FILE}
+STEP_FILES = {"cpu_state": CPU_FILE, "memory_state": MEMORY_FILE}
 """Step -> the file that it reads. The device manager's keeps no kubelet from starting."""
 
 
@@ -76,7 +76,7 @@ def examine(
         examination.started()
     if known.settings is UNKNOWN:
         return Checkup(tuple(errors), ("the managers and their reservations", *sorted(files)))
-    unchecked = [file for step, file in STATE_FILES.items() if step in examination.skipped and file in files]
+    unchecked = [file for step, file in STEP_FILES.items() if step in examination.skipped and file in files]
     warnings = [*_without_effect(known.config, known.settings, place), *_device_file(known.device_state[1])]
     node = None if known.node is UNKNOWN else known.node
     ledger = None
@@ -102,8 +102,8 @@ def start_errors(examination: Examination, place: str) -> list[Diagnosis]:
 
 def _place(step: str, error: StartError, known: Start, place: str) -> str:
     """A state file, or where the value that is refused was set last: in a file, a drop-in or a flag."""
-    if step in STATE_FILES or known.sources is UNKNOWN:
-        return STATE_FILES.get(step, place)
+    if step in STEP_FILES or known.sources is UNKNOWN:
+        return STEP_FILES.get(step, place)
     shown = start_refusal(error, known.sources)
     return ":".join(str(part) for part in (shown.source, shown.line, shown.column) if part) or place
 

@@ -4,6 +4,8 @@ from numafit.advice.cures import cure_of, foremost, row_of
 from numafit.advice.doctor.diagnosis import Remedy
 from numafit.errors import StartError
 from numafit.ledger.state_files import CPU_FILE, MEMORY_FILE
+from numafit.managers.cpu.start import START as CPU_START
+from numafit.managers.memory.start import START as MEMORY_START
 
 DRAIN_COST = (
     "The drain ends every pod on the node that no DaemonSet owns. Without it containers that run keep their {what}, "
@@ -12,8 +14,8 @@ DRAIN_COST = (
 )
 EDIT_COST = "None for pods that run: their containers go on. No pod starts or is checked until the kubelet is back."
 
-
-_OWNED = {"cpumanager.Start": (CPU_FILE, "CPUs"), "memorymanager.Start": (MEMORY_FILE, "memory")}
+_OWNED = {CPU_START: (CPU_FILE, "CPUs"), MEMORY_START: (MEMORY_FILE, "memory")}
+"""Stage that reads a state file -> the file, and what it gives away."""
 
 
 def remedy_of(error: StartError, root: str) -> Remedy:
