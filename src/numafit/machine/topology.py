@@ -41,7 +41,6 @@ class CpuTopology(msgspec.Struct, frozen=True):
     cpus: int
     """All CPUs that are online."""
     num_cpus: int
-    num_cores: int
     num_sockets: int
     """As the release counts them; not always the number of entries in `sockets`."""
     num_numa_nodes: int
@@ -59,9 +58,8 @@ class CpuTopology(msgspec.Struct, frozen=True):
     cores: dict[int, int]
     """Keyed by the kubelet's core id: the lowest CPU id among the core's threads."""
 
-    cpu_numa: dict[int, int]
-    """CPU id -> NUMA node id; likewise the next two."""
     cpu_socket: dict[int, int]
+    """CPU id -> socket id; likewise the next one."""
     cpu_core: dict[int, int]
 
     numa_first: bool
@@ -136,7 +134,6 @@ def cpu_topology(machine: Machine, rules: DiscoveryRules) -> CpuTopology:
     return CpuTopology(
         cpus=sum(cores.values()),
         num_cpus=len(online),
-        num_cores=len(physical),
         num_sockets=num_sockets,
         num_numa_nodes=len(numa_nodes),
         cpus_per_core=len(online) // len(physical),
@@ -146,7 +143,6 @@ def cpu_topology(machine: Machine, rules: DiscoveryRules) -> CpuTopology:
         sockets=sockets,
         uncore_caches=uncore_caches,
         cores=cores,
-        cpu_numa=_owner(numa_nodes),
         cpu_socket=_owner(sockets),
         cpu_core=_owner(cores),
         numa_first=num_sockets >= len(numa_nodes),

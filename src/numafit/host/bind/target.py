@@ -16,7 +16,7 @@ NONE = "none"
 
 RUNGS = (CGROUP_V2, CGROUP_V1, SCOPE, AFFINITY_AND_POLICY, AFFINITY, NONE)
 """Strongest first. The first three are cpusets: a process cannot leave them by itself."""
-CPUSET_RUNGS = (CGROUP_V2, CGROUP_V1, SCOPE)
+CPUSET_RUNGS = RUNGS[:3]
 
 _LEASE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 

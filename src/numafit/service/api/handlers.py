@@ -11,7 +11,6 @@ from starlette.responses import Response
 from numafit.decision.files import state_files
 from numafit.machine.catalogue.names import catalogue, machine_named
 from numafit.machine.file.write import machine_value
-from numafit.machine.model import Machine
 from numafit.service.api.examples import EXAMPLES
 from numafit.service.api.operations import LARGEST_ID, LARGEST_PAGE
 from numafit.service.board import Board
@@ -63,7 +62,7 @@ class Api:
         name = request.path_params["name"]
         if name not in catalogue():
             raise refused(404, f"no machine in the catalogue is called {name[:60]!r}", cure="GET /api/v1/machine lists")
-        return json_of(CatalogueMachine(_machine_object(machine_named(name))))
+        return json_of(CatalogueMachine(machine_value(machine_named(name))))
 
     async def settings(self, request: Request) -> Response:
         snapshot = self.board.snapshot
@@ -175,11 +174,7 @@ class Api:
 def _machine_answer(board: Board) -> MachineAnswer:
     place = board.snapshot.place
     entries = tuple(CatalogueEntry(name, line) for name, line in catalogue().items())
-    return MachineAnswer(_machine_object(place.machine), place.name, place.kind, entries)
-
-
-def _machine_object(machine: Machine) -> dict[str, Any]:
-    return machine_value(machine)
+    return MachineAnswer(machine_value(place.machine), place.name, place.kind, entries)
 
 
 def json_bytes(content: bytes, status: int = 200) -> Response:

@@ -28,6 +28,7 @@ class Plain:
         self.need = count
         self.result: set[int] = set()
         self.numa_level = behaviour.cpu_sort == "numa"
+        self.cpu_numa = {cpu: key for key, cpus in topology.numa_nodes.items() for cpu in members(cpus)}
         self.uncore = {cpu: key for key, cpus in topology.uncore_caches.items() for cpu in members(cpus)}
 
     def count_free(self, owner: dict[int, int], key: int) -> int:
@@ -42,28 +43,27 @@ class Plain:
     def numa_nodes(self) -> list[int]:
         t = self.topology
         if t.numa_first:
-            return self.sort(t.cpu_numa, self.free)
+            return self.sort(self.cpu_numa, self.free)
         sockets = self.sort(t.cpu_socket, self.free)
-        return [numa for socket in sockets for numa in self.sort(t.cpu_numa, self.inside(t.cpu_socket, socket))]
+        return [numa for socket in sockets for numa in self.sort(self.cpu_numa, self.inside(t.cpu_socket, socket))]
 
     def sockets(self) -> list[int]:
         t = self.topology
         if not self.numa_level or not t.numa_first:
             return self.sort(t.cpu_socket, self.free)
-        nodes = self.sort(t.cpu_numa, self.free)
-        return [socket for numa in nodes for socket in self.sort(t.cpu_socket, self.inside(t.cpu_numa, numa))]
+        nodes = self.sort(self.cpu_numa, self.free)
+        return [socket for numa in nodes for socket in self.sort(t.cpu_socket, self.inside(self.cpu_numa, numa))]
 
     def cores(self) -> list[int]:
         t = self.topology
         if not self.numa_level or t.numa_first:
             above, order = t.cpu_socket, self.sockets()
         else:
-            above, order = t.cpu_numa, self.numa_nodes()
+            above, order = self.cpu_numa, self.numa_nodes()
         return [core for key in order for core in self.sort(t.cpu_core, self.inside(above, key))]
 
     def uncore_caches(self) -> list[int]:
-        t = self.topology
-        return [key for numa in self.numa_nodes() for key in self.sort(self.uncore, self.inside(t.cpu_numa, numa))]
+        return [key for numa in self.numa_nodes() for key in self.sort(self.uncore, self.inside(self.cpu_numa, numa))]
 
     def take(self, cpus: Iterable[int]) -> None:
         taken = set(cpus)
@@ -101,7 +101,7 @@ class Plain:
             if self.need < 1:
                 break
             if stage == "numa":
-                self.take_full(self.numa_nodes(), t.cpu_numa, lambda key: t.numa_nodes[key].bit_count())
+                self.take_full(self.numa_nodes(), self.cpu_numa, lambda key: t.numa_nodes[key].bit_count())
             elif stage == "socket":
                 self.take_full(self.sockets(), t.cpu_socket, lambda _: t.cpus_per_socket)
             elif stage == "uncore":
