@@ -111,6 +111,8 @@ def test_a_field_that_reserves_other_things_is_not_to_blame() -> None:
     text = HEAD + 'cpuManagerPolicy: static\nkubeReserved: {memory: 1Gi}\nsystemReserved: {cpu: "500"}\n'
     assert shown(refused(text))[:4] == (FILE, 5, 23, "systemReserved.cpu")
     assert shown(refused(text, drop_in=HEAD + "systemReserved: {memory: 1Gi}\n"))[:2] == (FILE, 5)
+    assert shown(refused(text, env="ARGS=--kube-reserved=memory=2Gi\n"))[:2] == (FILE, 5)
+    assert shown(refused(text, env="ARGS=--kube-reserved=cpu=1\n"))[::3] == ("kubelet.env", "kubeReserved.cpu")
 
 
 def test_the_example_that_nobody_wrote_gets_no_cure() -> None:

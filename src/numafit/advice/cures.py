@@ -73,7 +73,7 @@ CURES: dict[str, Cure] = {
     "kind-unknown": Cure("NF101", _BEGIN),
     "decode-type": Cure("NF101", _TYPE),
     "decode-duration": Cure("NF101", "write a duration such as 10s or 5m"),
-    "decode-quantity": Cure("NF101"),
+    "decode-quantity": Cure("NF101", _AMOUNT),
     "drop-in-kind": Cure("NF101", _BEGIN),
     # feature gates
     "gate-unknown": Cure(

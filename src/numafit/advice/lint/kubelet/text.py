@@ -82,7 +82,7 @@ class KubeletText:
         part = self._deciding(path) or self._setting(path[0])
         if flag is not None and part is not None and path[0] == "featureGates" and len(path) > 1:
             # Gates are the one mapping that flags add to; others they replace.
-            flag = self._gate_place(str(path[1]))
+            flag = self._naming_place("feature-gates", str(path[1]))
         return flag if flag is not None or part is None else part.place(path, key=key)
 
     def _deciding(self, path: Path) -> DocumentPart | None:
@@ -92,14 +92,14 @@ class KubeletText:
             None,
         )
 
-    def _gate_place(self, gate: str) -> Position | None:
-        """The last flag that names the gate."""
+    def _naming_place(self, flag: str, key: str) -> Position | None:
+        """The last occurrence of a flag of pairs `key=value` that names the key."""
         found: Position | None = None
         for argument, following in pairwise((*self.arguments, Argument(""))):
             name, equals, value = argument.text.partition("=")
             named = (value if equals else following.text).split(",")
-            is_gates = name.replace("_", "-") == "--feature-gates"
-            if self.flags is not None and is_gates and any(each.partition("=")[0].strip() == gate for each in named):
+            is_flag = name.replace("_", "-") == f"--{flag}"
+            if self.flags is not None and is_flag and any(each.partition("=")[0].strip() == key for each in named):
                 found = argument_place(self.flags, argument)
         return found
 
@@ -116,9 +116,9 @@ class KubeletText:
         return error.field
 
     def _reserves(self, field: str, resource: str) -> bool:
-        """A flag replaces the whole field; it is not looked into, its place is the same for all of it."""
+        """A flag replaces the whole field."""
         if self.flag_place(FLAG_OF[field]) is not None:
-            return True
+            return self._naming_place(FLAG_OF[field], resource) is not None
         part = self._deciding((field, resource))
         amounts = None if part is None else part.value[field]
         return isinstance(amounts, dict) and amounts[resource] is not None
