@@ -13,8 +13,8 @@ lint/       mistakes in configurations, flags, pods and device plugin files
 
 Begin with `alignment`, then `propose/trial`: they say what "placed well" means. All of it stands on `decision.stage`:
 a started node that is asked and never changed. `propose`, `fit` and `lint` use `alignment`; `fit` and `variants` use
-`propose`; `refusal` asks `lint` for the place of a field, and `doctor` asks `refusal`. `doctor`, `lint` and `refusal`
-share `cures`; `lint`, `logs` and `propose` do not call each other.
+`propose`; `refusal` asks `lint` for the place of a field. `doctor`, `lint` and `refusal` share `cures`, and no folder
+calls another.
 
 Nothing in this room prints or writes: values come in and values go out, and `show` makes them JSON, tables and text.
 No proposal is guessed: each one was decided by the engine before it is given.

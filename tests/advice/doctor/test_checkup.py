@@ -21,8 +21,6 @@ from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.machine.model import Machine
 from numafit.quantity import parse_quantity
 from numafit.replay.inputs import machine_from_recording, settings_from_recording
-from numafit.settings.read.arguments import arguments_of_env
-from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.settings import ReservedMemory
 from numafit.settings.versions import KubeVersion, parse_version
 from tests.advice.stages import ALL_ON, BOX, stage
@@ -293,15 +291,6 @@ def test_an_error_that_nobody_foresaw_still_has_a_way_out() -> None:
 def test_the_way_out_is_the_cure_that_lint_shows_where_there_is_no_other() -> None:
     remedy = remedy_of(StartError("somewhere.New", "no", code="topology-scope"), "/var/lib/kubelet")
     assert remedy.cure[0] == "write container or pod"
-
-
-def test_a_refusal_is_placed_where_the_value_was_set_last() -> None:
-    head = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
-    env = 'ARGS="--v=2 --topology-manager-policy=best"\n'
-    arguments = arguments_of_env(env, "kubelet.env")
-    sources = ConfigSources(ConfigFile("kubelet.yaml", head), None, arguments, "kubelet.env", env)
-    found = examine(Start(version=parse_version("1.36"), sources=sources, machine=BOX))
-    assert [error.place for error in found.findings] == ["kubelet.env:1:13"]
 
 
 def test_a_fresh_start_names_the_files_in_the_kubelets_folder() -> None:

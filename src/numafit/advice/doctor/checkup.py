@@ -26,7 +26,6 @@ from numafit.advice.doctor.diagnosis import (
 )
 from numafit.advice.doctor.remedy import remedy_of
 from numafit.advice.doctor.state import cpu_details, memory_details, state_findings
-from numafit.advice.refusal import start_refusal
 from numafit.bits import cpuset_text
 from numafit.decision.node import Node
 from numafit.decision.start import UNKNOWN, Examination, Start, examined
@@ -94,18 +93,10 @@ def start_errors(examination: Examination, place: str) -> list[Diagnosis]:
     """In the kubelet's order; the first is what it says."""
     known = examination.known
     return [
-        _error(CODES.get(step, CONFIG_REFUSED), _place(step, error, known, place), error, known, _details(step, known))
+        _error(CODES.get(step, CONFIG_REFUSED), STEP_FILES.get(step, place), error, known, _details(step, known))
         for step, error in examination.refusals
         if isinstance(error, StartError)
     ]
-
-
-def _place(step: str, error: StartError, known: Start, place: str) -> str:
-    """A state file, or where the value that is refused was set last: in a file, a drop-in or a flag."""
-    if step in STEP_FILES or known.sources is UNKNOWN:
-        return STEP_FILES.get(step, place)
-    shown = start_refusal(error, known.sources)
-    return ":".join(str(part) for part in (shown.source, shown.line, shown.column) if part) or place
 
 
 def _details(step: str, known: Start) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     code: str
     severity: Gravity
     place: str
-    """A state file, or where in the configuration, with line and column if a value is to blame."""
+    """A file, or what of the configuration."""
     text: str
     """One sentence. For an error the kubelet's own words."""
     stage: str = ""
