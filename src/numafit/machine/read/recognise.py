@@ -49,7 +49,7 @@ def source_of(data: bytes | str, name: str) -> Source:
 
 
 def _reader(kind: str) -> Reader:
-    """Only the reader of the kind that came is loaded: all of them cost 50 ms, most alone 3 (bench_machine)."""
+    """Loads the reader of the kind that came, and no other: a command needs one of them."""
     match kind:
         case source.FILE:
             from numafit.machine.file.read import read_machine_file
