@@ -14,6 +14,7 @@ from numafit.decision.start import Start, start
 from numafit.errors import KubeletError
 from numafit.golang.text import aggregate_text
 from numafit.ledger.ledger import Ledger
+from numafit.notes import Note
 from numafit.quantity import Quantity
 from numafit.settings.config import KubeletConfig
 from numafit.settings.versions import KubeVersion
@@ -29,6 +30,8 @@ class Stage(msgspec.Struct, frozen=True):
     """Those that are to come."""
     example: str = ""
     """The configuration that was made up because none was given."""
+    notes: tuple[Note, ...] = ()
+    """What machine, settings and ledger stand on, and which pods were left out."""
 
     def decide(self, ledger: Ledger, pod: Pod) -> Decision:
         return decide(self.node, ledger, pod, self.allocatable)

@@ -1,0 +1,46 @@
+"""What an answer stands on: what was assumed, left out or not known on the way to it.
+
+A note travels with the value that it is about, from the room that knows it to the end of the answer. It is no error:
+the answer holds if the note does not matter to the reader, and `--strict` is for readers to whom every note does.
+"""
+
+import msgspec
+
+
+class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    code: str
+    """One of NOTE_CODES."""
+    about: str
+    """`machine`, `kubelet`, `node`, a file, or the `namespace/name` of a pod."""
+    text: str
+    """One sentence without its full stop: what is not sure, and what to give instead where something can be given."""
+
+
+NOTE_CODES = {
+    # the machine
+    "cores-guessed": "no source tells which CPUs are threads of one core",
+    "caches-guessed": "no source tells which CPUs share an uncore cache",
+    "distances-guessed": "no source tells the distances between the NUMA nodes",
+    "memory-unknown": "no source tells the memory of a NUMA node",
+    "machine-assumed": "an entry of the catalogue holds numbers that its sources do not state",
+    "sources-disagree": "two sources tell different things of the machine; the first is believed",
+    # the kubelet
+    "release-assumed": "nobody said which release the kubelet has",
+    "kubelet-assumed": "no configuration was given; an example stands for it",
+    "field-ignored": "a field that only later releases know is left out, as the kubelet does",
+    "file-not-read": "flags name a file or folder that was not given",
+    "device-state-unread": "the kubelet goes on without its device manager's file",
+    # the pods
+    "kind-skipped": "an object of a kind without pods, or of one that is not known",
+    "pod-left-out": "a pod that is not played, and why",
+    "resource-not-offered": "the kubelet drops a resource that no device plugin offers, and admits the pod",
+    "claim-not-decided": "resource claims (DRA) are not decided here",
+    "pod-level-dropped": "resources of the pod as a whole are dropped where their gate is off",
+    "ports-not-checked": "host ports are not compared with those of other pods",
+    "selectors-not-checked": "node selectors, affinities and tolerations are not compared with the node",
+    # the run
+    "run-ended": "the kubelet crashes here, and later pods are not decided",
+    "left-to-chance": "the kubelet leaves the outcome to chance; one of the possible ones is shown",
+    "cores-matter": "the predicted CPUs depend on a guess about the cores",
+}
+"""Code -> what it tells, as docs/notes.md lists them."""
