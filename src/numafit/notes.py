@@ -4,6 +4,8 @@ A note travels with the value that it is about, from the room that knows it to t
 the answer holds if the note does not matter to the reader, and `--strict` is for readers to whom every note does.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -14,6 +16,10 @@ class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`machine`, `kubelet`, `node`, a file, or the `namespace/name` of a pod."""
     text: str
     """One sentence without its full stop: what is not sure, and what to give instead where something can be given."""
+
+
+def notes_about(about: str, notes: Sequence[Note]) -> tuple[Note, ...]:
+    return tuple(note for note in notes if note.about == about)
 
 
 NOTE_CODES = {

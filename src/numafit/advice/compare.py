@@ -15,6 +15,7 @@ from numafit.decision.decision import Decision
 from numafit.decision.stage import Stage
 from numafit.decision.start import Start, start
 from numafit.errors import KubeletError
+from numafit.notes import Note
 from numafit.quantity import Quantity
 from numafit.settings.config import fields_of
 from numafit.settings.settings import Settings
@@ -240,6 +241,8 @@ class Comparison(msgspec.Struct, frozen=True):
     settings: tuple[Difference, ...]
     rules: tuple[RuleChange, ...]
     """Those that explain a changed decision first."""
+    notes: tuple[Note, ...] = ()
+    """What the decisions of both stand on."""
 
     @property
     def changed(self) -> tuple[Pair, ...]:
@@ -249,8 +252,9 @@ class Comparison(msgspec.Struct, frozen=True):
 def compare(old: Stage, new: Stage, pods: Sequence[Pod], new_pods: Sequence[Pod] | None = None) -> Comparison:
     """`new_pods` are the same pods as the second release sees them, when that differs."""
     new_pods = pods if new_pods is None else new_pods
-    before = {step.decision.pod.uid: step.decision for step in old.play(pods).steps}
-    after = {step.decision.pod.uid: step.decision for step in new.play(new_pods).steps}
+    first, second = old.play(pods), new.play(new_pods)
+    before = {step.decision.pod.uid: step.decision for step in first.steps}
+    after = {step.decision.pod.uid: step.decision for step in second.steps}
     pairs = []
     for pod in pods:
         was, becomes = before.get(pod.uid), after.get(pod.uid)
@@ -261,7 +265,15 @@ def compare(old: Stage, new: Stage, pods: Sequence[Pod], new_pods: Sequence[Pod]
     if changed and rules:
         told = explained(new, new_pods, changed, rules, versions[0])
         rules = tuple(sorted(told, key=lambda rule: not rule.explains))
-    return Comparison(tuple(pairs), settings_differences(old, new), rules)
+    notes = (*old.notes_on(first), *_second_time(old.notes_on(first), new.notes_on(second)))
+    return Comparison(tuple(pairs), settings_differences(old, new), rules, notes)
+
+
+def _second_time(first: Sequence[Note], second: Sequence[Note]) -> Iterator[Note]:
+    """What is true of both is said once."""
+    for note in second:
+        if note not in first:
+            yield replace(note, text=f"the second time {note.text}")
 
 
 def settings_differences(old: Stage, new: Stage) -> tuple[Difference, ...]:

@@ -32,6 +32,9 @@ class Simulation(msgspec.Struct, frozen=True):
     before: Ledger
     steps: tuple[Step, ...]
     after: Ledger
+    allocatable: Mapping[str, Quantity] = {}
+    undecided: tuple[Pod, ...] = ()
+    """Those that were to come after the kubelet crashed."""
 
 
 def play(node: Node, ledger: Ledger, pods: Sequence[Pod], allocatable: Mapping[str, Quantity]) -> Simulation:
@@ -43,7 +46,9 @@ def play_events(node: Node, ledger: Ledger, events: Iterable[Event], allocatable
     """A restart admits every pod again, each with a decision of its own."""
     before = ledger
     steps: list[Step] = []
-    for event in events:
+    undecided: tuple[Pod, ...] = ()
+    coming = iter(events)
+    for event in coming:
         if event.kind == "reconcile":
             ledger = reconcile(node, ledger)
         elif event.kind == "restart":
@@ -59,5 +64,5 @@ def play_events(node: Node, ledger: Ledger, events: Iterable[Event], allocatable
                 ledger = start_containers(node, ledger, event.pod.uid)
             steps.append(Step(decision, ledger))
         if steps and steps[-1].decision.panic:
-            break
-    return Simulation(node, before, tuple(steps), ledger)
+            undecided = tuple(later.pod for later in coming if later.kind == "add" and later.pod is not None)
+    return Simulation(node, before, tuple(steps), ledger, allocatable, undecided)

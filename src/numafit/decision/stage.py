@@ -9,6 +9,7 @@ from numafit.decision.admit import admit
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
 from numafit.decision.node import Node
+from numafit.decision.notes import run_notes, start_notes
 from numafit.decision.simulation import Simulation, play
 from numafit.decision.start import Start, start
 from numafit.errors import KubeletError
@@ -39,11 +40,15 @@ class Stage(msgspec.Struct, frozen=True):
     def play(self, pods: Sequence[Pod], ledger: Ledger | None = None) -> Simulation:
         return play(self.node, self.ledger if ledger is None else ledger, pods, self.allocatable)
 
+    def notes_on(self, simulation: Simulation) -> tuple[Note, ...]:
+        """What a run on this node stands on."""
+        return (*self.notes, *run_notes(simulation))
+
 
 def new_stage(known: Start) -> Stage:
     """Raises StartError, in the kubelet's words, where it would not start."""
     known = start(known)
-    return Stage(known.node, known.ledger, known.allocatable, known.config)
+    return Stage(known.node, known.ledger, known.allocatable, known.config, notes=start_notes(known))
 
 
 def restarted(stage: Stage, config: KubeletConfig, version: KubeVersion | None = None) -> Stage:
@@ -70,6 +75,7 @@ def restarted(stage: Stage, config: KubeletConfig, version: KubeVersion | None =
             active=residents,
         )
     )
+    fresh = replace(fresh, notes=stage.notes)
     if not residents:
         return fresh
     running = frozenset((pod.uid, container.name) for pod in residents.values() for container in pod.all_containers)

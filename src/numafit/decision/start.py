@@ -63,6 +63,8 @@ class Start(msgspec.Struct, frozen=True):
     containers: tuple[tuple[str, str, str], ...] = ()
     """The (pod UID, container, container id) that the runtime knows."""
     choices: Choices = Choices()
+    release_given: bool = True
+    """Nobody guessed the version."""
 
     flags: Flags = UNKNOWN
     file: LoadedConfig = UNKNOWN

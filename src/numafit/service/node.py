@@ -32,6 +32,8 @@ class ShownNode(msgspec.Struct, frozen=True):
     kubelet: str
     """Its KubeletConfiguration."""
     version: str
+    assumed: bool = False
+    """Nobody said which kubelet is there: an example of the newest release stands in."""
 
     @property
     def simulation(self) -> bool:
@@ -39,8 +41,9 @@ class ShownNode(msgspec.Struct, frozen=True):
 
     def stage(self) -> Stage:
         """The node with nobody on it."""
-        sources = ConfigSources(ConfigFile("kubelet", self.kubelet))
-        return new_stage(Start(version=parse_version(self.version), sources=sources, machine=self.machine))
+        sources = ConfigSources(ConfigFile("kubelet", self.kubelet), example=self.assumed)
+        version = parse_version(self.version)
+        return new_stage(Start(version=version, release_given=not self.assumed, sources=sources, machine=self.machine))
 
 
 class ViewedNode(msgspec.Struct, frozen=True):

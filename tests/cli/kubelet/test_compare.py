@@ -8,12 +8,13 @@ import pytest
 from numafit.__main__ import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "small-node"
-NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
+RELEASE = ["--kube-version", "1.36.4"]
+NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml"), *RELEASE]
 POD = str(EXAMPLES / "pod.yaml")
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    status = main(["compare", *arguments])
+    status = main(["compare", "--check", *arguments])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 

@@ -10,7 +10,8 @@ from numafit.__main__ import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "small-node"
 MACHINE = ["--machine", str(EXAMPLES / "machine.json")]
-NODE = [*MACHINE, "--kubelet", str(EXAMPLES / "kubelet.yaml")]
+RELEASE = ["--kube-version", "1.36.4"]
+NODE = [*MACHINE, "--kubelet", str(EXAMPLES / "kubelet.yaml"), *RELEASE]
 POD = str(EXAMPLES / "pod.yaml")
 
 
@@ -44,7 +45,7 @@ def spoil(path: Path) -> str:
 
 def test_a_healthy_node_ends_with_status_0(kubelet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The configuration is found where kubeadm puts it."""
-    status, out, _ = run([*MACHINE, "--kubelet-dir", str(kubelet), POD], capsys)
+    status, out, _ = run([*MACHINE, *RELEASE, "--kubelet-dir", str(kubelet), POD], capsys)
     assert (status, out) == (
         0,
         "The kubelet v1.36.4 would start. Its configuration fits the machine, and so does its state "
@@ -58,7 +59,7 @@ def test_without_state_files_only_the_configuration_is_looked_at(capsys: pytest.
         0,
         "The kubelet v1.36.4 would start. Its configuration fits the machine; there are no state files.\n",
     )
-    assert run([*MACHINE, "--config", NODE[3]], capsys)[1] == out
+    assert run([*MACHINE, *RELEASE, "--config", NODE[3]], capsys)[1] == out
 
 
 def test_an_error_is_shown_with_its_way_out(kubelet: Path, capsys: pytest.CaptureFixture[str]) -> None:

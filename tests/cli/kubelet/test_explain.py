@@ -14,13 +14,14 @@ from numafit.__main__ import main
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples" / "small-node"
 LOOP = EXAMPLES / "recreate-loop.log"
-NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
+RELEASE = ["--kube-version", "1.36.4"]
+NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml"), *RELEASE]
 RUNS = sorted((ROOT.parent / "shared" / "kubelet-runs").glob("*/result.json"))
 NODE_NAME = "-numavm"
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    status = main(["explain", *arguments])
+    status = main(["explain", "--check", *arguments])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 

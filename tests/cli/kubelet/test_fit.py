@@ -8,11 +8,12 @@ import pytest
 from numafit.__main__ import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "small-node"
-NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
+RELEASE = ["--kube-version", "1.36.4"]
+NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml"), *RELEASE]
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    status = main(["fit", *arguments])
+    status = main(["fit", "--check", *arguments])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 

@@ -22,7 +22,7 @@ def wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    status = main(["lint", *arguments])
+    status = main(["lint", "--kube-version", "1.36.4", *arguments])
     captured = capsys.readouterr()
     return status, captured.out, captured.err
 
@@ -81,6 +81,7 @@ def test_json_has_one_entry_per_finding(wrong: Path, capsys: pytest.CaptureFixtu
         ],
         "files": 1,
         "counts": {"error": 1, "warning": 0, "info": 0},
+        "notes": [],
     }
 
 

@@ -169,7 +169,7 @@ def test_a_compared_kubelet_takes_the_place_of_the_agents(
     monkeypatch.setattr(client, "fetched", lambda _address, _path, kind: convert(state, kind))
     env = tmp_path / "kubelet.env"
     env.write_text("KUBELET_ARGS=--pods-per-core=7\n")
-    assert main(["compare", "--agent", "/the/agent.sock", "--with-kubelet-env", str(env), pod]) == 1
+    assert main(["compare", "--check", "--agent", "/the/agent.sock", "--with-kubelet-env", str(env), pod]) == 1
     assert 'configured policy "none" differs from state checkpoint policy "static"' in capsys.readouterr().out
 
 

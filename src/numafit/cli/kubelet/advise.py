@@ -7,6 +7,7 @@ import click
 from numafit.advice.propose.advise import advise as advise_pods
 from numafit.cli.files import manifest_paths, read_bytes
 from numafit.cli.options.agent import agent_option
+from numafit.cli.options.answer import check_option, say, status, strict_option, tell
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.terminal import progress_over
 from numafit.decision.simulation import Event, play_events
@@ -30,12 +31,17 @@ Examples:
 @click.option("--most", type=click.IntRange(1), default=8, show_default=True, help="Proposals per pod.")
 @click.option("--patch", is_flag=True, help="Print each pod's first proposal as a patch (YAML) instead.")
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def advise(options: NodeOptions, pod_name: str | None, most: int, patch: bool, output: str) -> int:
+@check_option("there is something to change")
+@strict_option
+def advise(
+    options: NodeOptions, pod_name: str | None, most: int, patch: bool, output: str, check: bool, strict: bool
+) -> int:
     """Play PODS as `simulate` does; for each one that is rejected or lies badly, say what to change.
 
     Every proposal was decided by the engine before it is shown, and the least disturbing comes first: the pod's own
     numbers (to the last CPU and mebibyte), another pod that comes later or goes, a split, then the kubelet's scope,
-    options, reservation and policy. Exit status: 0 nothing to change, 1 there is, 2 bad input.
+    options, reservation and policy. Exit status: 0 answered; with --check 1 if there is something to change; 2
+    bad input, and with --strict also an answer with notes.
     """
     stage = load_stage(options)
     known = {name: pod.uid for pod in stage.pods for name in (pod.name, pod.full_name)}
@@ -48,13 +54,15 @@ def advise(options: NodeOptions, pod_name: str | None, most: int, patch: bool, o
     with progress_over([Event("add", pod) for pod in stage.pods]) as watched:
         simulation = play_events(stage.node, stage.ledger, watched, stage.allocatable)
     advices = advise_pods(stage, stage.pods, names, only=chosen, simulation=simulation)
+    notes = stage.notes_on(simulation)
     if output == "json":
-        click.echo(json_text(advice_record(advices, stage.config, makers, most)))
+        click.echo(json_text(advice_record(advices, stage.config, makers, most, notes)))
     elif patch:
         click.echo(advice_patches(advices, stage.config, makers), nl=False)
+        tell(notes)
     else:
-        click.echo(advice_text(advices, most))
-    return 1 if any(advice.fault for advice in advices) else 0
+        say(advice_text(advices, most), notes)
+    return status(notes, strict=strict, failed=check and any(advice.fault for advice in advices))
 
 
 def _makers(options: NodeOptions, *, pod_level: bool) -> dict[str, Workload]:

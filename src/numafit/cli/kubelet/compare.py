@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from numafit.advice.compare import compare as compare_stages
 from numafit.cli.options.agent import agent_option
+from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.errors import InputError, StartRefusedError
 from numafit.show.json import json_text
@@ -28,6 +29,8 @@ Examples:
 @click.option("--with-kubelet-env", type=click.Path(path_type=Path), help="The other file with flags.")
 @click.option("--with-machine", "with_machines", multiple=True, metavar="SPEC", help="The other machine.")
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@check_option("a decision changes, or the other kubelet would not start")
+@strict_option
 def compare(
     options: NodeOptions,
     with_kube_version: str | None,
@@ -35,12 +38,15 @@ def compare(
     with_kubelet_env: Path | None,
     with_machines: tuple[str, ...],
     output: str,
+    check: bool,
+    strict: bool,
 ) -> int:
     """Play PODS twice: as described, and with another release, configuration or machine.
 
     Shows the pods whose verdict, CPUs, memory or devices change, the settings that differ, and for two releases the
     rules that differ; a rule is named as the reason where turning back this one alone gives the old decision. Exit
-    status: 0 no decision changes, 1 some do or the other kubelet would not start, 2 bad input.
+    status: 0 answered; with --check 1 if a decision changes or the other kubelet would not start; 2 bad input, and with
+    --strict also an answer with notes.
     """
     if not (with_kube_version or with_kubelet or with_kubelet_env or with_machines):
         raise InputError(
@@ -61,8 +67,14 @@ def compare(
     try:
         second = load_stage(other)
     except StartRefusedError as error:
-        click.echo(json_text(no_start_record(error.message)) if output == "json" else f"Then {error.message}")
-        return 1
+        if output == "json":
+            click.echo(json_text(no_start_record(error.message, first.notes)))
+        else:
+            say(f"Then {error.message}", first.notes)
+        return status(first.notes, strict=strict, failed=check)
     result = compare_stages(first, second, first.pods, second.pods)
-    click.echo(json_text(comparison_record(result)) if output == "json" else comparison_text(result))
-    return 1 if result.changed else 0
+    if output == "json":
+        click.echo(json_text(comparison_record(result, result.notes)))
+    else:
+        say(comparison_text(result), result.notes)
+    return status(result.notes, strict=strict, failed=check and bool(result.changed))

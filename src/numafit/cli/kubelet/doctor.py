@@ -12,15 +12,17 @@ from numafit.advice.doctor.checkup import Checkup, examine
 from numafit.advice.doctor.diagnosis import UNKNOWN_FIELD, Diagnosis
 from numafit.advice.doctor.repair import Repair, repair
 from numafit.cli.files import manifest_paths, read_bytes, read_text, write_whole
+from numafit.cli.options.answer import say, status, strict_option
 from numafit.cli.options.machine import resolve_machine
-from numafit.cli.options.node import NodeOptions, config_sources, node_options, state_paths, tell_missing
-from numafit.decision.start import Start, start
+from numafit.cli.options.node import NodeOptions, config_sources, node_options, state_paths
+from numafit.decision.notes import config_notes
+from numafit.decision.start import UNKNOWN, Start, start
 from numafit.document import read_documents
 from numafit.errors import InputError, StartError
 from numafit.machine.sketch.devices import with_devices
+from numafit.notes import Note
 from numafit.settings.config import ROOT_DIR
 from numafit.settings.gates import default_gates
-from numafit.settings.versions import KubeVersion, parse_version
 from numafit.show.json import json_text
 from numafit.show.records.checkup import WrittenRepairs, checkup_record
 from numafit.show.text.checkup import checkup_text
@@ -62,8 +64,15 @@ Examples:
 @click.option("--repair", "repairs", is_flag=True, help="Write corrected state files next to the old ones.")
 @click.option("--yes", is_flag=True, help="With --repair: put them in place, and keep the old ones as *.old.")
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@strict_option
 def doctor(
-    options: NodeOptions, kubelet_dir: Path | None, config: Path | None, repairs: bool, yes: bool, output: str
+    options: NodeOptions,
+    kubelet_dir: Path | None,
+    config: Path | None,
+    repairs: bool,
+    yes: bool,
+    output: str,
+    strict: bool,
 ) -> int:
     """Say whether the kubelet would start, what its start-up errors mean, and the safe way out.
 
@@ -75,16 +84,16 @@ def doctor(
     if yes and not repairs:
         raise InputError("goes with --repair only", source="--yes")
     options = _with_folder(replace(options, state=_one("--kubelet-dir", kubelet_dir, options.state)), config)
-    version = parse_version(options.kube_version)
+    version, given = options.release()
     place = str(options.kubelet or options.kubelet_env)
-    known = Start(version=version, sources=config_sources(options, options.kubelet_file()))
+    known = Start(version=version, release_given=given, sources=config_sources(options, options.kubelet_file()))
     try:
         known = start(known, "valid")
     except StartError:
         known = replace(known, files=_ward(options, default_gates(version), ROOT_DIR).texts)
-        _print(examine(known, place=place), version, output)
-        return 1
-    tell_missing(known)
+        notes = config_notes(known)
+        _print(examine(known, place=place), known, output, notes)
+        return status(notes, strict=strict, failed=True)
     ward = _ward(options, {**default_gates(version), **known.config.feature_gates}, known.config.root_dir)
     _check_owners(ward)
     machine = with_devices(resolve_machine(options.machines).machine, options.devices)
@@ -92,17 +101,17 @@ def doctor(
     checkup = examine(known, owners=ward.owners, pods=ward.pods, place=place)
     checkup = replace(checkup, findings=checkup.findings + tuple(_unknown(known)))
     written = _repair(checkup, ward, in_place=yes) if repairs else ()
-    _print(checkup, version, output, written, tuple(ward.texts))
-    return 1 if checkup.findings else 0
+    notes = config_notes(known)
+    _print(checkup, known, output, notes, written)
+    return status(notes, strict=strict, failed=bool(checkup.findings))
 
 
-def _print(
-    checkup: Checkup, version: KubeVersion, output: str, written: WrittenRepairs = (), files: Sequence[str] = ()
-) -> None:
+def _print(checkup: Checkup, known: Start, output: str, notes: Sequence[Note], written: WrittenRepairs = ()) -> None:
+    files = () if known.machine is UNKNOWN else tuple(known.files)
     if output == "json":
-        click.echo(json_text(checkup_record(checkup, version, written, files)))
+        click.echo(json_text(checkup_record(checkup, known.version, written, files, notes)))
     else:
-        click.echo(checkup_text(checkup, version, written, files))
+        say(checkup_text(checkup, known.version, written, files), notes)
 
 
 def _one(name: str, first: Path | None, second: Path | None) -> Path | None:

@@ -1,18 +1,23 @@
 """`numafit explain`: why a pod is admitted or rejected, container by container and NUMA node by NUMA node."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from numafit.cli.options.agent import agent_option
+from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
-from numafit.decision.simulation import play
 from numafit.decision.story import story_of
 from numafit.errors import InputError
+from numafit.notes import Note
 from numafit.show.json import json_text
 from numafit.show.records.story import stories_record
 from numafit.show.text.story import story_text
+
+Told = tuple[Sequence[Note], bool]
+"""The notes of what was printed, and whether a pod in it was rejected or not decided."""
 
 
 @click.command(
@@ -36,36 +41,58 @@ Examples:
     "--pod", "pod_name", metavar="NAME", help="Only this pod (name or namespace/name); the others are played."
 )
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def explain(options: NodeOptions, log: Path | None, everything: bool, pod_name: str | None, output: str) -> int:
+@check_option("a pod that is told is rejected")
+@strict_option
+def explain(
+    options: NodeOptions,
+    log: Path | None,
+    everything: bool,
+    pod_name: str | None,
+    output: str,
+    check: bool,
+    strict: bool,
+) -> int:
     """Play PODS as `simulate` does, and tell the story of each decision.
 
     Per container: what is needed, free and held on every NUMA node, what each manager offers, what the merge makes of
-    it, and the one sentence that matters. Exit status as of `simulate`.
+    it, and the one sentence that matters.
 
     With --log nothing is played: the story is read from what a kubelet (1.20 or later) wrote. Rejected pods are told,
-    and pods that are recreated and rejected again and again. Exit status 1 if some were rejected.
+    and pods that are recreated and rejected again and again.
+
+    Exit status: 0 answered; with --check 1 if a pod that is told is rejected; 2 bad input or a kubelet that would not
+    start, and with --strict also an answer with notes.
     """
     if log is not None:
-        return _explain_log(options, log, everything=everything, pod_name=pod_name, output=output)
-    if everything:
+        notes, failed = _explain_log(options, log, everything=everything, pod_name=pod_name, output=output)
+    elif everything:
         raise InputError("goes with --log only", source="--all")
-    return _explain_pods(options, pod_name, output)
+    else:
+        notes, failed = _explain_pods(options, pod_name, output)
+    return status(notes, strict=strict, failed=check and failed)
 
 
-def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> int:
+def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> Told:
     stage = load_stage(options)
-    simulation = play(stage.node, stage.ledger, stage.pods, stage.allocatable)
+    simulation = stage.play(stage.pods)
     decisions = [step.decision for step in simulation.steps]
     told = [d for d in decisions if _is_named(d.pod.full_name, pod_name)]
     if not told:
-        known = ", ".join(decision.pod.full_name for decision in decisions)
-        raise InputError(f"there is no pod {pod_name}", source="--pod", cure=f"there are {known}")
+        known = ", ".join(pod.full_name for pod in stage.pods)
+        undecided = any(_is_named(pod.full_name, pod_name) for pod in simulation.undecided)
+        why = "was not decided: the kubelet crashes before it comes" if undecided else f"there are {known}"
+        raise InputError(f"there is no decision about {pod_name}", source="--pod", cure=why)
     stories = [(decision, story_of(stage.node, decision)) for decision in told]
-    click.echo(json_text(stories_record(stories)) if output == "json" else story_text(stories))
-    return 0 if all(decision.admitted for decision in decisions) else 1
+    notes = stage.notes_on(simulation)
+    if output == "json":
+        click.echo(json_text(stories_record(stories, notes)))
+    else:
+        say(story_text(stories), notes)
+    undecided = pod_name is None and bool(simulation.undecided)
+    return notes, undecided or not all(decision.admitted for decision in told)
 
 
-def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name: str | None, output: str) -> int:
+def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name: str | None, output: str) -> Told:
     from numafit.cli.kubelet.log import load_report
     from numafit.show.records.log import log_record
     from numafit.show.text.log import report_text
@@ -84,7 +111,7 @@ def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name:
         if output == "json"
         else report_text(report, machine, everything=everything)
     )
-    return 1 if report.rejected else 0
+    return (), bool(report.rejected)
 
 
 def _is_named(pod: str, name: str | None) -> bool:

@@ -7,7 +7,9 @@ import click
 from numafit.advice.fit import Turns, count_fits, shapes_of
 from numafit.advice.variants import variants
 from numafit.cli.options.agent import agent_option
+from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.decision.notes import pod_notes
 from numafit.show.json import json_text
 from numafit.show.records.fit import fit_record, variants_record
 from numafit.show.text.fit import fit_text, variants_text
@@ -32,21 +34,29 @@ Examples:
 )
 @click.option("--compare", "compared", is_flag=True, help="One line per topology policy, scope and option.")
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def fit(options: NodeOptions, order: str, compared: bool, output: str) -> int:
+@check_option("no pod of some shape fits")
+@strict_option
+def fit(options: NodeOptions, order: str, compared: bool, output: str, check: bool, strict: bool) -> int:
     """Admit copies of PODS until the first rejection, and say what ran out on which NUMA node.
 
     Pods that differ only in their names are one shape. What is free in the end cannot be used by these shapes: it is
-    stranded. Exit status: 0 at least one pod of each shape fits, 1 not, 2 bad input.
+    stranded. Exit status: 0 answered; with --check 1 if no pod of some shape fits; 2 bad input, and with --strict also
+    an answer with notes.
     """
     stage = load_stage(options)
     shapes = shapes_of(stage.pods)
     turns = cast(Turns, order)
     result = count_fits(stage, shapes, turns)
+    notes = (*stage.notes, *pod_notes(stage.ledger, stage.allocatable, shapes))
     if compared:
         rows = [
             (each, None if each.stage is None else count_fits(each.stage, shapes, turns)) for each in variants(stage)
         ]
-        click.echo(json_text(variants_record(rows)) if output == "json" else variants_text(rows, shapes))
+        record, text = variants_record(rows, notes), variants_text(rows, shapes)
     else:
-        click.echo(json_text(fit_record(result)) if output == "json" else fit_text(result))
-    return 0 if all(count.admitted for count in result.counts) else 1
+        record, text = fit_record(result, notes), fit_text(result)
+    if output == "json":
+        click.echo(json_text(record))
+    else:
+        say(text, notes)
+    return status(notes, strict=strict, failed=check and not all(count.admitted for count in result.counts))

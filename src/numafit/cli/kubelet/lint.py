@@ -9,7 +9,9 @@ from numafit.advice.lint.lint import LintFile, LintReport
 from numafit.advice.lint.lint import lint as lint_sources
 from numafit.advice.lint.manual import page_of
 from numafit.cli.files import MANIFESTS, read_bytes, write_whole
+from numafit.cli.options.answer import say, status, strict_option
 from numafit.cli.options.machine import machine_option, resolve_machine
+from numafit.decision.notes import release_notes
 from numafit.errors import InputError
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
 from numafit.show.json import json_text
@@ -21,8 +23,6 @@ SUFFIXES = (*MANIFESTS, ".env")
 STANDARD_INPUT = "standard input"
 
 _VIEWS: dict[str, Callable[[LintReport], str]] = {
-    "text": lint_text,
-    "json": lambda report: json_text(lint_record(report)),
     "sarif": lambda report: json_text(sarif_record(report)),
     "github": lint_github,
 }
@@ -45,8 +45,8 @@ Examples:
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILES...", type=click.Path(path_type=Path, allow_dash=True))
 @machine_option
-@click.option("--kube-version", default=str(DEFAULT_VERSION), show_default=True, help="Release of the kubelet.")
-@click.option("-o", "output", type=click.Choice(list(_VIEWS)), default="text", show_default=True)
+@click.option("--kube-version", metavar="V", help=f"Release of the kubelet; default {DEFAULT_VERSION}.")
+@click.option("-o", "output", type=click.Choice(["text", "json", *_VIEWS]), default="text", show_default=True)
 @click.option("--fix", is_flag=True, help="Correct the case of policy names and missing quotes in the files.")
 @click.option(
     "--explain",
@@ -56,7 +56,10 @@ Examples:
     callback=_explain,
     help="Print the page of a code, with examples, and end.",
 )
-def lint(files: Sequence[Path], specs: Sequence[str], kube_version: str, output: str, fix: bool) -> int:
+@strict_option
+def lint(
+    files: Sequence[Path], specs: Sequence[str], kube_version: str | None, output: str, fix: bool, strict: bool
+) -> int:
     """Find mistakes in FILES before a kubelet, a pod or a user does.
 
     FILES are kubelet configurations, environment files with kubelet flags, pod manifests and configurations of NVIDIA's
@@ -64,17 +67,21 @@ def lint(files: Sequence[Path], specs: Sequence[str], kube_version: str, output:
     together. --machine adds what a machine tells. Exit status: 0 nothing found or only hints, 1 errors or warnings, 2
     a file that is no such file or cannot be read.
     """
-    version = parse_version(kube_version)
+    version = parse_version(kube_version or str(DEFAULT_VERSION))
+    notes = release_notes(version, given=kube_version is not None)
     machine = resolve_machine(specs).machine if specs else None
     sources = _sources(files)
     report = lint_sources(sources, version, machine)
     if fix and report.fixed:
         _write(report, sources)
         report = lint_sources([each._replace(data=_new_data(each, report)) for each in sources], version, machine)
-    click.echo(_VIEWS[output](report))
-    if report.unreadable:
-        return 2
-    return 1 if report.failed else 0
+    if output == "json":
+        click.echo(json_text(lint_record(report, notes)))
+    elif output == "text":
+        say(lint_text(report), notes)
+    else:
+        click.echo(_VIEWS[output](report))
+    return 2 if report.unreadable else status(notes, strict=strict, failed=report.failed)
 
 
 def _sources(files: Sequence[Path]) -> list[LintFile]:

@@ -16,11 +16,13 @@ import msgspec
 
 from numafit.cli.files import read_text, write_whole
 from numafit.cli.options.agent import agent_option
+from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.terminal import progress_over
 from numafit.decision.simulation import Event, Simulation, play_events
 from numafit.errors import InputError
 from numafit.ledger.state_files import state_path
+from numafit.notes import Note
 from numafit.workload.pod import Pod
 
 
@@ -48,6 +50,8 @@ Examples:
 @click.option("--events", type=click.Path(path_type=Path), help="File of events: add POD, remove POD, restart, …")
 @click.option("--picture", type=click.Path(path_type=Path), help="Draw the machine with who sits where (SVG).")
 @click.option("--record", type=click.Path(path_type=Path), help="Write a recording (JSON lines) for `numafit replay`.")
+@check_option("a pod is rejected or not decided")
+@strict_option
 def simulate(
     options: NodeOptions,
     output: str,
@@ -56,12 +60,15 @@ def simulate(
     events: Path | None,
     picture: Path | None,
     record: Path | None,
+    check: bool,
+    strict: bool,
 ) -> int:
     """Say what the kubelet would do with PODS, in this order.
 
     PODS are manifests, folders of them, or - for standard input. A folder may also hold machine.* and kubelet.*.
-    Without --kubelet an example with all managers on is used, and printed. Exit status: 0 all admitted, 1 some
-    rejected, 2 bad input or a kubelet that would not start.
+    Without --kubelet an example with all managers on is used, and printed. Below the answer stands what was assumed,
+    left out or not known. Exit status: 0 answered; with --check 1 if not all are admitted; 2 bad input or a kubelet
+    that would not start, and with --strict also an answer with notes.
     """
     stage = load_stage(options)
     if stage.example:
@@ -83,8 +90,10 @@ def simulate(
         if events is not None:
             raise InputError("a recording holds pods that come, not other events", source="--record")
         _write_record(simulation, record)
-    click.echo(_output(simulation, output))
-    return 0 if all(step.decision.admitted for step in simulation.steps) else 1
+    notes = stage.notes_on(simulation)
+    _say(simulation, notes, output)
+    failed = bool(simulation.undecided) or not all(step.decision.admitted for step in simulation.steps)
+    return status(notes, strict=strict, failed=check and failed)
 
 
 def _write_state(simulation: Simulation, folder: Path) -> None:
@@ -98,16 +107,17 @@ def _write_state(simulation: Simulation, folder: Path) -> None:
 # What only one option needs is loaded with it: the plain command starts quicker.
 
 
-def _output(simulation: Simulation, output: str) -> str:
+def _say(simulation: Simulation, notes: Sequence[Note], output: str) -> None:
     if output in ("json", "yaml"):
         from numafit.show.json import json_text, yaml_text
         from numafit.show.records.simulation import simulation_record
 
-        record = simulation_record(simulation)
-        return json_text(record) if output == "json" else yaml_text(record)
+        record = simulation_record(simulation, notes)
+        click.echo(json_text(record) if output == "json" else yaml_text(record))
+        return
     from numafit.show.text.simulation import simulation_table
 
-    return simulation_table(simulation, wide=output == "wide")
+    say(simulation_table(simulation, wide=output == "wide"), notes)
 
 
 def _draw(simulation: Simulation, path: Path) -> None:

@@ -3,6 +3,7 @@
     machine   `--machine`: files, folders, names, sketches, this machine; combined to one
     node      machine, kubelet, release, state and pods: a node that has started, and the pods to play on it
     agent     `--agent` in the place of those
+    answer    `--strict` and `--check`: the notes below an answer, and its exit status
     lease     CPUs, memory, devices, policy and waiting: what is asked of this host; `--state-dir`
 
 A decorator adds the options and hands them to the command as one value. `agent` goes above `node`, whose parameters

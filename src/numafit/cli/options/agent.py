@@ -28,7 +28,7 @@ def agent_option(command: F) -> F:
         for name, option in TAKEN.items():
             if rest.get(name):
                 raise InputError("does not go with --agent", source=option, cure="leave one of both away")
-        return command(**{**rest, **_shown_by(agent)})
+        return command(**rest, agent=_shown_by(agent))
 
     option = click.option(
         "--agent", metavar="ADDRESS", help="Ask on top of what a running `numafit serve` shows (URL or unix socket)."
@@ -37,8 +37,7 @@ def agent_option(command: F) -> F:
     return decorated  # type: ignore[no-any-return]
 
 
-def _shown_by(agent: str) -> dict[str, Any]:
-    """The options that describe the node of the agent."""
+def _shown_by(agent: str) -> AgentNode:
     from numafit.machine.read.recognise import source_of
     from numafit.service.client import fetched
     from numafit.show.records.node import STATE_PATH, State
@@ -51,8 +50,5 @@ def _shown_by(agent: str) -> dict[str, Any]:
     except (msgspec.ValidationError, KubeletError):
         raise InputError("the agent tells of pods that are none", source=agent) from None
     machine = source_of(msgspec.json.encode(state.machine), "machine.json")
-    options: dict[str, Any] = {"agent": AgentNode(machine, ConfigFile("kubelet.yaml", state.kubelet), files, active)}
-    context = click.get_current_context()
-    if context.get_parameter_source("kube_version") is click.core.ParameterSource.DEFAULT:
-        options["kube_version"] = state.version
-    return options
+    kubelet = ConfigFile("kubelet.yaml", state.kubelet)
+    return AgentNode(machine, kubelet, files, active, state.version, state.assumed)

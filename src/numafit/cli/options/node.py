@@ -14,14 +14,14 @@ from numafit.cli.options.machine import complete_machine, disagreement_lines, re
 from numafit.decision.stage import Stage, new_stage
 from numafit.decision.start import UNKNOWN, Files, Start, start
 from numafit.errors import InputError, StartError, StartRefusedError
-from numafit.ledger.state_files import DEVICE_FILE, DEVICE_PLUGINS, STATE_FILES
+from numafit.ledger.state_files import DEVICE_PLUGINS, STATE_FILES
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
 from numafit.machine.source import Source
 from numafit.settings.example import EXAMPLE_NAME, example_kubelet
 from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
-from numafit.settings.versions import DEFAULT_VERSION, parse_version
+from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
 from numafit.workload.manifest import read_pods
 from numafit.workload.pod import Pod
 
@@ -38,6 +38,9 @@ class AgentNode(msgspec.Struct, frozen=True):
     kubelet: ConfigFile | None
     files: Files
     active: tuple[Pod, ...]
+    version: str
+    assumed: bool = False
+    """Its kubelet and release are those of an example."""
 
 
 class NodeOptions(msgspec.Struct, frozen=True):
@@ -48,7 +51,7 @@ class NodeOptions(msgspec.Struct, frozen=True):
     kubelet: Path | None = None
     config_dir: Path | None = None
     kubelet_env: Path | None = None
-    kube_version: str = str(DEFAULT_VERSION)
+    kube_version: str | None = None
     state: Path | None = None
     devices: tuple[str, ...] = ()
     agent: AgentNode | None = None
@@ -56,6 +59,14 @@ class NodeOptions(msgspec.Struct, frozen=True):
     @property
     def machine_sources(self) -> tuple[str | Source, ...]:
         return (self.agent.machine,) if self.agent is not None and not self.machines else self.machines
+
+    def release(self) -> tuple[KubeVersion, bool]:
+        """With whether somebody named it."""
+        if self.kube_version is not None:
+            return parse_version(self.kube_version), True
+        if self.agent is not None:
+            return parse_version(self.agent.version), not self.agent.assumed
+        return DEFAULT_VERSION, False
 
     def kubelet_file(self) -> ConfigFile | None:
         if self.kubelet is not None:
@@ -73,7 +84,7 @@ def node_options(command: F) -> F:
         kubelet: Path | None,
         config_dir: Path | None,
         kubelet_env: Path | None,
-        kube_version: str,
+        kube_version: str | None,
         state: Path | None,
         devices: Sequence[str],
         agent: AgentNode | None = None,
@@ -100,9 +111,7 @@ def node_options(command: F) -> F:
             click.option("--kubelet", type=path, help="Its KubeletConfiguration (YAML or JSON)."),
             click.option("--config-dir", type=path, help="Folder of drop-in files (*.conf)."),
             click.option("--kubelet-env", type=path, help='File with flags, as in KUBELET_ARGS="--…".'),
-            click.option(
-                "--kube-version", default=str(DEFAULT_VERSION), show_default=True, help="Release of the kubelet."
-            ),
+            click.option("--kube-version", metavar="V", help=f"Release of the kubelet; default {DEFAULT_VERSION}."),
             click.option("--state", type=path, help="Start from the state files in this folder."),
             click.option(
                 "--device",
@@ -120,18 +129,18 @@ def node_options(command: F) -> F:
 def load_stage(options: NodeOptions) -> Stage:
     """Raises InputError also for a kubelet that would not start, in its own words."""
     options = _with_folder(options)
-    known = Start(version=parse_version(options.kube_version), machine=_machine(options))
+    version, given = options.release()
+    known = Start(version=version, release_given=given, machine=_machine(options))
     file = options.kubelet_file()
     example = ""
     if file is None and options.kubelet_env is None:
         example = example_kubelet(known.machine)
         file = ConfigFile(EXAMPLE_NAME, example)
-    known = replace(known, sources=replace(config_sources(options, file), example=bool(example)))
+    stands_in = bool(example) or (options.kubelet is None and options.agent is not None and options.agent.assumed)
+    known = replace(known, sources=replace(config_sources(options, file), example=stands_in))
     try:
         known = start(known, "valid")
-        tell_missing(known)
         refuse_unknown(known.merged, known.version)
-        _tell_ignored(known)
         known = _over_state(start(known, "node"), options)
         stage = new_stage(known)
     except StartError as error:
@@ -193,22 +202,6 @@ def _drop_ins(folder: Path | None) -> tuple[ConfigFile, ...] | None:
     return tuple(ConfigFile(str(path), read_text(path)) for path in folder.rglob("*.conf") if path.is_file())
 
 
-def tell_missing(known: Start) -> None:
-    """Tells on standard error what the flags name in vain."""
-    sources = known.sources
-    for flag, name in sources.missing(known.flags).items():
-        option = "--kubelet" if flag == "--config" else flag
-        why = f"{flag}={name} is not looked at (give what it names, or a copy, by {option})"
-        click.echo(f"numafit: {sources.arguments_source}: {why}", err=True)
-
-
-def _tell_ignored(known: Start) -> None:
-    for unknown in known.merged.unknown:
-        place = f"{unknown.source}:{unknown.line}" if unknown.line else unknown.source
-        why = f"{unknown.field} is ignored: later kubelets than {known.version} know it"
-        click.echo(f"numafit: {place}: {why}", err=True)
-
-
 def _over_state(known: Start, options: NodeOptions) -> Start:
     """What fails at this point lies in the state files."""
     source, files = _state(options)
@@ -216,9 +209,6 @@ def _over_state(known: Start, options: NodeOptions) -> Start:
         known = start(replace(known, files=files), "device_state")
     except StartError as error:
         raise StartRefusedError(error, source=source) from None
-    unread = known.device_state[1]
-    if unread:
-        click.echo(f"numafit: {source}: the kubelet goes on without its {DEVICE_FILE}: {unread}", err=True)
     active = UNKNOWN if options.agent is None else {pod.uid: pod for pod in options.agent.active}
     return replace(known, active=active)
 

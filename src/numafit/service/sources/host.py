@@ -54,7 +54,7 @@ class HostSource:
         machine = self.session.host.machine
         name = machine.name or "this machine"
         # A question about pods asks a kubelet that would run here; leases themselves need none.
-        self.place = ShownNode(machine, name, "live", example_kubelet(machine), str(DEFAULT_VERSION))
+        self.place = ShownNode(machine, name, "live", example_kubelet(machine), str(DEFAULT_VERSION), assumed=True)
         self.idle = self.place.stage()
         self.node = node_of(self.session.host, JobRequest(memory=1))
         self.last: int | None = None

@@ -13,9 +13,11 @@ from numafit.advice.lint.lint import LintFile, lint
 from numafit.advice.logs.report import report_of
 from numafit.advice.propose.advise import advise
 from numafit.advice.variants import variants
+from numafit.decision.notes import pod_notes, release_notes
 from numafit.decision.simulation import Simulation
 from numafit.decision.story import story_of
 from numafit.errors import InputError, StartRefusedError
+from numafit.notes import Note
 from numafit.service.workers import question
 from numafit.service.workers.scene import Scenes, pods_of
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
@@ -36,15 +38,16 @@ Answer = (
 
 
 def simulate(scenes: Scenes, asked: question.Simulate) -> SimulateAnswer:
-    return simulation_record(_played(scenes, asked)[0])
+    simulation, _, notes = _played(scenes, asked)
+    return simulation_record(simulation, notes)
 
 
 def explain(scenes: Scenes, asked: question.Explain) -> ExplainAnswer:
-    simulation, pods = _played(scenes, asked)
+    simulation, pods, notes = _played(scenes, asked)
     chosen = _chosen(asked.pod, pods)
     node = simulation.node
     decisions = [step.decision for step in simulation.steps if chosen in (None, step.decision.pod.uid)]
-    return stories_record((decision, story_of(node, decision)) for decision in decisions)
+    return stories_record(((decision, story_of(node, decision)) for decision in decisions), notes)
 
 
 def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> AdviseAnswer:
@@ -53,19 +56,22 @@ def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> Adv
     own = asked if isinstance(asked, question.Advise) else None
     chosen = _chosen(own.pod if own else None, pods)
     names = {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in makers.items()}
-    advices = advise(scene.stage, pods, names, only=chosen)
-    return advice_record(advices, scene.stage.config, makers, own.most if own else question.MOST_PROPOSALS)
+    simulation = scene.stage.play(pods)
+    advices = advise(scene.stage, pods, names, only=chosen, simulation=simulation)
+    most = own.most if own else question.MOST_PROPOSALS
+    return advice_record(advices, scene.stage.config, makers, most, scene.stage.notes_on(simulation))
 
 
 def fit(scenes: Scenes, asked: question.Fit) -> FitAnswer:
     stage = scenes.scene(asked, empty=asked.empty).stage
     shapes = shapes_of(pods_of(asked.pods, stage)[0])
+    notes = (*stage.notes, *pod_notes(stage.ledger, stage.allocatable, shapes))
     if not asked.compare:
-        return fit_record(count_fits(stage, shapes, asked.order))
+        return fit_record(count_fits(stage, shapes, asked.order), notes)
     rows = [
         (each, None if each.stage is None else count_fits(each.stage, shapes, asked.order)) for each in variants(stage)
     ]
-    return variants_record(rows)
+    return variants_record(rows, notes)
 
 
 def whatif(scenes: Scenes, asked: question.WhatIf) -> WhatIfAnswer:
@@ -82,7 +88,7 @@ def whatif(scenes: Scenes, asked: question.WhatIf) -> WhatIfAnswer:
         simulation=True,
         new=frozenset(pod.uid for pod in pods),
     )
-    return whatif_record(simulation, view, scene.kubelet)
+    return whatif_record(simulation, view, scene.kubelet, scene.stage.notes_on(simulation))
 
 
 def compare_places(scenes: Scenes, asked: question.Compare) -> CompareAnswer:
@@ -90,8 +96,9 @@ def compare_places(scenes: Scenes, asked: question.Compare) -> CompareAnswer:
     try:
         second = scenes.scene(asked.right, empty=asked.empty).stage
     except StartRefusedError as error:
-        return no_start_record(error.message)
-    return comparison_record(compare(first, second, pods_of(asked.pods, first)[0], pods_of(asked.pods, second)[0]))
+        return no_start_record(error.message, first.notes)
+    result = compare(first, second, pods_of(asked.pods, first)[0], pods_of(asked.pods, second)[0])
+    return comparison_record(result, result.notes)
 
 
 def lint_files(scenes: Scenes, asked: question.Lint) -> LintAnswer:
@@ -99,7 +106,8 @@ def lint_files(scenes: Scenes, asked: question.Lint) -> LintAnswer:
     sources = [LintFile(file.name, file.text.encode()) for file in asked.files]
     if not sources:
         raise InputError("no files to look at", source="files")
-    return lint_record(lint(sources, parse_version(asked.version or str(DEFAULT_VERSION)), machine))
+    version = parse_version(asked.version or str(DEFAULT_VERSION))
+    return lint_record(lint(sources, version, machine), release_notes(version, given=asked.version is not None))
 
 
 def log(scenes: Scenes, data: bytes) -> LogAnswer:
@@ -107,10 +115,11 @@ def log(scenes: Scenes, data: bytes) -> LogAnswer:
     return log_record(report_of(io.BytesIO(data), "log", lambda admission: True), None)
 
 
-def _played(scenes: Scenes, asked: question.Simulate) -> tuple[Simulation, list[Pod]]:
+def _played(scenes: Scenes, asked: question.Simulate) -> tuple[Simulation, list[Pod], tuple[Note, ...]]:
     stage = scenes.scene(asked, empty=asked.empty).stage
     pods, _ = pods_of(asked.pods, stage)
-    return stage.play(pods), pods
+    simulation = stage.play(pods)
+    return simulation, pods, stage.notes_on(simulation)
 
 
 def _chosen(name: str | None, pods: list[Pod]) -> str | None:

@@ -155,9 +155,11 @@ class Scenes:
         text = asked.kubelet or (place.kubelet if own else example_kubelet(machine))
         if asked.settings is not None:
             text = with_shorthand(text, asked.settings, version)
-        sources = ConfigSources(ConfigFile(SOURCE, text))
+        assumed = place.assumed if own else True
+        sources = ConfigSources(ConfigFile(SOURCE, text), example=assumed and asked.kubelet is None)
+        given = asked.version is not None or not assumed
         try:
-            known = start(Start(version=version, sources=sources, machine=machine), "valid")
+            known = start(Start(version=version, release_given=given, sources=sources, machine=machine), "valid")
             refuse_unknown(known.merged, version)
             return new_stage(known), text
         except StartError as error:

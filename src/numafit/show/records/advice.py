@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 from numafit.advice.propose.advise import Advice
 from numafit.advice.propose.proposal import Proposal, patch_of
 from numafit.decision.decision import Decision
+from numafit.notes import Note, notes_about
 from numafit.replay.outcomes import PlacementOutcome, decision_outcome
 from numafit.settings.config import KubeletConfig
 from numafit.workload.manifest import Workload
@@ -44,10 +45,14 @@ class Advised(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     why: str
     now: DecisionInShort
     proposals: tuple[Proposed, ...]
+    notes: tuple[Note, ...] | UnsetType = UNSET
+    """Those about this pod."""
 
 
 class AdviseAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     advice: tuple[Advised, ...]
+    notes: tuple[Note, ...] = ()
+    """What the answer stands on."""
 
 
 Makers = Mapping[str, Workload]
@@ -60,7 +65,9 @@ def maker_of(makers: Makers, pod: Pod) -> tuple[str, str]:
     return ("Pod", pod.name) if maker is None else (maker.kind, maker.name)
 
 
-def advice_record(advices: Sequence[Advice], config: KubeletConfig, makers: Makers, most: int) -> AdviseAnswer:
+def advice_record(
+    advices: Sequence[Advice], config: KubeletConfig, makers: Makers, most: int, notes: Sequence[Note] = ()
+) -> AdviseAnswer:
     """At most `most` proposals for each pod."""
     records = []
     for advice in advices:
@@ -68,8 +75,9 @@ def advice_record(advices: Sequence[Advice], config: KubeletConfig, makers: Make
         kind, _ = maker_of(makers, pod)
         proposals = [_proposed(one, patch_of(one, pod, config, kind)) for one in advice.proposals[:most]]
         now = _in_short(advice.decision)
-        records.append(Advised(pod.full_name, advice.fault, advice.why, now, tuple(proposals)))
-    return AdviseAnswer(tuple(records))
+        own = notes_about(pod.full_name, notes) or UNSET
+        records.append(Advised(pod.full_name, advice.fault, advice.why, now, tuple(proposals), own))
+    return AdviseAnswer(tuple(records), tuple(notes))
 
 
 def _proposed(proposal: Proposal, patch: dict[str, object] | None) -> Proposed:

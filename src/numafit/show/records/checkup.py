@@ -8,6 +8,7 @@ import msgspec
 from numafit.advice.doctor.checkup import Checkup
 from numafit.advice.doctor.diagnosis import Diagnosis
 from numafit.advice.doctor.repair import Repair
+from numafit.notes import Note
 from numafit.settings.versions import KubeVersion
 
 WrittenRepairs = Sequence[tuple[Repair, Path | None]]
@@ -30,10 +31,16 @@ class CheckupAnswer(msgspec.Struct, frozen=True, rename="camel"):
     findings: tuple[Diagnosis, ...]
     unchecked: tuple[str, ...]
     repairs: tuple[RepairDone, ...]
+    notes: tuple[Note, ...] = ()
+    """What the answer stands on."""
 
 
 def checkup_record(
-    checkup: Checkup, version: KubeVersion, written: WrittenRepairs = (), files: Sequence[str] = ()
+    checkup: Checkup,
+    version: KubeVersion,
+    written: WrittenRepairs = (),
+    files: Sequence[str] = (),
+    notes: Sequence[Note] = (),
 ) -> CheckupAnswer:
     return CheckupAnswer(
         str(version),
@@ -45,4 +52,5 @@ def checkup_record(
             RepairDone(made.name, None if path is None else str(path), made.changes, made.problem)
             for made, path in written
         ),
+        tuple(notes),
     )

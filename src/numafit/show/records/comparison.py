@@ -1,16 +1,21 @@
 """A comparison: each pod under both kubelets, then the settings and rules that differ."""
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from numafit.advice.compare import Comparison, Difference, RuleChange
 from numafit.decision.decision import Decision
+from numafit.notes import Note, notes_about
 
 
 class PodCompared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pod: str
     admitted: tuple[bool | None, bool | None]
     differences: tuple[Difference, ...]
+    notes: tuple[Note, ...] | UnsetType = UNSET
+    """Those about this pod."""
 
 
 class CompareAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -22,11 +27,18 @@ class CompareAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pods: tuple[PodCompared, ...] | UnsetType = UNSET
     settings: tuple[Difference, ...] | UnsetType = UNSET
     rules: tuple[RuleChange, ...] | UnsetType = UNSET
+    notes: tuple[Note, ...] = ()
+    """What the answer stands on."""
 
 
-def comparison_record(comparison: Comparison) -> CompareAnswer:
+def comparison_record(comparison: Comparison, notes: Sequence[Note] = ()) -> CompareAnswer:
     pods = [
-        PodCompared(pair.pod.full_name, (_admitted(pair.was), _admitted(pair.becomes)), pair.differences)
+        PodCompared(
+            pair.pod.full_name,
+            (_admitted(pair.was), _admitted(pair.becomes)),
+            pair.differences,
+            notes_about(pair.pod.full_name, notes) or UNSET,
+        )
         for pair in comparison.pairs
     ]
     return CompareAnswer(
@@ -35,12 +47,13 @@ def comparison_record(comparison: Comparison) -> CompareAnswer:
         pods=tuple(pods),
         settings=comparison.settings,
         rules=comparison.rules,
+        notes=tuple(notes),
     )
 
 
-def no_start_record(message: str) -> CompareAnswer:
+def no_start_record(message: str, notes: Sequence[Note] = ()) -> CompareAnswer:
     """The second kubelet would not start."""
-    return CompareAnswer(False, message)
+    return CompareAnswer(False, message, notes=tuple(notes))
 
 
 def _admitted(decision: Decision | None) -> bool | None:

@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from numafit.advice.fit import Count, FitCount, Left, Limit
 from numafit.advice.variants import Variant
+from numafit.notes import Note
 
 
 class Counted(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -37,17 +38,19 @@ class FitAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shapes: tuple[Counted, ...] | UnsetType = UNSET
     stranded: tuple[Left, ...] | UnsetType = UNSET
     variants: tuple[VariantCounted, ...] | UnsetType = UNSET
+    notes: tuple[Note, ...] = ()
+    """What the answer stands on."""
 
 
 CountedVariant = tuple[Variant, FitCount | None]
 
 
-def fit_record(fit: FitCount) -> FitAnswer:
-    return FitAnswer(_shapes(fit), fit.left)
+def fit_record(fit: FitCount, notes: Sequence[Note] = ()) -> FitAnswer:
+    return FitAnswer(_shapes(fit), fit.left, notes=tuple(notes))
 
 
-def variants_record(rows: Sequence[CountedVariant]) -> FitAnswer:
-    return FitAnswer(variants=tuple([_variant(variant, fit) for variant, fit in rows]))
+def variants_record(rows: Sequence[CountedVariant], notes: Sequence[Note] = ()) -> FitAnswer:
+    return FitAnswer(variants=tuple([_variant(variant, fit) for variant, fit in rows]), notes=tuple(notes))
 
 
 def _shapes(fit: FitCount) -> tuple[Counted, ...]:

@@ -1,12 +1,13 @@
 """A report of lint."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from numafit.advice.lint.findings import Finding
 from numafit.advice.lint.lint import LintReport
 from numafit.advice.lint.manual import command_of
+from numafit.notes import Note
 
 
 class Found(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -25,10 +26,12 @@ class LintAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     findings: tuple[Found, ...]
     files: int
     counts: Mapping[str, int]
+    notes: tuple[Note, ...] = ()
+    """What the answer stands on."""
 
 
-def lint_record(report: LintReport) -> LintAnswer:
-    return LintAnswer(tuple([_found(each) for each in report.findings]), report.files, report.counts)
+def lint_record(report: LintReport, notes: Sequence[Note] = ()) -> LintAnswer:
+    return LintAnswer(tuple([_found(each) for each in report.findings]), report.files, report.counts, tuple(notes))
 
 
 def _found(finding: Finding) -> Found:

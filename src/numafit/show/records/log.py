@@ -1,6 +1,6 @@
 """What a kubelet log tells of admissions, with the field names of a recording where it has them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -13,6 +13,7 @@ from numafit.advice.logs.story import LogStory, story_of_admission
 from numafit.bits import cpuset_text
 from numafit.ledger.ledger import Hint
 from numafit.machine.model import Machine
+from numafit.notes import Note
 from numafit.replay.outcomes import OutcomeHints, hints_outcome
 
 
@@ -68,9 +69,11 @@ class LogAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     stories: tuple[AdmissionInLog, ...]
     not_shown: int
     loops: tuple[RecreateLoop, ...]
+    notes: tuple[Note, ...] = ()
+    """What the answer stands on."""
 
 
-def log_record(report: LogReport, machine: Machine | None) -> LogAnswer:
+def log_record(report: LogReport, machine: Machine | None, notes: Sequence[Note] = ()) -> LogAnswer:
     return LogAnswer(
         report.lines,
         report.admitted,
@@ -80,6 +83,7 @@ def log_record(report: LogReport, machine: Machine | None) -> LogAnswer:
         tuple([_admission(kept, report, machine) for kept in report.kept]),
         report.not_kept,
         report.loops,
+        tuple(notes),
     )
 
 

@@ -22,6 +22,9 @@ class State(msgspec.Struct, frozen=True):
     pods: tuple[dict[str, Any], ...]
     """Who is there, with names and what they asked for: the files name none, and tell of pods that have ended, too."""
 
+    assumed: bool = False
+    """Nobody said which kubelet is there: an example of the newest release stands in."""
+
     def active(self) -> tuple[Pod, ...]:
         """Raises msgspec.ValidationError for pods that are none."""
         return msgspec.convert(self.pods, tuple[Pod, ...], dec_hook=lambda _, text: parse_quantity(text))

@@ -1,6 +1,6 @@
 """A simulation: every hint, merge and state file, and what is left on each NUMA node."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType
 from numafit.bits import cpuset_text
 from numafit.decision.left import NodeLeft, left_on_nodes
 from numafit.decision.simulation import Simulation, Step
+from numafit.notes import Note, notes_about
 from numafit.replay.outcomes import (
     CallOutcome,
     FileLog,
@@ -44,6 +45,8 @@ class Simulated(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     files: Mapping[str, str] | UnsetType = UNSET
     """What changed by the decision. Not in a what-if."""
     files_after_start: Mapping[str, str] | UnsetType = UNSET
+    notes: tuple[Note, ...] | UnsetType = UNSET
+    """Those about this pod."""
 
 
 class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -51,9 +54,11 @@ class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     reserved_cpus: str = msgspec.field(name="reservedCPUs")
     decisions: tuple[Simulated, ...]
     left: tuple[Free, ...]
+    notes: tuple[Note, ...] = ()
+    """What the answer stands on."""
 
 
-def simulation_record(simulation: Simulation, *, with_files: bool = True) -> SimulateAnswer:
+def simulation_record(simulation: Simulation, notes: Sequence[Note] = (), *, with_files: bool = True) -> SimulateAnswer:
     """To write the state files takes most of the time; where nobody reads them they can be left out."""
     node = simulation.node
     files = FileLog() if with_files else None
@@ -62,12 +67,13 @@ def simulation_record(simulation: Simulation, *, with_files: bool = True) -> Sim
     return SimulateAnswer(
         str(node.settings.version),
         cpuset_text(node.cpu.reserved),
-        tuple([_simulated(simulation, step, files) for step in simulation.steps]),
+        tuple([_simulated(simulation, step, files, notes) for step in simulation.steps]),
         tuple([_free(left) for left in left_on_nodes(node, simulation.after)]),
+        tuple(notes),
     )
 
 
-def _simulated(simulation: Simulation, step: Step, files: FileLog | None) -> Simulated:
+def _simulated(simulation: Simulation, step: Step, files: FileLog | None, notes: Sequence[Note]) -> Simulated:
     decision = step.decision
     outcome = decision_outcome(decision)
     changed: dict[str, str] | UnsetType = UNSET
@@ -89,6 +95,7 @@ def _simulated(simulation: Simulation, step: Step, files: FileLog | None) -> Sim
         default_cpus=cpuset_text(decision.ledger.cpu.default),
         files=changed,
         files_after_start=started,
+        notes=notes_about(decision.pod.full_name, notes) or UNSET,
     )
 
 

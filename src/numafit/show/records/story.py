@@ -1,11 +1,13 @@
 """Decisions with their stories."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from numafit.decision.decision import Decision
 from numafit.decision.story import Chapter, Story
+from numafit.notes import Note, notes_about
 
 
 # A `Story` under the name that the API has published for it.
@@ -20,16 +22,21 @@ class Explained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
     message: str
     story: StoryTold
+    notes: tuple[Note, ...] | UnsetType = UNSET
+    """Those about this pod."""
 
 
 class ExplainAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stories: tuple[Explained, ...]
+    notes: tuple[Note, ...] = ()
+    """What the answer stands on."""
 
 
-def stories_record(stories: Iterable[tuple[Decision, Story]]) -> ExplainAnswer:
-    return ExplainAnswer(tuple([_explained(decision, story) for decision, story in stories]))
+def stories_record(stories: Iterable[tuple[Decision, Story]], notes: Sequence[Note] = ()) -> ExplainAnswer:
+    return ExplainAnswer(tuple([_explained(decision, story, notes) for decision, story in stories]), tuple(notes))
 
 
-def _explained(decision: Decision, story: Story) -> Explained:
+def _explained(decision: Decision, story: Story, notes: Sequence[Note]) -> Explained:
     told = StoryTold(story.sentence, story.chapters)
-    return Explained(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told)
+    own = notes_about(decision.pod.full_name, notes)
+    return Explained(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told, own or UNSET)

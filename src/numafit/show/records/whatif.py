@@ -1,5 +1,7 @@
 """All that the page shows of a what-if question: decisions, stories with their merges, the ledger, the advice."""
 
+from collections.abc import Sequence
+
 import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import astuple
@@ -9,6 +11,7 @@ from numafit.decision.decision import Decision
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.decision.story import Chapter, story_of
+from numafit.notes import Note
 from numafit.show.records.advice import AdviseAnswer
 from numafit.show.records.ledger import LedgerView
 from numafit.show.records.settings import Resolved, resolved
@@ -42,11 +45,11 @@ class WhatIfAnswer(SimulateAnswer, frozen=True, rename="camel", forbid_unknown_f
     advice_problem: str | UnsetType = UNSET
 
 
-def whatif_record(simulation: Simulation, view: LedgerView, kubelet: str) -> WhatIfAnswer:
+def whatif_record(simulation: Simulation, view: LedgerView, kubelet: str, notes: Sequence[Note] = ()) -> WhatIfAnswer:
     """Without the advice, which is asked for by itself, and without state files, which nobody looks at on a page."""
     node = simulation.node
     return WhatIfAnswer(
-        *astuple(simulation_record(simulation, with_files=False)),
+        *astuple(simulation_record(simulation, notes, with_files=False)),
         stories=tuple([_walked(node, step.decision) for step in simulation.steps]),
         ledger=view,
         settings=resolved(node.settings),

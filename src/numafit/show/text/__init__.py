@@ -4,6 +4,7 @@
     advice fit comparison      proposals with before and after, counts of pods, two kubelets side by side
     lint checkup               findings of lint (text, workflow annotations), the health of a node
     leases audit               who holds what, what processes really do
+    notes                      what an answer stands on, the block below it
     plan docker                where a job would go, what a script with `docker run` lines asks for
 
 Each module reads alone, but for `advice`, which shows a decision as `simulation` does. They know no click and no

@@ -129,10 +129,11 @@ def test_a_container_that_does_not_run_is_not_adopted(
 
 
 def test_the_lines_of_a_script_are_reviewed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is wrong, what numafit adds, and how to ask for it; status 1 when anything is wrong."""
+    """What is wrong, what numafit adds, and how to ask for it; status 1 when anything is wrong and --check asks."""
     script = tmp_path / "start.sh"
     script.write_text("docker run -d --cpuset-cpus=0-1 --cpuset-mems=1 --gpus device=0 image\n")
-    status, out, _ = run(["plan", *BOX, "--file", str(script)], capsys)
+    assert run(["plan", *BOX, "--file", str(script)], capsys)[0] == 0
+    status, out, _ = run(["plan", *BOX, "--file", str(script), "--check"], capsys)
     assert (status, out) == (
         1,
         f"""\

@@ -9,6 +9,7 @@ import click
 from numafit.cli.files import read_text
 from numafit.cli.host.plan import planning_host
 from numafit.cli.host.refusal import refuse
+from numafit.cli.options.answer import check_option
 from numafit.cli.options.lease import LeaseOptions, lease_options
 from numafit.cli.options.machine import machine_option
 from numafit.cli.terminal import warn
@@ -35,22 +36,30 @@ Examples:
 @machine_option
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Review the `docker run` lines of a script.")
 @click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@check_option("something is wrong with a line of --file")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- DOCKER RUN OPTIONS IMAGE [COMMAND]...]")
 def plan(
-    lease_options: LeaseOptions, specs: Sequence[str], file: Path | None, output: str, words: Sequence[str]
+    lease_options: LeaseOptions,
+    specs: Sequence[str],
+    file: Path | None,
+    output: str,
+    check: bool,
+    words: Sequence[str],
 ) -> int:
     """Print the options that `numafit docker run` would give to Docker, as a line to paste; take nothing.
 
     With --file, each `docker run` line of a script is compared with the machine: what is wrong with it as it stands,
     what it shares with lines before it, and what numafit would make of it.
 
-    Exit status: 0; 75 when what was asked for is not free or cannot be aligned; with --file 1 when something is wrong
-    with a line; 2 bad input.
+    Exit status: 0; 75 when what was asked for is not free or cannot be aligned; with --file and --check 1 when
+    something is wrong with a line; 2 bad input.
     """
     if file is not None:
         if words or lease_options.request.holds:
             raise InputError("the lines of the file say what is wanted", source="--file", cure="leave the rest away")
-        return show_review(lease_options, file, specs, output)
+        return 1 if show_review(lease_options, file, specs, output) and check else 0
+    if check:
+        raise InputError("goes with --file only", source="--check")
     wanted = parse_docker_run(words) if words else DockerRun((), "")
     check_options(wanted, lease_options.request)
     return show_docker_plan(lease_options, wanted, words, specs, output)
@@ -73,7 +82,8 @@ def show_docker_plan(
     return 0
 
 
-def show_review(options: LeaseOptions, file: Path, specs: Sequence[str], output: str) -> int:
+def show_review(options: LeaseOptions, file: Path, specs: Sequence[str], output: str) -> bool:
+    """Whether something is wrong with a line."""
     host, leases = planning_host(options, specs)
     lines = docker_lines(read_text(file), str(file))
     if not lines:
@@ -83,4 +93,4 @@ def show_review(options: LeaseOptions, file: Path, specs: Sequence[str], output:
         click.echo(json_text(review_record(reviews)))
     else:
         click.echo("\n\n".join(review_text(one, str(file)) for one in reviews))
-    return 1 if any(one.faulty for one in reviews) else 0
+    return any(one.faulty for one in reviews)

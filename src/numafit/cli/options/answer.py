@@ -1,0 +1,45 @@
+"""How an answer ends: with its notes, and with an exit status that tells an answer from an error."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from numafit.cli.terminal import warn
+from numafit.notes import Note
+from numafit.show.text.notes import notes_text
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ANSWERED, FAILED, NOT_SURE = 0, 1, 2
+
+
+def strict_option(command: F) -> F:
+    """Adds `--strict`."""
+    words = "Exit with 2 if something was assumed, left out or not known: what the notes tell."
+    return click.option("--strict", is_flag=True, help=words)(command)
+
+
+def check_option(words: str) -> Callable[[F], F]:
+    """Adds `--check`, for scripts: without it an answer is an answer, good news or bad."""
+    return click.option("--check", is_flag=True, help=f"Exit with 1 if {words}.")
+
+
+def say(answer: str, notes: Sequence[Note]) -> None:
+    """The answer for people, with its notes below."""
+    below = notes_text(notes)
+    click.echo(f"{answer}\n\n{below}" if below else answer)
+
+
+def tell(notes: Sequence[Note]) -> None:
+    """The notes of an answer that is a file, on standard error."""
+    if notes:
+        click.echo(notes_text(notes), err=True)
+
+
+def status(notes: Sequence[Note], *, strict: bool, failed: bool = False) -> int:
+    if strict and notes:
+        number = "a note" if len(notes) == 1 else f"{len(notes)} notes"
+        warn(f"--strict: this answer stands on {number}")
+        return NOT_SURE
+    return FAILED if failed else ANSWERED

@@ -1,0 +1,107 @@
+"""What a prediction stands on: notes of a start, of pods on the node that they come to, and of a run that ended early.
+
+What a machine's sources leave open is told by the machine's own notes; what a manifest asks for and nobody looks at, by
+those of its pods.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+
+from numafit.decision.simulation import Simulation
+from numafit.decision.start import UNKNOWN, Start
+from numafit.ledger.ledger import Ledger
+from numafit.ledger.state_files import DEVICE_FILE
+from numafit.managers.device.manager import is_plugin_resource
+from numafit.notes import Note
+from numafit.quantity import Quantity
+from numafit.settings.versions import KubeVersion
+from numafit.workload.api_server import is_extended
+from numafit.workload.pod import Pod
+
+KUBELET = "kubelet"
+MOST_NAMED = 5
+"""Of pods that were not decided."""
+
+
+def start_notes(known: Start) -> tuple[Note, ...]:
+    """Of a kubelet that has started."""
+    return (*config_notes(known), *_ignored(known))
+
+
+def config_notes(known: Start) -> tuple[Note, ...]:
+    """What is not known of the kubelet's configuration, whether it starts or not."""
+    return tuple(_not_given(known))
+
+
+def release_notes(version: KubeVersion, *, given: bool) -> tuple[Note, ...]:
+    text = f"no release was given, so it is taken to be {version} (--kube-version)"
+    return () if given else (Note("release-assumed", KUBELET, text),)
+
+
+def _not_given(known: Start) -> Iterator[Note]:
+    yield from release_notes(known.version, given=known.release_given)
+    if known.sources is UNKNOWN:
+        return
+    if known.sources.example:
+        yield Note("kubelet-assumed", KUBELET, "no configuration was given, so an example with all managers on decides")
+    if known.flags is UNKNOWN:
+        return
+    for flag, name in known.sources.missing(known.flags).items():
+        option = "--kubelet" if flag == "--config" else flag
+        why = f"{flag}={name} is not looked at (give what it names, or a copy, by {option})"
+        yield Note("file-not-read", known.sources.arguments_source, why)
+
+
+def _ignored(known: Start) -> Iterator[Note]:
+    unknown_fields = () if known.merged is UNKNOWN else known.merged.unknown
+    for unknown in unknown_fields:
+        place = f"{unknown.source}:{unknown.line}" if unknown.line else unknown.source
+        since = "later kubelets know it" if unknown.later else "no kubelet knows it"
+        yield Note("field-ignored", place, f"{unknown.field} is ignored by the kubelet {known.version}: {since}")
+    unread = known.device_state[1]
+    if unread:
+        yield Note("device-state-unread", KUBELET, f"the kubelet goes on without its {DEVICE_FILE}: {unread}")
+
+
+def pod_notes(ledger: Ledger, allocatable: Mapping[str, Quantity], pods: Iterable[Pod]) -> Iterator[Note]:
+    """Resources that the node does not offer: the kubelet drops them from the request without a word."""
+    for pod in pods:
+        wanted = dict.fromkeys(
+            name
+            for container in pod.all_containers
+            for name, amount in {**container.requests, **container.limits}.items()
+            if not amount.is_zero
+        )
+        for resource in wanted:
+            offered = resource in allocatable or is_plugin_resource(ledger.device, resource)
+            if is_extended(resource) and not offered:
+                yield Note("resource-not-offered", pod.full_name, _not_offered(ledger, resource))
+
+
+def _not_offered(ledger: Ledger, resource: str) -> str:
+    offered = sorted(ledger.device.healthy)
+    near = get_close_matches(resource, offered, 1)
+    if near:
+        cure = f"did you mean {near[0]}?"
+    elif offered:
+        cure = f"offered are {', '.join(offered)}"
+    else:
+        cure = "it offers no devices; --device adds some"
+    return f"no device plugin of this machine offers {resource}: the kubelet drops it, and the pod gets none ({cure})"
+
+
+def run_notes(simulation: Simulation) -> Iterator[Note]:
+    """Of pods that were played: also those after which the kubelet was no more."""
+    played = {step.decision.pod.uid: step.decision.pod for step in simulation.steps}
+    yield from pod_notes(simulation.before, simulation.allocatable, played.values())
+    last = simulation.steps[-1].decision if simulation.steps else None
+    if last is not None and last.panic:
+        yield Note("run-ended", last.pod.full_name, f"the kubelet crashes over this pod{_undecided(simulation)}")
+
+
+def _undecided(simulation: Simulation) -> str:
+    names = [pod.full_name for pod in simulation.undecided]
+    if not names:
+        return ""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f", so {', '.join(names[:MOST_NAMED])}{more} {'was' if len(names) == 1 else 'were'} not decided"
