@@ -10,6 +10,6 @@
     replay     recorded decisions of real kubelets, decided again
 
 All but `lint` and `replay` take the options that describe a node (`options.node`); most can ask on top of a running
-agent (`options.agent`). Exit status 0 is an answer, 2 bad input; 1 is bad news where somebody asked for it by `--check`,
-and what lint, doctor and replay found.
+agent (`options.agent`). Exit status 0 is an answer, 2 bad input; 1 is bad news where `--check` asks for it, and what
+lint, doctor and replay found.
 """

@@ -249,4 +249,6 @@ def state_of(snapshot: Snapshot) -> State:
     place = snapshot.place
     files = state_files(snapshot.stage.node, snapshot.ledger)
     pods = msgspec.to_builtins(tuple(snapshot.ledger.active.values()), enc_hook=str)
-    return State(machine_value(place.machine), place.kubelet, place.version, files, snapshot.revision, pods, place.assumed)
+    return State(
+        machine_value(place.machine), place.kubelet, place.version, files, snapshot.revision, pods, place.assumed
+    )
