@@ -21,7 +21,8 @@ import pytest
 from numafit.cli import COMMANDS, numafit
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "examples").rglob("*.md")])
+FOLDERS = ("docs", "examples", "tests/recordings")
+PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (ROOT / folder).rglob("*.md"))])
 # They would run this very test, or change the tree.
 NOT_RUN = ("./dev test", "./dev lint", "./dev bench", "./dev page", "./dev lock", ".ci/run")
 PACKAGE = ROOT / "src" / "numafit"

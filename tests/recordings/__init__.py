@@ -1,0 +1,1 @@
+"""Recordings of real kubelets that are kept in the repository, and the rule by which they were chosen (`choose`)."""
