@@ -10,12 +10,15 @@ import sys
 import click
 
 from numafit.cli import numafit
-from numafit.errors import NumafitError
+from numafit.errors import NeedsLinuxError, NumafitError
 
 OUTPUT_FAILED = 1
 BAD_INPUT = 2
 BUG = 70
 INTERRUPTED = 130
+
+UNIX_MODULES = frozenset({"fcntl", "grp", "pwd", "resource", "termios"})
+"""Those of Python that another system may not have."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -45,6 +48,9 @@ def main(arguments: list[str] | None = None) -> int:
         _say(str(error.strerror or error))
         return OUTPUT_FAILED
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in UNIX_MODULES:
+            _say(str(NeedsLinuxError("this command")))
+            return BAD_INPUT
         if os.environ.get("NUMAFIT_DEBUG"):
             raise
         _say(f"this is a bug in numafit: {type(error).__name__}: {error} (NUMAFIT_DEBUG=1 shows the traceback)")

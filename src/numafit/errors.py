@@ -2,7 +2,8 @@
 
 NumafitError
 ├── InputError             something a person or a file gave us is wrong (exit 2)
-│   └── StartRefusedError  … a kubelet that would not start
+│   ├── StartRefusedError  … a kubelet that would not start
+│   └── NeedsLinuxError    … of another system than Linux
 └── KubeletError           the kubelet itself would refuse, in its own words
     ├── StartError         … while it starts: names the stage that fails
     └── KubeletPanic       … by crashing, or by never coming back
@@ -71,6 +72,14 @@ class StartRefusedError(InputError):
         self.refusal = refusal
         message = f"the kubelet would not start: {refusal.message}"
         super().__init__(message, source=source, line=line, column=column, field=field, cure=cure)
+
+
+class NeedsLinuxError(InputError):
+    """Asked for on a system that is not Linux; what predicts runs wherever Python does."""
+
+    def __init__(self, what: str) -> None:
+        cure = "what predicts works here, from simulate to replay, with --machine FILE, NAME or SKETCH"
+        super().__init__(f"{what} needs Linux", cure=cure)
 
 
 def shortened(text: str) -> str:

@@ -17,51 +17,64 @@ The table below names modules as text, so that `--help` imports none of them; in
 needs is imported with it.
 """
 
+import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import NamedTuple
 
 import click
 
 from numafit import __version__
+from numafit.errors import NeedsLinuxError
 
 
 class LazyCommand(NamedTuple):
     target: str
     """`module:attribute` of the click command."""
     help: str
+    linux: bool = False
+    """It is about processes or files that only Linux has."""
 
 
 COMMANDS: dict[str, LazyCommand] = {
     "advise": LazyCommand("numafit.cli.kubelet.advise:advise", "Say what to change so that a pod fits."),
-    "audit": LazyCommand("numafit.cli.host.audit:audit", "Compare where processes run with what they were promised."),
+    "audit": LazyCommand(
+        "numafit.cli.host.audit:audit", "Compare where processes run with what they were promised.", linux=True
+    ),
     "compare": LazyCommand(
         "numafit.cli.kubelet.compare:compare", "Play the same pods under two kubelets and say what changes."
     ),
     "completion": LazyCommand("numafit.cli.completion:completion", "Print a completion script for bash, zsh or fish."),
     "docker": LazyCommand(
-        "numafit.cli.host.docker.group:docker", "Run containers under a lease, plan them, or adopt running ones."
+        "numafit.cli.host.docker.group:docker",
+        "Run containers under a lease, plan them, or adopt running ones.",
+        linux=True,
     ),
     "doctor": LazyCommand(
         "numafit.cli.kubelet.doctor:doctor", "Say whether the kubelet would start, and check its state."
     ),
     "explain": LazyCommand("numafit.cli.kubelet.explain:explain", "Tell why pods are admitted or rejected."),
     "fit": LazyCommand("numafit.cli.kubelet.fit:fit", "Count how many more pods fit, and say what runs out."),
-    "free": LazyCommand("numafit.cli.host.leases:free", "Show what is left of this host, per NUMA node."),
-    "history": LazyCommand("numafit.cli.host.leases:history", "Show what happened to the leases of this host."),
+    "free": LazyCommand("numafit.cli.host.leases:free", "Show what is left of this host, per NUMA node.", linux=True),
+    "history": LazyCommand(
+        "numafit.cli.host.leases:history", "Show what happened to the leases of this host.", linux=True
+    ),
     "lint": LazyCommand("numafit.cli.kubelet.lint:lint", "Find mistakes in kubelet configurations, flags and pods."),
     "machine": LazyCommand(
         "numafit.cli.machine.group:machine", "Show a machine, its links, or turn it into another format."
     ),
     "metrics": LazyCommand("numafit.cli.agent.metrics:metrics", "List the metrics that `numafit serve` offers."),
-    "ps": LazyCommand("numafit.cli.host.leases:ps", "Show who holds what of this host."),
-    "release": LazyCommand("numafit.cli.host.release:release", "Give a lease back."),
+    "ps": LazyCommand("numafit.cli.host.leases:ps", "Show who holds what of this host.", linux=True),
+    "release": LazyCommand("numafit.cli.host.release:release", "Give a lease back.", linux=True),
     "rank": LazyCommand(
-        "numafit.cli.host.rank:rank", "Run one process of a torchrun, mpirun or srun job on its share."
+        "numafit.cli.host.rank:rank", "Run one process of a torchrun, mpirun or srun job on its share.", linux=True
     ),
     "replay": LazyCommand(
         "numafit.cli.kubelet.replay:replay", "Decide recorded cases again and compare with what the kubelet did."
     ),
-    "run": LazyCommand("numafit.cli.host.run:run", "Run a command on free and aligned CPUs, memory and devices."),
+    "run": LazyCommand(
+        "numafit.cli.host.run:run", "Run a command on free and aligned CPUs, memory and devices.", linux=True
+    ),
     "serve": LazyCommand(
         "numafit.cli.agent.serve:serve", "Show a machine and who sits where: page, HTTP API and metrics."
     ),
@@ -81,6 +94,8 @@ class LazyGroup(click.Group):
         entry = self.table.get(cmd_name)
         if entry is None:
             return None
+        if entry.linux and sys.platform != "linux":
+            return _needs_linux(ctx, cmd_name)
         module, _, attribute = entry.target.partition(":")
         command: click.Command = getattr(import_module(module), attribute)
         return command
@@ -88,6 +103,17 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, self.table[name].help) for name in self.list_commands(ctx)])
+
+
+def _needs_linux(context: click.Context, name: str) -> click.Command:
+    """Stands in for a command that could not be imported, or would find nothing, on another system."""
+
+    def refuse(words: Sequence[str]) -> None:
+        raise NeedsLinuxError(f"`{context.command_path} {name}`")
+
+    words = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)
+    settings = {"ignore_unknown_options": True}
+    return click.Command(name, settings, refuse, [words], add_help_option=False)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -92,8 +92,10 @@ class WholeFile:
             if self.temporary is None:
                 return
             os.fsync(self.file.fileno())
+            # Not every system renames a file that is open.
+            self.file.close()
             # mkstemp makes files private; this one is an ordinary result.
-            os.fchmod(self.file.fileno(), 0o666 & ~mask)
+            self.temporary.chmod(0o666 & ~mask)
             self.temporary.replace(self.target)
         except OSError as error:
             raise self._refused(error) from error

@@ -42,7 +42,9 @@ def tidy_end() -> Iterator[None]:
     def end(number: int, _frame: object) -> None:
         raise SystemExit(128 + number)
 
-    signals = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
+    # Not every system has both.
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    signals = [number for number in known if signal.getsignal(number) is signal.SIG_DFL]
     for number in signals:
         signal.signal(number, end)
     try:

@@ -2,9 +2,10 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 
-from numafit.errors import InputError
+from numafit.errors import InputError, NeedsLinuxError
 from numafit.machine import source
 from numafit.machine.combine.machine import combine
 from numafit.machine.model import Machine
@@ -35,6 +36,8 @@ def live_machine(*, devices: bool = True) -> Machine:
 
 
 def live_sources(*, driver: bool = True) -> Iterator[Source]:
+    if sys.platform != "linux":
+        raise NeedsLinuxError("a look at this machine itself")
     machine = read_sysfs(live_tree(), "/")
     yield Source("/sys", machine, source.SYSFS)
     if driver and any(device.resource == NVIDIA for device in machine.devices):

@@ -16,6 +16,8 @@ class UnixConnection(http.client.HTTPConnection):
         self.seconds = seconds
 
     def connect(self) -> None:
+        if not hasattr(socket, "AF_UNIX"):
+            raise OSError("this system has no unix sockets")
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.seconds)
         self.sock.connect(self.path)

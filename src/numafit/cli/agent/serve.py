@@ -1,5 +1,6 @@
 """`numafit serve`: the agent with its page, its API and its metrics."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,7 +8,7 @@ import click
 
 from numafit.cli.files import read_text
 from numafit.cli.options.lease import state_option
-from numafit.errors import InputError
+from numafit.errors import InputError, NeedsLinuxError
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ def serve(
     Shown is this machine with its leases, a simulated one (--demo), or the node of a kubelet (--kubelet-dir). Exit
     status: 0 stopped by SIGTERM or Ctrl-C, 2 it cannot start.
     """
+    if demo is None and kubelet_dir is None and sys.platform != "linux":
+        raise NeedsLinuxError("`numafit serve` without --demo or --kubelet-dir")
     from numafit.service.api.guard import Rules
     from numafit.service.app import Agent
     from numafit.service.server import require_token, tcp_socket, unix_socket

@@ -1,6 +1,7 @@
 """`numafit replay`: decide recorded cases again, and compare with what the kubelet did."""
 
 import gzip
+import os
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +24,9 @@ from numafit.show.table import aligned
 
 CHUNK = 64
 """Lines that one process computes at a time."""
+
+MOST_ON_WINDOWS = 61
+"""Processes: more cannot be waited for there."""
 
 Counts = dict[tuple[str, str], dict[str, int]]
 """(version, family) -> verdict -> cases."""
@@ -168,7 +172,7 @@ def _computed(chunks: Iterator[Chunk], jobs: int, stack: ExitStack) -> Iterator[
     if jobs == 1:
         yield from map(_compute, chunks)
         return
-    pool = ProcessPoolExecutor(jobs)
+    pool = ProcessPoolExecutor(min(jobs, MOST_ON_WINDOWS) if os.name == "nt" else jobs)
     stack.callback(pool.shutdown, wait=True, cancel_futures=True)
     under_way: deque[Future[list[ReplayedCase]]] = deque()
     for chunk in chunks:

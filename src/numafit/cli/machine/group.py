@@ -6,7 +6,7 @@ from numafit.cli import LazyCommand, LazyGroup
 
 COMMANDS: dict[str, LazyCommand] = {
     "capture": LazyCommand(
-        "numafit.cli.machine.capture:capture", "Write what numafit reads of this machine into a .tgz."
+        "numafit.cli.machine.capture:capture", "Write what numafit reads of this machine into a .tgz.", linux=True
     ),
     "convert": LazyCommand("numafit.cli.machine.convert:convert", "Write a machine in the format of another tool."),
     "links": LazyCommand(

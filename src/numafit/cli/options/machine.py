@@ -119,7 +119,7 @@ def _catalogue_machine(name: str) -> Machine:
     known = list(catalogue())
     if name in known:
         return machine_named(name)
-    if "/" in name or "." in name:
+    if any(sign in name for sign in "/\\."):
         raise InputError("no such file", source=name, cure="`numafit machine list` shows the machines known by name")
     near = get_close_matches(name, known, 3)
     hint = f"did you mean {' or '.join(near)}?" if near else "`numafit machine list` shows the known names"

@@ -12,6 +12,8 @@ from numafit.errors import InputError
 from numafit.machine.read.sysfs.archive import LARGEST_ARCHIVE, LARGEST_FILE, archive_tree
 
 _PIECE = 1 << 16
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+"""No waiting: a pipe in place of a file must not stop us. Not every system has each of them."""
 
 
 class Tree(Protocol):
@@ -32,8 +34,7 @@ class FolderTree:
         self.root = str(root).rstrip("/") + "/"
 
     def text(self, path: str) -> str | None:
-        # No waiting: a pipe in place of a file must not stop us.
-        data = _read(self.root + path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        data = _read(self.root + path)
         return None if data is None else data.decode("utf-8", "replace")
 
     def names(self, path: str) -> list[str]:
@@ -49,10 +50,10 @@ class FolderTree:
             return None
 
 
-def _read(path: str, flags: int) -> bytes | None:
+def _read(path: str) -> bytes | None:
     """Plain system calls: a machine with 1,024 CPUs has some 20,000 of these files."""
     try:
-        handle = os.open(path, flags)
+        handle = os.open(path, _FLAGS)
     except (OSError, ValueError):
         return None
     try:
