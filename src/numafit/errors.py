@@ -10,7 +10,7 @@ NumafitError
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 LONGEST_WORD = 300
 
@@ -85,6 +85,17 @@ class NeedsLinuxError(InputError):
 def shortened(text: str) -> str:
     """A word of thousands of characters, such as a number, is cut: it hides the sentence around it."""
     return re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: f"{word[0][:40]}… ({len(word[0])} characters)", text)
+
+
+def near_words(word: str, known: Iterable[str]) -> list[str]:
+    """Up to three that may have been meant, the nearest first, then those that begin like it; whatever their case."""
+    # Only a wrong word needs it, and a command starts quicker without.
+    from difflib import get_close_matches
+
+    by_case = {name.lower(): name for name in known}
+    begun = [name for name in by_case if len(word) > 1 and name.startswith(word.lower())]
+    found = [*get_close_matches(word.lower(), list(by_case), 3), *begun]
+    return [by_case[name] for name in dict.fromkeys(found)][:3]
 
 
 class KubeletError(NumafitError):

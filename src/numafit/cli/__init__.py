@@ -18,14 +18,14 @@ needs is imported with it.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import NamedTuple
 
 import click
 
 from numafit import __version__
-from numafit.errors import NeedsLinuxError
+from numafit.errors import NeedsLinuxError, near_words
 
 
 class LazyCommand(NamedTuple):
@@ -34,6 +34,8 @@ class LazyCommand(NamedTuple):
     help: str
     linux: bool = False
     """It is about processes or files that only Linux has."""
+    group: bool = False
+    """It has commands of its own."""
 
 
 COMMANDS: dict[str, LazyCommand] = {
@@ -48,6 +50,7 @@ COMMANDS: dict[str, LazyCommand] = {
     "docker": LazyCommand(
         "numafit.cli.host.docker.group:docker",
         "Run containers under a lease, plan them, or adopt running ones.",
+        group=True,
         linux=True,
     ),
     "doctor": LazyCommand(
@@ -61,9 +64,11 @@ COMMANDS: dict[str, LazyCommand] = {
     ),
     "lint": LazyCommand("numafit.cli.kubelet.lint:lint", "Find mistakes in kubelet configurations, flags and pods."),
     "machine": LazyCommand(
-        "numafit.cli.machine.group:machine", "Show a machine, its links, or turn it into another format."
+        "numafit.cli.machine.group:machine", "Show a machine, its links, or turn it into another format.", group=True
     ),
-    "metrics": LazyCommand("numafit.cli.agent.metrics:metrics", "List the metrics that `numafit serve` offers."),
+    "metrics": LazyCommand(
+        "numafit.cli.agent.metrics:metrics", "List the metrics that `numafit serve` offers.", group=True
+    ),
     "ps": LazyCommand("numafit.cli.host.leases:ps", "Show who holds what of this host.", linux=True),
     "release": LazyCommand("numafit.cli.host.release:release", "Give a lease back.", linux=True),
     "rank": LazyCommand(
@@ -100,9 +105,29 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(module), attribute)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in self.table and not ctx.resilient_parsing and name[:1].isalnum():
+            ctx.fail(f"No such command {name!r}.{self._inside(ctx, name) or did_you_mean(name, self.table)}")
+        return super().resolve_command(ctx, args)
+
+    def _inside(self, ctx: click.Context, name: str) -> str:
+        """The groups that have a command of this name."""
+        groups = {own: self.get_command(ctx, own) for own, entry in self.table.items() if entry.group}
+        found = [own for own, group in groups.items() if isinstance(group, LazyGroup) and name in group.table]
+        return f" Did you mean {' or '.join(repr(f'{own} {name}') for own in found)}?" if found else ""
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, self.table[name].help) for name in self.list_commands(ctx)])
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """To be put behind a sentence: empty, or with a blank in front."""
+    found = near_words(word, known)
+    return f" Did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
 def _needs_linux(context: click.Context, name: str) -> click.Command:

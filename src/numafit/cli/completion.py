@@ -4,6 +4,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from numafit.cli import numafit
+from numafit.cli.options.one_of import OneOf
 
 
 @click.command(
@@ -12,7 +13,7 @@ Examples:
   eval "$(numafit completion bash)"
   numafit completion fish > ~/.config/fish/completions/numafit.fish"""
 )
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=OneOf(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the completion script for SHELL."""
     kind = get_completion_class(shell)

@@ -3,6 +3,7 @@
 import click
 
 from numafit.cli import LazyCommand, LazyGroup
+from numafit.cli.options.one_of import OneOf
 from numafit.service.metrics.table import METRICS
 from numafit.show.json import json_text
 from numafit.show.records.agent import MetricsAnswer
@@ -33,7 +34,7 @@ Examples:
   numafit metrics list
   numafit metrics list -o json""",
 )
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 def list_metrics(output: str) -> None:
     """List each metric with its type, its labels and what it means."""
     if output == "json":

@@ -8,6 +8,7 @@ import click
 
 from numafit.cli.options.lease import state_option
 from numafit.cli.options.machine import machine_option, resolve_machine
+from numafit.cli.options.one_of import OneOf
 from numafit.errors import InputError, NumafitError
 from numafit.host.audit.holders import docker_promises, lease_promises
 from numafit.host.audit.survey import Survey
@@ -32,7 +33,7 @@ Examples:
 @click.option("--all", "everything", is_flag=True, help="The leases, and each other program that is worth a word.")
 @machine_option
 @state_option
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 def audit(
     pids: Sequence[int],
     leases: bool,

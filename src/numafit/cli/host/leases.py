@@ -12,6 +12,7 @@ import msgspec
 from numafit.bits import members, parse_cpuset
 from numafit.cli.files import write_whole
 from numafit.cli.options.lease import state_option
+from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import warn
 from numafit.errors import InputError
 from numafit.host.bind.ladder import remove_orphans
@@ -94,7 +95,7 @@ Examples:
   numafit ps --write-state /tmp/state
   numafit ps --agent http://127.0.0.1:8470"""
 )
-@click.option("-o", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("-o", "output", type=OneOf(["table", "json"]), default="table", show_default=True)
 @click.option("--picture", type=click.Path(path_type=Path), help="Draw the machine with who sits where (SVG).")
 @click.option(
     "--write-state", type=click.Path(path_type=Path), help="Write the leases as a kubelet's state files into a folder."
@@ -147,7 +148,7 @@ Examples:
   numafit free -o json
   numafit free --agent /run/numafit.sock"""
 )
-@click.option("-o", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("-o", "output", type=OneOf(["table", "json"]), default="table", show_default=True)
 @state_option
 @agent_address_option
 def free(output: str, folder: Path | None, agent: str | None) -> int:
@@ -165,7 +166,7 @@ Examples:
   numafit history -n 200 -o json"""
 )
 @click.option("-n", "count", type=click.IntRange(1, 10_000), default=20, show_default=True, help="How many entries.")
-@click.option("-o", "output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("-o", "output", type=OneOf(["table", "json"]), default="table", show_default=True)
 @state_option
 def history(count: int, output: str, folder: Path | None) -> int:
     """Show what was taken, refused and freed, newest first."""

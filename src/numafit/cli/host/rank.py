@@ -7,6 +7,7 @@ import click
 
 from numafit.bits import cpuset_text, mask_of
 from numafit.cli.options.machine import machine_option, resolve_machine
+from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import warn
 from numafit.errors import InputError
 from numafit.host.bind import kernel
@@ -43,7 +44,7 @@ Examples:
 )
 @click.option("--dry-run", is_flag=True, help="Print the shares of all processes; start nothing.")
 @click.option("--explain", is_flag=True, help="Say on standard error what this process got, and why.")
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="With --dry-run.")
+@click.option("-o", "output", type=OneOf(["text", "json"]), default="text", help="With --dry-run.")
 @machine_option
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def rank(dry_run: bool, explain: bool, output: str, specs: Sequence[str], command: Sequence[str]) -> int:

@@ -10,6 +10,7 @@ import click
 from numafit.bits import cpuset_text
 from numafit.cli.host.refusal import refuse
 from numafit.cli.options.lease import LeaseOptions, lease_options
+from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import warn
 from numafit.errors import InputError
 from numafit.host.bind.target import CPUSET_RUNGS, Bound
@@ -44,9 +45,9 @@ Examples:
 @click.option("--explain", is_flag=True, help="Say why it was placed there.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing when all goes well.")
 @click.option("--dry-run", is_flag=True, help="Print the plan; take and start nothing.")
-@click.option("--print", "line", type=click.Choice(LINES), help="Print a line for another tool; take nothing.")
+@click.option("--print", "line", type=OneOf(LINES), help="Print a line for another tool; take nothing.")
 @click.option("--machine", "specs", multiple=True, metavar="SPEC", help="With --dry-run or --print: another box.")
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", help="With --dry-run.")
+@click.option("-o", "output", type=OneOf(["text", "json"]), default="text", help="With --dry-run.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def run(
     lease_options: LeaseOptions,

@@ -9,6 +9,7 @@ from numafit.cli.files import manifest_paths, read_bytes
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option, tell
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import progress_over
 from numafit.decision.simulation import Event, play_events
 from numafit.errors import InputError
@@ -30,7 +31,7 @@ Examples:
 @click.option("--pod", "pod_name", metavar="NAME", help="Only for this pod (name or namespace/name).")
 @click.option("--most", type=click.IntRange(1), default=8, show_default=True, help="Proposals per pod.")
 @click.option("--patch", is_flag=True, help="Print each pod's first proposal as a patch (YAML) instead.")
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 @check_option("there is something to change")
 @strict_option
 def advise(

@@ -9,6 +9,7 @@ from numafit.advice.compare import compare as compare_stages
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.cli.options.one_of import OneOf
 from numafit.errors import InputError, StartRefusedError
 from numafit.show.json import json_text
 from numafit.show.records.comparison import comparison_record, no_start_record
@@ -28,7 +29,7 @@ Examples:
 @click.option("--with-kubelet", type=click.Path(path_type=Path), help="The other KubeletConfiguration.")
 @click.option("--with-kubelet-env", type=click.Path(path_type=Path), help="The other file with flags.")
 @click.option("--with-machine", "with_machines", multiple=True, metavar="SPEC", help="The other machine.")
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 @check_option("a decision changes, or the other kubelet would not start")
 @strict_option
 def compare(

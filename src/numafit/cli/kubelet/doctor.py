@@ -15,6 +15,7 @@ from numafit.cli.files import manifest_paths, read_bytes, read_text, write_whole
 from numafit.cli.options.answer import say, status, strict_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, config_sources, node_options, state_paths
+from numafit.cli.options.one_of import OneOf
 from numafit.decision.notes import config_notes
 from numafit.decision.start import UNKNOWN, Start, start
 from numafit.document import read_documents
@@ -63,7 +64,7 @@ Examples:
 @click.option("--config", type=click.Path(path_type=Path), help="Same as --kubelet.")
 @click.option("--repair", "repairs", is_flag=True, help="Write corrected state files next to the old ones.")
 @click.option("--yes", is_flag=True, help="With --repair: put them in place, and keep the old ones as *.old.")
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 @strict_option
 def doctor(
     options: NodeOptions,

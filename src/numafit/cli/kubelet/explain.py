@@ -9,6 +9,7 @@ from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.cli.options.one_of import OneOf
 from numafit.decision.story import story_of
 from numafit.errors import InputError
 from numafit.notes import Note
@@ -40,7 +41,7 @@ Examples:
 @click.option(
     "--pod", "pod_name", metavar="NAME", help="Only this pod (name or namespace/name); the others are played."
 )
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 @check_option("a pod that is told is rejected")
 @strict_option
 def explain(

@@ -9,6 +9,7 @@ from numafit.advice.variants import variants
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.cli.options.one_of import OneOf
 from numafit.decision.notes import pod_notes
 from numafit.show.json import json_text
 from numafit.show.records.fit import fit_record, variants_record
@@ -27,13 +28,13 @@ Examples:
 @node_options
 @click.option(
     "--order",
-    type=click.Choice(["round-robin", "one-by-one"]),
+    type=OneOf(["round-robin", "one-by-one"]),
     default="round-robin",
     show_default=True,
     help="With several shapes: one pod of each in turn, or all of one before the next.",
 )
 @click.option("--compare", "compared", is_flag=True, help="One line per topology policy, scope and option.")
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 @check_option("no pod of some shape fits")
 @strict_option
 def fit(options: NodeOptions, order: str, compared: bool, output: str, check: bool, strict: bool) -> int:

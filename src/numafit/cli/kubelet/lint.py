@@ -11,6 +11,7 @@ from numafit.advice.lint.manual import page_of
 from numafit.cli.files import MANIFESTS, read_bytes, write_whole
 from numafit.cli.options.answer import say, status, strict_option
 from numafit.cli.options.machine import machine_option, resolve_machine
+from numafit.cli.options.one_of import OneOf
 from numafit.decision.notes import release_notes
 from numafit.errors import InputError
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
@@ -46,7 +47,7 @@ Examples:
 @click.argument("files", nargs=-1, required=True, metavar="FILES...", type=click.Path(path_type=Path, allow_dash=True))
 @machine_option
 @click.option("--kube-version", metavar="V", help=f"Release of the kubelet; default {DEFAULT_VERSION}.")
-@click.option("-o", "output", type=click.Choice(["text", "json", *_VIEWS]), default="text", show_default=True)
+@click.option("-o", "output", type=OneOf(["text", "json", *_VIEWS]), default="text", show_default=True)
 @click.option("--fix", is_flag=True, help="Correct the case of policy names and missing quotes in the files.")
 @click.option(
     "--explain",

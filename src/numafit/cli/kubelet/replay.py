@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from numafit.cli.files import WholeFile
+from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import progress_bar, tidy_end
 from numafit.errors import InputError, KubeletError, NumafitError
 from numafit.replay.replay import FAMILIES
@@ -74,7 +75,7 @@ Examples:
 )
 @click.option("--jobs", type=click.IntRange(1, 256), default=1, show_default=True, help="Processes to compute with.")
 @click.option("--show", type=click.IntRange(0), default=3, show_default=True, help="How many differences to print.")
-@click.option("-o", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="Summary.")
+@click.option("-o", "output", type=OneOf(["table", "json"]), default="table", show_default=True, help="Summary.")
 def replay(files: Sequence[Path], out: Path | None, jobs: int, show: int, output: str) -> int:
     """Compute recorded cases from their input alone and compare with what the kubelet did.
 

@@ -18,6 +18,7 @@ from numafit.cli.files import read_text, write_whole
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import progress_over
 from numafit.decision.simulation import Event, Simulation, play_events
 from numafit.errors import InputError
@@ -40,7 +41,7 @@ Examples:
 @click.option(
     "-o",
     "output",
-    type=click.Choice(["table", "wide", "json", "yaml"]),
+    type=OneOf(["table", "wide", "json", "yaml"]),
     default="table",
     show_default=True,
     help="wide adds what was asked for and the merged hint.",

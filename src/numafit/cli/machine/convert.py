@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from numafit.cli.options.machine import disagreement_lines, machine_option, resolve_machine
+from numafit.cli.options.one_of import OneOf
 from numafit.machine.convert.nccl import nccl_xml
 from numafit.machine.convert.nrt import nrt_text
 from numafit.machine.convert.numactl import numactl_text
@@ -28,7 +29,7 @@ Examples:
   numafit machine convert --machine box.yaml --to nrt | kubectl apply -f -"""
 )
 @machine_option
-@click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True, help="The format to write.")
+@click.option("--to", "target", type=OneOf(list(FORMATS)), required=True, help="The format to write.")
 def convert(specs: Sequence[str], target: str) -> None:
     """Write a machine as another tool understands it.
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import click
 
 from numafit.cli.options.machine import disagreement_lines, machine_option, resolve_machine
+from numafit.cli.options.one_of import OneOf
 from numafit.show.draw.links import SIZES, draw_links
 from numafit.show.json import json_text
 from numafit.show.records.gpu_links import links_record
@@ -21,7 +22,7 @@ Examples:
 )
 @machine_option
 @click.option("--gpus", "sizes", multiple=True, type=click.IntRange(1, 1024), help="Sizes of sets to propose.")
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 @click.option("--width", type=click.IntRange(40, 1000), help="Columns; default those of the terminal.")
 def links(specs: Sequence[str], sizes: Sequence[int], output: str, width: int | None) -> None:
     """Show the links between the GPUs: their kinds with meaning and typical bandwidth, the groups that they imply, and

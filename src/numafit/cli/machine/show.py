@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from numafit.cli.options.machine import disagreement_lines, machine_option, resolve_machine
+from numafit.cli.options.one_of import OneOf
 from numafit.machine.model import Machine
 from numafit.show.draw.picture.palette import Theme
 
@@ -24,11 +25,11 @@ Examples:
   numafit machine show --machine "sketch:2 sockets x 16 cores x 2 threads\""""
 )
 @machine_option
-@click.option("--table", type=click.Choice(TABLES), help="A table instead of the drawing.")
+@click.option("--table", type=OneOf(TABLES), help="A table instead of the drawing.")
 @click.option(
     "-o",
     "output",
-    type=click.Choice(["text", "json", "yaml", "svg", "dot"]),
+    type=OneOf(["text", "json", "yaml", "svg", "dot"]),
     default="text",
     show_default=True,
     help="json and yaml give the machine file.",
@@ -37,7 +38,7 @@ Examples:
 @click.option("--ascii", "ascii_only", is_flag=True, help="Draw with plain characters only.")
 @click.option(
     "--theme",
-    type=click.Choice(["auto", "light", "dark"]),
+    type=OneOf(["auto", "light", "dark"]),
     default="auto",
     show_default=True,
     help="Colours of the SVG; auto follows the reader's setting.",

@@ -1,5 +1,6 @@
 """Options that several commands share, each up to the value that it stands for.
 
+    one_of    one word out of several, with the one that was probably meant
     machine   `--machine`: files, folders, names, sketches, this machine; combined to one
     node      machine, kubelet, release, state and pods: a node that has started, and the pods to play on it
     agent     `--agent` in the place of those

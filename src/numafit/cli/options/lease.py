@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from numafit.amounts import parse_amount
+from numafit.cli.options.one_of import OneOf
 from numafit.errors import InputError
 from numafit.host.request import POLICIES, PREFERENCES, JobRequest, Policy
 
@@ -75,7 +76,7 @@ def lease_options(command: F) -> F:
             click.option("--device", "devices", multiple=True, metavar="RESOURCE=N", help="Devices of a resource."),
             click.option(
                 "--policy",
-                type=click.Choice(POLICIES),
+                type=OneOf(POLICIES),
                 default="best-effort",
                 show_default=True,
                 help="restricted and single-numa-node refuse what cannot be aligned.",
@@ -83,7 +84,7 @@ def lease_options(command: F) -> F:
             click.option(
                 "--prefer",
                 multiple=True,
-                type=click.Choice(list(PREFERENCES)),
+                type=OneOf(list(PREFERENCES)),
                 help="How CPUs are picked; may be repeated.",
             ),
             click.option("--name", default="", help="A name to show for the lease."),

@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from numafit.cli.files import read_bytes
-from numafit.errors import InputError
+from numafit.errors import InputError, near_words
 from numafit.machine import source
 from numafit.machine.combine.machine import CombinedMachine, combine
 from numafit.machine.model import Machine
@@ -112,8 +112,6 @@ def _text_source(data: bytes, name: str) -> Source:
 
 
 def _catalogue_machine(name: str) -> Machine:
-    from difflib import get_close_matches
-
     from numafit.machine.catalogue.names import catalogue, machine_named
 
     known = list(catalogue())
@@ -121,8 +119,8 @@ def _catalogue_machine(name: str) -> Machine:
         return machine_named(name)
     if any(sign in name for sign in "/\\."):
         raise InputError("no such file", source=name, cure="`numafit machine list` shows the machines known by name")
-    near = get_close_matches(name, known, 3)
-    hint = f"did you mean {' or '.join(near)}?" if near else "`numafit machine list` shows the known names"
+    meant = near_words(name, known)
+    hint = f"did you mean {' or '.join(meant)}?" if meant else "`numafit machine list` shows the known names"
     raise InputError("is neither a file nor a machine of the catalogue", source=name, cure=hint)
 
 

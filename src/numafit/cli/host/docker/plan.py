@@ -12,6 +12,7 @@ from numafit.cli.host.refusal import refuse
 from numafit.cli.options.answer import check_option
 from numafit.cli.options.lease import LeaseOptions, lease_options
 from numafit.cli.options.machine import machine_option
+from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import warn
 from numafit.errors import InputError
 from numafit.host.docker.command_line import DockerRun, docker_lines, parse_docker_run
@@ -35,7 +36,7 @@ Examples:
 @lease_options
 @machine_option
 @click.option("--file", "file", type=click.Path(path_type=Path), help="Review the `docker run` lines of a script.")
-@click.option("-o", "output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 @check_option("something is wrong with a line of --file")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[-- DOCKER RUN OPTIONS IMAGE [COMMAND]...]")
 def plan(
