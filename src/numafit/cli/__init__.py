@@ -7,7 +7,7 @@
     completion  the script for a shell
     options/    options that several commands share, up to the value that they stand for
     files       reading what people name, writing files that appear whole or not at all
-    terminal    warnings, a bar for long work, signals that end it tidily
+    terminal    the screen for answers, warnings, a bar for long work, signals that end it tidily
 
 A command reads its options, calls one function of a room above, and prints what `show` makes of the value; it holds
 no rules. It returns its exit status. Errors of `errors` go through: `__main__` turns them into one sentence and

@@ -1,5 +1,6 @@
-"""Words on standard error, a bar for long work, and signals that end it tidily."""
+"""The screen that answers go to, words on standard error, a bar for long work, and signals that end it tidily."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -8,14 +9,50 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from numafit.show.table import Screen
+
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
 
 T = TypeVar("T")
 
+USUAL_WIDTH = 80
+
 LONG_WORK = 500
 """So many items take long enough for a bar."""
+
+
+def this_screen() -> Screen:
+    """That of standard output: no end and no colours where it is a file or a pipe."""
+    terminal = sys.stdout.isatty()
+    return Screen(_columns() if terminal else 0, _shows_colours(terminal))
+
+
+def _columns() -> int:
+    """COLUMNS where somebody set it, else what the terminal says; 80 where it does not know."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told):
+        return int(told)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or USUAL_WIDTH
+    except (OSError, ValueError):
+        return USUAL_WIDTH
+
+
+def _shows_colours(terminal: bool) -> bool:
+    """As most programs decide it: NO_COLOR forbids, FORCE_COLOR and CLICOLOR_FORCE ask for them even in a pipe."""
+    asked = os.environ.get
+    if asked("NO_COLOR"):
+        return False
+    if any(asked(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return terminal and asked("TERM") != "dumb" and asked("CLICOLOR") != "0"
+
+
+def answer(text: str, screen: Screen) -> None:
+    """On standard output, with long lines folded where it is a terminal."""
+    click.echo(screen.folded(text), color=screen.coloured)
 
 
 def warn(message: str) -> None:

@@ -4,7 +4,7 @@
     text/      the same values for a terminal: tables, stories, findings with their way out
     draw/      machines: for a terminal, as SVG, as a graph, as tables
     json       how a record is printed: UTF-8, indented by two; or as YAML
-    table      columns of equal width, for texts and drawings
+    table      columns of equal width, how they and sentences fit a screen, and its colours
     words      small words that all of them use: sizes, ids, labels, counts
 
 Read `records/` first: it says what an answer is. Text imports records, records import drawings, never the other way;

@@ -15,6 +15,7 @@ from numafit.host.lease import Lease
 from numafit.host.request import JobRequest
 from numafit.ledger.ledger import Block
 from numafit.show.records.leases import history_record
+from numafit.show.table import Screen
 from numafit.show.text.leases import age_text, free_text, history_text, leases_text
 from tests.host.children import needs_cpus
 from tests.host.ledgers import (
@@ -78,13 +79,14 @@ def test_the_table_has_a_line_per_lease() -> None:
 
 
 def test_on_a_narrow_screen_it_has_two_lines_of_80_columns() -> None:
-    text = leases_text(LEASES, {}, 80)
+    text = leases_text(LEASES, {}, Screen(80))
     assert text.splitlines() == [
         "LEASE     USER  NODES  CPUS        MEMORY  DEVICES  SINCE",
         "0badcafe  ann   0      0-3         2Gi     GPU-1    1h",
-        "    bound by affinity and memory policy: python train.py --size large --and more",
+        "    BOUND BY affinity and memory policy",
+        "    COMMAND python train.py --size large --and more",
         "1badcafe  bob   any    shared 4-5  -       -        1h",
-        "    bound by cgroup v2: book: jupyter",
+        "    BOUND BY cgroup v2; COMMAND book: jupyter",
     ]
 
 

@@ -10,6 +10,7 @@ from numafit.host.audit.promise import Promise
 from numafit.host.audit.survey import Survey
 from numafit.host.this_machine import live_machine
 from numafit.show.records.audit import audit_record
+from numafit.show.table import Screen
 from numafit.show.text.audit import WIDTH, audit_text
 from tests.host.process.test_identity import UNUSED, child
 
@@ -92,7 +93,7 @@ def test_no_line_of_the_text_is_wider_than_a_terminal() -> None:
             "a lease with a rather long name that goes on " * 2, (process.pid,), 1 << cpus[1], exclusive=True
         )
         report = Survey(live_machine(), [promise], {}).of_promises()
-    text = audit_text(report)
+    text = audit_text(report, Screen(WIDTH))
     assert max(map(len, text.splitlines())) <= WIDTH
     assert text.count("cure: ") == len(audit_record(report).findings) == len(report.findings) > 0
 

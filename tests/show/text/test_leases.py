@@ -11,6 +11,7 @@ from numafit.host.book.tables import LeaseEvent
 from numafit.host.free import free_on
 from numafit.host.lease import Lease
 from numafit.ledger.ledger import Block
+from numafit.show.table import Screen
 from numafit.show.text.leases import free_text, history_text, leases_text
 from tests.host.ledgers import host_named
 
@@ -67,6 +68,6 @@ def test_the_page_shows_what_happened_as_history_prints_it() -> None:
 
 
 def test_on_a_narrow_terminal_a_lease_takes_two_lines() -> None:
-    lines = leases_text(HELD, {}, 80).splitlines()
-    assert lines[2] == "    bound by cgroup v2: python train.py"
+    lines = leases_text(HELD, {}, Screen(80)).splitlines()
+    assert lines[2] == "    COMMAND python train.py"
     assert max(map(len, lines)) <= 80

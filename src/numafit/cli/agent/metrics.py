@@ -4,6 +4,7 @@ import click
 
 from numafit.cli import LazyCommand, LazyGroup
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.terminal import answer, this_screen
 from numafit.service.metrics.table import METRICS
 from numafit.show.json import json_text
 from numafit.show.records.agent import MetricsAnswer
@@ -40,6 +41,7 @@ def list_metrics(output: str) -> None:
     if output == "json":
         click.echo(json_text(MetricsAnswer(METRICS)))
         return
+    screen = this_screen()
     for metric in METRICS:
         labels = f"{{{','.join(metric.labels)}}}" if metric.labels else ""
-        click.echo(f"{metric.name}{labels} ({metric.type})\n    {metric.help}")
+        answer(f"{metric.name}{labels} ({metric.type})\n    {metric.help}", screen)

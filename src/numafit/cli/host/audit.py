@@ -9,6 +9,7 @@ import click
 from numafit.cli.options.lease import state_option
 from numafit.cli.options.machine import machine_option, resolve_machine
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.terminal import answer, this_screen
 from numafit.errors import InputError, NumafitError
 from numafit.host.audit.holders import docker_promises, lease_promises
 from numafit.host.audit.survey import Survey
@@ -68,5 +69,9 @@ def audit(
     survey = Survey(machine, promises)
     survey.unseen += [unread] if unread else []
     report = survey.of_processes(pids) if pids else survey.of_everything() if everything else survey.of_promises()
-    click.echo(json_text(audit_record(report)) if output == "json" else audit_text(report))
+    if output == "json":
+        click.echo(json_text(audit_record(report)))
+    else:
+        screen = this_screen()
+        answer(audit_text(report, screen), screen)
     return 1 if report.failed else 0

@@ -1,7 +1,5 @@
 """`numafit ps`, `free` and `history`: who holds what of a host, what is left of it, and what happened to its leases."""
 
-import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +11,7 @@ from numafit.bits import members, parse_cpuset
 from numafit.cli.files import write_whole
 from numafit.cli.options.lease import state_option
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import warn
+from numafit.cli.terminal import answer, this_screen, warn
 from numafit.errors import InputError
 from numafit.host.bind.ladder import remove_orphans
 from numafit.host.book.folder import ledger_folder
@@ -117,10 +115,10 @@ def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path
     if output == "json":
         click.echo(json_text(lease_list(found.leases, found.waiting)))
         return 0
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    click.echo(leases_text(found.leases, found.labels, width))
+    screen = this_screen()
+    answer(leases_text(found.leases, found.labels, screen), screen)
     for one in found.waiting:
-        click.echo(f"waits since {time_text(one.since)}: {one.owner.user} for {one.request.words()}")
+        answer(f"waits since {time_text(one.since)}: {one.owner.user} for {one.request.words()}", screen)
     return 0
 
 
@@ -155,7 +153,11 @@ def free(output: str, folder: Path | None, agent: str | None) -> int:
     """Show what nobody holds, per NUMA node, and the largest job that would still be aligned."""
     found = holdings_of(folder, agent)
     left = free_on(found.host, found.leases)
-    click.echo(json_text(free_record(left)) if output == "json" else free_text(left, found.labels))
+    if output == "json":
+        click.echo(json_text(free_record(left)))
+    else:
+        screen = this_screen()
+        answer(free_text(left, found.labels, screen), screen)
     return 0
 
 
@@ -172,5 +174,9 @@ def history(count: int, output: str, folder: Path | None) -> int:
     """Show what was taken, refused and freed, newest first."""
     with open_book(ledger_folder(folder), warn) as book:
         entries = book.history(count)
-    click.echo(json_text(history_record(entries)) if output == "json" else history_text(entries))
+    if output == "json":
+        click.echo(json_text(history_record(entries)))
+    else:
+        screen = this_screen()
+        answer(history_text(entries, screen), screen)
     return 0

@@ -8,7 +8,7 @@ import click
 from numafit.cli.host.refusal import REFUSED
 from numafit.cli.options.lease import LeaseOptions
 from numafit.cli.options.machine import resolve_machine
-from numafit.cli.terminal import warn
+from numafit.cli.terminal import answer, this_screen, warn
 from numafit.host.environment import LEASE, lease_variables
 from numafit.host.grant import PlannedLease, Refused, planned_lease, sentence_of
 from numafit.host.host import Host
@@ -44,7 +44,8 @@ def show_job_plan(
     elif output == "json":
         click.echo(json_text(job_plan_record(plan.placed, plan.cpus, variables)))
     else:
-        click.echo(plan_text(plan.placed, plan.cpus, explain=explain))
+        screen = this_screen()
+        answer(plan_text(plan.placed, plan.cpus, explain=explain, screen=screen), screen)
     if line is not None:
         warn("nothing is held: another job may get the same CPUs and devices")
     return 0

@@ -8,7 +8,7 @@ import click
 from numafit.bits import cpuset_text, mask_of
 from numafit.cli.options.machine import machine_option, resolve_machine
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import warn
+from numafit.cli.terminal import answer, this_screen, warn
 from numafit.errors import InputError
 from numafit.host.bind import kernel
 from numafit.host.bind.ladder import bind_affinity
@@ -30,7 +30,7 @@ from numafit.host.run.share import RankShare, cores_by_node, shares
 from numafit.machine.model import Machine
 from numafit.show.json import json_text
 from numafit.show.records.shares import shares_record
-from numafit.show.table import aligned
+from numafit.show.table import Screen, aligned
 
 
 @click.command(
@@ -74,7 +74,8 @@ def rank(dry_run: bool, explain: bool, output: str, specs: Sequence[str], comman
         if output == "json":
             click.echo(json_text(shares_record(member, facts, parts)))
         else:
-            click.echo(_table(member, facts, parts))
+            screen = this_screen()
+            answer(_table(member, facts, parts, screen), screen)
         return 0
     return _become(machine, member, facts, parts[member.rank], command, explain=explain)
 
@@ -131,7 +132,7 @@ def _bound_in_words(member: Member, share: RankShare, bound: Bound) -> str:
     return f"{who}: {gpu}CPUs {cpuset_text(bound.cpus)}{memory}; bound by {bound.rung}"
 
 
-def _table(member: Member, facts: JobResources, parts: Sequence[RankShare]) -> str:
+def _table(member: Member, facts: JobResources, parts: Sequence[RankShare], screen: Screen) -> str:
     rows = [("", "RANK", "GPU", "GPU NODE", "CPUS", "MEMORY NODE")]
     rows += [
         (
@@ -144,4 +145,4 @@ def _table(member: Member, facts: JobResources, parts: Sequence[RankShare]) -> s
         )
         for share in parts
     ]
-    return "\n".join([aligned(rows), *(f"\n{note}" for note in facts.notes)])
+    return "\n".join([aligned(rows, screen=screen), *(f"\n{note}" for note in facts.notes)])

@@ -62,7 +62,7 @@ def advise(
         click.echo(advice_patches(advices, stage.config, makers), nl=False)
         tell(notes)
     else:
-        say(advice_text(advices, most), notes)
+        say(lambda screen: advice_text(advices, most, screen), notes)
     return status(notes, strict=strict, failed=check and any(advice.fault for advice in advices))
 
 

@@ -112,7 +112,7 @@ def _print(checkup: Checkup, known: Start, output: str, notes: Sequence[Note], w
     if output == "json":
         click.echo(json_text(checkup_record(checkup, known.version, written, files, notes)))
     else:
-        say(checkup_text(checkup, known.version, written, files), notes)
+        say(lambda screen: checkup_text(checkup, known.version, written, files, screen), notes)
 
 
 def _one(name: str, first: Path | None, second: Path | None) -> Path | None:

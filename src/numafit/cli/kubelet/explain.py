@@ -88,7 +88,7 @@ def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> To
     if output == "json":
         click.echo(json_text(stories_record(stories, notes)))
     else:
-        say(story_text(stories), notes)
+        say(lambda screen: story_text(stories, screen), notes)
     undecided = pod_name is None and bool(simulation.undecided)
     return notes, undecided or not all(decision.admitted for decision in told)
 
@@ -107,11 +107,10 @@ def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name:
     report = load_report(
         log, lambda admission: (told or admission.admitted is False) and _is_named(admission.pod, pod_name)
     )
-    click.echo(
-        json_text(log_record(report, machine))
-        if output == "json"
-        else report_text(report, machine, everything=everything)
-    )
+    if output == "json":
+        click.echo(json_text(log_record(report, machine)))
+    else:
+        say(lambda screen: report_text(report, machine, everything=everything, screen=screen), ())
     return (), bool(report.rejected)
 
 

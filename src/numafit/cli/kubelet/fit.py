@@ -53,11 +53,12 @@ def fit(options: NodeOptions, order: str, compared: bool, output: str, check: bo
         rows = [
             (each, None if each.stage is None else count_fits(each.stage, shapes, turns)) for each in variants(stage)
         ]
-        record, text = variants_record(rows, notes), variants_text(rows, shapes)
+        if output == "json":
+            click.echo(json_text(variants_record(rows, notes)))
+        else:
+            say(lambda screen: variants_text(rows, shapes, screen), notes)
+    elif output == "json":
+        click.echo(json_text(fit_record(result, notes)))
     else:
-        record, text = fit_record(result, notes), fit_text(result)
-    if output == "json":
-        click.echo(json_text(record))
-    else:
-        say(text, notes)
+        say(lambda screen: fit_text(result, screen), notes)
     return status(notes, strict=strict, failed=check and not all(count.admitted for count in result.counts))

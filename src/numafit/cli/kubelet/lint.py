@@ -79,7 +79,7 @@ def lint(
     if output == "json":
         click.echo(json_text(lint_record(report, notes)))
     elif output == "text":
-        say(lint_text(report), notes)
+        say(lambda screen: lint_text(report, screen), notes)
     else:
         click.echo(_VIEWS[output](report))
     return 2 if report.unreadable else status(notes, strict=strict, failed=report.failed)

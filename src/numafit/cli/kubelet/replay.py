@@ -15,13 +15,13 @@ import msgspec
 
 from numafit.cli.files import WholeFile
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import progress_bar, tidy_end
+from numafit.cli.terminal import answer, progress_bar, this_screen, tidy_end
 from numafit.errors import InputError, KubeletError, NumafitError
 from numafit.replay.replay import FAMILIES
 from numafit.replay.replay import replay as replay_case
 from numafit.show.json import json_text
 from numafit.show.records.replay import CaseComputed, CaseDiffers, FamilyCounted, ReplaySummary
-from numafit.show.table import aligned
+from numafit.show.table import BAD, Screen, aligned
 
 CHUNK = 64
 """Lines that one process computes at a time."""
@@ -225,19 +225,24 @@ def _replay_line(text: bytes, keep: bool) -> ReplayedCase:
 
 def _print_table(counts: Counts, differences: Sequence[ReplayedCase]) -> None:
     columns = ("version", "family", "cases", MATCH, OTHER_ORDER, DIFFERS, COMPUTED)
-    rows = [
-        (version, family, *(str(number) for number in _numbers(row)))
-        for (version, family), row in sorted(counts.items())
-    ]
+    screen = this_screen()
     totals = [sum(numbers) for numbers in zip(*(_numbers(row) for row in counts.values()), strict=True)]
-    rows.append(("total", "", *(str(number) for number in totals)))
-    click.echo(aligned([columns, *rows], right=range(2, len(columns))))
+    rows = [(version, family, *_painted(_numbers(row), screen)) for (version, family), row in sorted(counts.items())]
+    rows.append(("total", "", *_painted(totals, screen)))
+    answer(aligned([columns, *rows], range(2, len(columns)), screen), screen)
     for line in differences:
-        click.echo(f"\n{line.version} {line.family} {line.id}: {line.difference}")
+        answer(f"\n{line.version} {line.family} {line.id}: {line.difference}", screen)
     if totals[2]:
-        click.echo(
-            "\nother order: the kubelet itself left the outcome to chance, and numafit can reach the recorded one."
+        answer(
+            "\nother order: the kubelet itself left the outcome to chance, and numafit can reach the recorded one.",
+            screen,
         )
+
+
+def _painted(numbers: Sequence[int], screen: Screen) -> list[str]:
+    """Those of a row of the table: cases, match, other order, differs, computed."""
+    *others, differs, computed = map(str, numbers)
+    return [*others, screen.paint(differs, BAD) if int(differs) else differs, computed]
 
 
 def _numbers(row: dict[str, int]) -> list[int]:

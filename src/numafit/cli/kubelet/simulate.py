@@ -118,7 +118,7 @@ def _say(simulation: Simulation, notes: Sequence[Note], output: str) -> None:
         return
     from numafit.show.text.simulation import simulation_table
 
-    say(simulation_table(simulation, wide=output == "wide"), notes)
+    say(lambda screen: simulation_table(simulation, wide=output == "wide", screen=screen), notes)
 
 
 def _draw(simulation: Simulation, path: Path) -> None:

@@ -2,7 +2,9 @@
 
 import click
 
+from numafit.cli.terminal import answer, this_screen
 from numafit.machine.catalogue.names import catalogue
+from numafit.show.table import listed
 
 
 @click.command(
@@ -14,7 +16,5 @@ Examples:
 )
 def list_machines() -> None:
     """List the machines that numafit knows by name; `--machine NAME` takes each of them."""
-    entries = dict(catalogue())
-    width = max(map(len, entries))
-    for name, line in entries.items():
-        click.echo(f"{name.ljust(width)}  {line}")
+    screen = this_screen()
+    answer(listed(list(catalogue().items()), screen), screen)

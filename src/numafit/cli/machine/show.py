@@ -8,8 +8,10 @@ import click
 
 from numafit.cli.options.machine import disagreement_lines, machine_option, resolve_machine
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.terminal import answer, this_screen
 from numafit.machine.model import Machine
 from numafit.show.draw.picture.palette import Theme
+from numafit.show.table import Screen
 
 TABLES = ("cpus", "numa", "devices", "links")
 
@@ -57,7 +59,10 @@ def show(
     machine, disagreements = combined.machine, combined.disagreements
     if output == "text":
         columns = width or shutil.get_terminal_size().columns
-        click.echo(_text(machine, table, columns, ascii_only or not _draws_boxes()), nl=False)
+        if table:
+            _print_table(machine, table, Screen(width) if width else this_screen())
+        else:
+            click.echo(_drawn(machine, columns, ascii_only or not _draws_boxes()), nl=False)
         for line in disagreement_lines(disagreements, columns):
             click.echo(line)
         return
@@ -66,11 +71,13 @@ def show(
         click.echo(line, err=True)
 
 
-def _text(machine: Machine, table: str | None, width: int, ascii_only: bool) -> str:
-    if table:
-        from numafit.show.draw.tables import TABLES as DRAWN
+def _print_table(machine: Machine, table: str, screen: Screen) -> None:
+    from numafit.show.draw.tables import TABLES as DRAWN
 
-        return DRAWN[table](machine)
+    answer(DRAWN[table](machine, screen).removesuffix("\n"), screen)
+
+
+def _drawn(machine: Machine, width: int, ascii_only: bool) -> str:
     from numafit.show.draw.terminal import draw_text
 
     return draw_text(machine, width, ascii_only=ascii_only)

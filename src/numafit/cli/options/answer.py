@@ -5,8 +5,9 @@ from typing import Any, TypeVar
 
 import click
 
-from numafit.cli.terminal import warn
+from numafit.cli.terminal import answer, this_screen, warn
 from numafit.notes import Note
+from numafit.show.table import Screen
 from numafit.show.text.notes import notes_text
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,10 +26,12 @@ def check_option(words: str) -> Callable[[F], F]:
     return click.option("--check", is_flag=True, help=f"Exit with 1 if {words}.")
 
 
-def say(answer: str, notes: Sequence[Note]) -> None:
-    """The answer for people, with its notes below."""
+def say(said: str | Callable[[Screen], str], notes: Sequence[Note]) -> None:
+    """The answer for people, with its notes below. What has tables or colours is made for the screen."""
+    screen = this_screen()
+    text = said if isinstance(said, str) else said(screen)
     below = notes_text(notes)
-    click.echo(f"{answer}\n\n{below}" if below else answer)
+    answer(f"{text}\n\n{below}" if below else text, screen)
 
 
 def tell(notes: Sequence[Note]) -> None:

@@ -8,6 +8,7 @@ from numafit.machine.links import LINK_KINDS, generation_of, link_meaning, link_
 from numafit.machine.model import Machine
 from numafit.show.draw.blocks import wrap
 from numafit.show.draw.tables import columns
+from numafit.show.table import PLAIN, Screen, matrix
 from numafit.show.words import device_label, printable
 
 SIZES = (1, 2, 4, 5, 8)
@@ -20,12 +21,12 @@ def draw_links(machine: Machine, sizes: Sequence[int] = SIZES, width: int = 80) 
     pairs = pairs_of(machine)
     if not pairs.gpus:
         return "no GPU is known\n"
-    parts = [matrix_text(pairs), "\n".join(_kinds(pairs, width)), "\n".join(_groups(pairs, width))]
+    parts = [matrix_text(pairs, Screen(width)), "\n".join(_kinds(pairs, width)), "\n".join(_groups(pairs, width))]
     parts.append("\n".join(_sets(pairs, sizes, width)))
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
 
 
-def matrix_text(pairs: GpuPairs) -> str:
+def matrix_text(pairs: GpuPairs, screen: Screen = PLAIN) -> str:
     labels = [device_label(gpu) for gpu in pairs.gpus]
     numa = [pairs.numa(gpu) for gpu in range(len(labels))]
     rows = [
@@ -36,8 +37,7 @@ def matrix_text(pairs: GpuPairs) -> str:
         )
         for a, label in enumerate(labels)
     ]
-    heads = ("", *labels, "NUMA")
-    return columns(heads, rows, left=heads)
+    return matrix([("", *labels, "NUMA"), *rows], screen=screen)
 
 
 def _kinds(pairs: GpuPairs, width: int) -> Iterator[str]:

@@ -7,17 +7,17 @@ from numafit.amounts import amount_text
 from numafit.machine.gpu_sets import pairs_of
 from numafit.machine.links import generation_of, link_meaning, rate_text
 from numafit.machine.model import Cpu, Machine, NumaNode
-from numafit.show.table import aligned
+from numafit.show.table import PLAIN, Screen, aligned
 from numafit.show.words import device_label, ids_text, printable
 
 TextRow = Sequence[str]
 
 
-def cpu_table(machine: Machine) -> str:
+def cpu_table(machine: Machine, screen: Screen = PLAIN) -> str:
     """By CPU id."""
     cpus = sorted(machine.cpus, key=lambda cpu: cpu.id)
     heads = ("CPU", "core", "socket", "die", "NUMA", "uncore cache", "kind", "state")
-    return columns(heads, [_cpu_row(cpu) for cpu in cpus], left=("kind", "state"))
+    return columns(heads, [_cpu_row(cpu) for cpu in cpus], left=("kind", "state"), screen=screen)
 
 
 def _cpu_row(cpu: Cpu) -> TextRow:
@@ -36,7 +36,7 @@ def _cpu_row(cpu: Cpu) -> TextRow:
     )
 
 
-def numa_table(machine: Machine) -> str:
+def numa_table(machine: Machine, screen: Screen = PLAIN) -> str:
     """By NUMA node id; distances in the order of the rows, equal neighbours written once with their number."""
     nodes = sorted(machine.numa_nodes, key=lambda node: node.id)
     labels = {device.id: device_label(device) for device in machine.devices}
@@ -64,7 +64,7 @@ def numa_table(machine: Machine) -> str:
         for node in nodes
     ]
     heads = ("NUMA", "socket", "memory", "huge pages", "CPUs", "devices", "distances")
-    return columns(heads, rows, left=("huge pages", "CPUs", "devices", "distances"))
+    return columns(heads, rows, left=("huge pages", "CPUs", "devices", "distances"), screen=screen)
 
 
 def _distances(node: NumaNode) -> str:
@@ -72,7 +72,7 @@ def _distances(node: NumaNode) -> str:
     return " ".join(" ".join([str(value)] * count) if count < 4 else f"{count}x{value}" for value, count in runs)
 
 
-def device_table(machine: Machine) -> str:
+def device_table(machine: Machine, screen: Screen = PLAIN) -> str:
     """In device order. `driver` is the NUMA node that the vendor's tool names, where it differs."""
     rows = [
         (
@@ -91,10 +91,10 @@ def device_table(machine: Machine) -> str:
         for device in machine.devices
     ]
     heads = ("device", "kind", "NUMA", "driver", "bus", "switch", "name", "memory", "resource", "id", "state")
-    return columns(heads, rows, left=tuple(head for head in heads if head != "memory"))
+    return columns(heads, rows, left=tuple(head for head in heads if head != "memory"), screen=screen)
 
 
-def link_table(machine: Machine) -> str:
+def link_table(machine: Machine, screen: Screen = PLAIN) -> str:
     """In the order of the machine's links."""
     labels = {device.id: device_label(device) for device in machine.devices}
     gpus = {gpu.id: gpu for gpu in pairs_of(machine).gpus}
@@ -104,10 +104,10 @@ def link_table(machine: Machine) -> str:
         rate = rate_text(link.kind, generation_of(gpu.name)) if gpu else ""
         rows.append((labels.get(link.a, link.a), labels.get(link.b, link.b), link.kind, rate, link_meaning(link.kind)))
     heads = ("from", "to", "kind", "typical, one way", "meaning")
-    return columns(heads, rows, left=heads)
+    return columns(heads, rows, left=heads, screen=screen)
 
 
-TABLES: Mapping[str, Callable[[Machine], str]] = {
+TABLES: Mapping[str, Callable[[Machine, Screen], str]] = {
     "cpus": cpu_table,
     "numa": numa_table,
     "devices": device_table,
@@ -115,9 +115,9 @@ TABLES: Mapping[str, Callable[[Machine], str]] = {
 }
 
 
-def columns(heads: TextRow, rows: Sequence[TextRow], left: Sequence[str] = ()) -> str:
+def columns(heads: TextRow, rows: Sequence[TextRow], left: Sequence[str] = (), screen: Screen = PLAIN) -> str:
     """Columns two blanks apart, numbers to the right. Without rows only the heads are shown."""
     rows = [tuple(map(printable, row)) for row in rows]
     kept = [i for i in range(len(heads)) if not rows or any(row[i] for row in rows)]
     right = [place for place, i in enumerate(kept) if heads[i] not in left]
-    return aligned([[row[i] for i in kept] for row in (heads, *rows)], right) + "\n"
+    return aligned([[row[i] for i in kept] for row in (heads, *rows)], right, screen) + "\n"

@@ -7,19 +7,20 @@ from numafit.advice.propose.proposal import Proposal, patch_of
 from numafit.decision.decision import Decision
 from numafit.settings.config import KubeletConfig
 from numafit.show.records.advice import Makers, maker_of
+from numafit.show.table import BAD, GOOD, PLAIN, WARNING, Screen
 from numafit.show.text.simulation import decision_text
 
 
-def advice_text(advices: Sequence[Advice], most: int) -> str:
-    return "\n\n".join(_one(advice, most) for advice in advices)
+def advice_text(advices: Sequence[Advice], most: int, screen: Screen = PLAIN) -> str:
+    return "\n\n".join(_one(advice, most, screen) for advice in advices)
 
 
-def _one(advice: Advice, most: int) -> str:
+def _one(advice: Advice, most: int, screen: Screen) -> str:
     decision = advice.decision
     name = decision.pod.full_name
     if not advice.fault:
-        return f"{name}: nothing to change\n  now  {decision_text(decision)}"
-    lines = [f"{name}: {advice.fault}", f"  {advice.why}"]
+        return f"{name}: {screen.paint('nothing to change', GOOD)}\n  now  {decision_text(decision)}"
+    lines = [f"{name}: {screen.paint(advice.fault, WARNING if decision.admitted else BAD)}", f"  {advice.why}"]
     if decision.admitted:
         lines.append(f"  now  {decision_text(decision)}")
     if not advice.proposals:

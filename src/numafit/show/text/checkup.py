@@ -9,18 +9,24 @@ from numafit.advice.doctor.repair import Repair
 from numafit.advice.doctor.state import holders
 from numafit.settings.versions import KubeVersion
 from numafit.show.records.checkup import WrittenRepairs
+from numafit.show.table import BAD, GOOD, PLAIN, SEVERITIES, Screen
 
 
 def checkup_text(
-    checkup: Checkup, version: KubeVersion, written: WrittenRepairs = (), files: Sequence[str] = ()
+    checkup: Checkup,
+    version: KubeVersion,
+    written: WrittenRepairs = (),
+    files: Sequence[str] = (),
+    screen: Screen = PLAIN,
 ) -> str:
-    parts = [f"The kubelet {version} would {'' if checkup.starts else 'not '}start."]
+    starts = screen.paint("would start", GOOD) if checkup.starts else screen.paint("would not start", BAD)
+    parts = [f"The kubelet {version} {starts}."]
     if not checkup.findings:
         parts[0] += f" {_healthy(checkup, files)}"
     errors = [finding for finding in checkup.findings if finding.severity == "error"]
     if len(errors) > 1:
         parts[0] += f" It stops at the first of {len(errors)} errors; the others would come after its cure."
-    parts += [_finding(number, finding) for number, finding in enumerate(checkup.findings, 1)]
+    parts += [_finding(number, finding, screen) for number, finding in enumerate(checkup.findings, 1)]
     if checkup.unchecked:
         parts.append(f"Not looked at because of the errors: {', '.join(checkup.unchecked)}.")
     parts += [_repair(made, path) for made, path in written]
@@ -37,8 +43,9 @@ def _healthy(checkup: Checkup, files: Sequence[str]) -> str:
     return f"Its configuration fits the machine, and so does its state ({', '.join(files)}): {owners}."
 
 
-def _finding(number: int, finding: Diagnosis) -> str:
-    lines = [f"{number}. {finding.severity} {finding.code}: {finding.place}", f"   {finding.text}"]
+def _finding(number: int, finding: Diagnosis, screen: Screen) -> str:
+    severity = screen.paint(finding.severity, SEVERITIES[finding.severity])
+    lines = [f"{number}. {severity} {finding.code}: {finding.place}", f"   {finding.text}"]
     lines += [f"   - {detail}" for detail in finding.details]
     if finding.why:
         lines.append(f"   Why: {finding.why}")

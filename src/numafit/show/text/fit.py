@@ -7,15 +7,15 @@ from numafit.decision.story import amount_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
 from numafit.show.records.fit import CountedVariant
-from numafit.show.table import aligned
+from numafit.show.table import PLAIN, Screen, aligned
 from numafit.workload.pod import Pod
 
 
-def fit_text(fit: FitCount) -> str:
+def fit_text(fit: FitCount, screen: Screen = PLAIN) -> str:
     parts = [_count(count) for count in fit.counts]
     rows = [("LEFT", "STRANDED")]
     rows += [(f"NUMA node {left.numa}", _left(left)) for left in fit.left]
-    return "\n\n".join([*parts, aligned(rows)])
+    return "\n\n".join([*parts, aligned(rows, screen=screen)])
 
 
 def _count(count: Count) -> str:
@@ -49,7 +49,7 @@ def _amount(resource: str, amount: int) -> str:
     return str(Quantity(amount, 0, "BinarySI")) if is_memory(resource) else str(amount)
 
 
-def variants_text(rows: Sequence[CountedVariant], shapes: Sequence[Pod]) -> str:
+def variants_text(rows: Sequence[CountedVariant], shapes: Sequence[Pod], screen: Screen = PLAIN) -> str:
     """`*` marks the configuration given; `3 (1)` are three pods of which one is aligned."""
     table = [("", "POLICY", "SCOPE", "OPTION", *(shape.full_name for shape in shapes), "RUNS OUT")]
     for variant, fit in rows:
@@ -59,7 +59,7 @@ def variants_text(rows: Sequence[CountedVariant], shapes: Sequence[Pod]) -> str:
             continue
         cells = [_cell(count) for count in fit.counts]
         table.append((*head, *cells, ", ".join(dict.fromkeys(_out(count) for count in fit.counts))))
-    return aligned(table)
+    return aligned(table, screen=screen)
 
 
 def _cell(count: Count) -> str:

@@ -9,17 +9,14 @@ from numafit.host.book.tables import LeaseEvent
 from numafit.host.free import HostFree, NodeFree
 from numafit.host.lease import Lease, memory_of
 from numafit.show.records.time import time_text
-from numafit.show.table import aligned
+from numafit.show.table import PLAIN, Screen, aligned
 from numafit.show.words import printable
 
 WIDEST_COMMAND = 40
 HEADER = ("LEASE", "USER", "NODES", "CPUS", "MEMORY", "DEVICES", "SINCE", "BOUND BY", "COMMAND")
-FIRST = 7
-"""Columns of the header that stay on the first line where the screen is narrow."""
 
 
-def leases_text(leases: Sequence[Lease], labels: Mapping[str, str], width: int = 0) -> str:
-    """One line per lease; two where the table would be wider than `width`, if that is given."""
+def leases_text(leases: Sequence[Lease], labels: Mapping[str, str], screen: Screen = PLAIN) -> str:
     if not leases:
         return "No leases: nobody holds anything."
     rows: list[Sequence[str]] = [HEADER]
@@ -37,12 +34,7 @@ def leases_text(leases: Sequence[Lease], labels: Mapping[str, str], width: int =
         )
         for lease in leases
     ]
-    text = aligned(rows)
-    if not width or max(map(len, text.splitlines())) <= width:
-        return text
-    lines = aligned([row[:FIRST] for row in rows]).splitlines()
-    rest = [f"    bound by {row[FIRST]}: {row[FIRST + 1]}"[:width] for row in rows[1:]]
-    return "\n".join([lines[0], *(line for pair in zip(lines[1:], rest, strict=True) for line in pair)])
+    return aligned(rows, screen=screen)
 
 
 def devices_text(devices: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> str:
@@ -54,7 +46,7 @@ def _command(lease: Lease) -> str:
     return text if len(text) <= WIDEST_COMMAND else text[: WIDEST_COMMAND - 1] + "…"
 
 
-def free_text(free: HostFree, labels: Mapping[str, str]) -> str:
+def free_text(free: HostFree, labels: Mapping[str, str], screen: Screen = PLAIN) -> str:
     rows: list[Sequence[str]] = [("NODE", "CPUS FREE", "", "MEMORY FREE", "DEVICES FREE")]
     for node in free.nodes:
         rows.append(
@@ -68,7 +60,7 @@ def free_text(free: HostFree, labels: Mapping[str, str]) -> str:
         )
     if free.unplaced:
         rows.append(("any", "-", "-", "-", devices_text(free.unplaced, labels)))
-    lines = [aligned(rows), "", f"Largest aligned job: {_shape(free.largest)}"]
+    lines = [aligned(rows, screen=screen), "", f"Largest aligned job: {_shape(free.largest)}"]
     lines.append(f"Shared pool: CPUs {cpuset_text(free.pool) or '-'}")
     return "\n".join(lines)
 
@@ -82,7 +74,7 @@ def _shape(node: NodeFree | None) -> str:
     return f"on node {node.id}:{cpus}{memory}{devices}"
 
 
-def history_text(entries: Sequence[LeaseEvent]) -> str:
+def history_text(entries: Sequence[LeaseEvent], screen: Screen = PLAIN) -> str:
     if not entries:
         return "No history yet."
     rows: list[Sequence[str]] = [("TIME", "EVENT", "LEASE", "USER", "WHAT")]
@@ -90,7 +82,7 @@ def history_text(entries: Sequence[LeaseEvent]) -> str:
         rows.append(
             (time_text(entry.time), entry.event, entry.lease or "-", printable(entry.user), printable(entry.sentence))
         )
-    return aligned(rows)
+    return aligned(rows, screen=screen)
 
 
 def age_text(since: float) -> str:

@@ -3,12 +3,14 @@
 from numafit.advice.lint.findings import Finding
 from numafit.advice.lint.lint import LintReport
 from numafit.errors import shortened
+from numafit.show.table import PLAIN, SEVERITIES, Screen
 
 
-def lint_text(report: LintReport) -> str:
+def lint_text(report: LintReport, screen: Screen = PLAIN) -> str:
     lines = []
     for each in report.findings:
-        lines.append(f"{_where(each)}: {each.severity}: {each.code} {_one_line(each.message)}")
+        severity = screen.paint(each.severity, SEVERITIES[each.severity])
+        lines.append(f"{_where(each)}: {severity}: {each.code} {_one_line(each.message)}")
         if each.cure:
             lines.append(f"    cure: {_one_line(each.cure)}")
     return "\n".join([*lines, _summary(report)])

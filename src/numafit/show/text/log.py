@@ -9,18 +9,19 @@ from numafit.advice.logs.report import Kept, LogReport
 from numafit.advice.logs.story import LogStory, node_cpus, story_of_admission
 from numafit.bits import cpuset_text
 from numafit.machine.model import Machine
+from numafit.show.table import BAD, GOOD, PLAIN, WARNING, Screen
 
 WIDTH = 80
 
 
-def report_text(report: LogReport, machine: Machine | None, *, everything: bool) -> str:
+def report_text(report: LogReport, machine: Machine | None, *, everything: bool, screen: Screen = PLAIN) -> str:
     parts = [_kubelet_text(kubelet) for kubelet in report.kubelets.values() if _told_of(kubelet, report)]
     nodes = _nodes_text(report, machine)
     if nodes and parts:
         parts[-1] += f"\n{nodes}"
     for kept in report.kept:
         kubelet = report.kubelet_of(kept.admission)
-        parts.append(_admission_text(kept, kubelet, story_of_admission(kept.admission, kubelet, machine)))
+        parts.append(_admission_text(kept, story_of_admission(kept.admission, kubelet, machine), screen))
     if report.not_kept:
         parts.append(_wrapped(f"{report.not_kept} more admissions, different from these, are not shown."))
     parts += [_loop_text(loop) for loop in report.loops]
@@ -55,10 +56,11 @@ def _nodes_text(report: LogReport, machine: Machine | None) -> str:
     return _wrapped(f"NUMA {'; '.join(words)}.") if words else ""
 
 
-def _admission_text(kept: Kept, kubelet: LoggedKubelet, story: LogStory) -> str:
+def _admission_text(kept: Kept, story: LogStory, screen: Screen) -> str:
     admission = kept.admission
     verdict = {True: "admitted", False: f"rejected, {admission.reason or 'no reason told'}", None: "end not told"}
-    lines = [f"{admission.pod}: {verdict[admission.admitted]}"]
+    colour = {True: GOOD, False: BAD, None: WARNING}[admission.admitted]
+    lines = [f"{admission.pod}: {screen.paint(verdict[admission.admitted], colour)}"]
     where = f"{_seconds(admission.stamp)}, line {admission.line}"
     if admission.uid:
         where += f", UID {admission.uid}"

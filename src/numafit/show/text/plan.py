@@ -7,6 +7,7 @@ from numafit.bits import cpuset_text, mask_of
 from numafit.host.grant import sentence_about
 from numafit.host.place import Placed
 from numafit.quantity import Quantity
+from numafit.show.table import PLAIN, Screen, listed
 
 
 def numactl_line(cpus: int, mems: int, command: Sequence[str]) -> str:
@@ -25,7 +26,7 @@ def env_lines(variables: Mapping[str, str]) -> str:
 TOOL_LINES: Mapping[str, Callable[[int, int, Sequence[str]], str]] = {"numactl": numactl_line, "systemd": systemd_line}
 
 
-def plan_text(placed: Placed, cpus: int, *, explain: bool) -> str:
+def plan_text(placed: Placed, cpus: int, *, explain: bool, screen: Screen = PLAIN) -> str:
     kind = "exclusive" if placed.exclusive else "shared"
     rows = [
         ("CPUs", f"{cpuset_text(cpus)} ({cpus.bit_count()}, {kind})"),
@@ -38,8 +39,7 @@ def plan_text(placed: Placed, cpus: int, *, explain: bool) -> str:
         rows.append(("why", sentence_about(placed)))
         if placed.gpu_reason:
             rows.append(("GPUs", placed.gpu_reason))
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in rows)
+    return listed(rows, screen)
 
 
 def _memory_text(placed: Placed) -> str:

@@ -10,10 +10,10 @@ from numafit.decision.story import decision_sentence, rejected_merge
 from numafit.ledger.ledger import Block
 from numafit.managers.ask import ask_of
 from numafit.quantity import Quantity
-from numafit.show.table import aligned
+from numafit.show.table import BAD, CRASH, GOOD, PLAIN, Screen, aligned
 
 
-def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
+def simulation_table(simulation: Simulation, *, wide: bool = False, screen: Screen = PLAIN) -> str:
     """`wide` adds what each container asks for, and the merged hint that decided about it."""
     more = ("ASKED", "HINT") if wide else ()
     rows: list[Sequence[str]] = [("POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES", *more)]
@@ -30,7 +30,7 @@ def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
                 (
                     _container_name(decision, container),
                     decision.qos if first else "",
-                    _verdict(decision) if first else "",
+                    verdict_text(decision, screen) if first else "",
                     "any" if mask is None else cpuset_text(mask) or "-",
                     "shared" if placement.cpus is None else cpuset_text(placement.cpus) or "-",
                     ", ".join(_block_text(block) for block in placement.memory or ()) or "-",
@@ -52,7 +52,7 @@ def simulation_table(simulation: Simulation, *, wide: bool = False) -> str:
         devices = [labels.get(device, device) for ids in own.devices.values() for device in ids]
         cells = (cpuset_text(own.cpus), ", ".join(memory), ", ".join(devices))
         left.append((f"NUMA node {own.numa}", *(cell or "-" for cell in cells)))
-    parts = [aligned(rows), "\n".join(notes), aligned(left)]
+    parts = [aligned(rows, screen=screen), "\n".join(notes), aligned(left, screen=screen)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -82,10 +82,10 @@ def _hint(decision: Decision, container: str) -> str:
     return f"{nodes} preferred" if preferred else f"{nodes} not preferred"
 
 
-def _verdict(decision: Decision) -> str:
+def verdict_text(decision: Decision, screen: Screen) -> str:
     if decision.panic:
-        return "crash"
-    return "admitted" if decision.admitted else decision.reason
+        return screen.paint("crash", CRASH)
+    return screen.paint("admitted", GOOD) if decision.admitted else screen.paint(decision.reason, BAD)
 
 
 def _block_text(block: Block) -> str:

@@ -6,35 +6,37 @@ from numafit.decision.decision import Decision
 from numafit.decision.story import Chapter, Row, Story, amount_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
+from numafit.show.table import BAD, CRASH, GOOD, PLAIN, Screen, matrix
 
 DecisionTold = tuple[Decision, Story]
 
 
-def story_text(stories: Sequence[DecisionTold]) -> str:
-    return "\n\n".join(_decision(decision, story) for decision, story in stories)
+def story_text(stories: Sequence[DecisionTold], screen: Screen = PLAIN) -> str:
+    return "\n\n".join(_decision(decision, story, screen) for decision, story in stories)
 
 
-def _decision(decision: Decision, story: Story) -> str:
+def _decision(decision: Decision, story: Story, screen: Screen) -> str:
     verdict = "admitted" if decision.admitted else f"rejected, {decision.reason or 'crash'}"
+    verdict = screen.paint(verdict, GOOD if decision.admitted else BAD if decision.reason else CRASH)
     parts = [f"{decision.pod.full_name} ({decision.qos}): {verdict}", f"  {story.sentence}"]
-    parts += [_chapter(chapter) for chapter in story.chapters]
+    parts += [_chapter(chapter, screen) for chapter in story.chapters]
     if decision.message:
         parts.append(f"  The kubelet says: {decision.reason}: {decision.message}")
     return "\n".join(parts)
 
 
-def _chapter(chapter: Chapter) -> str:
+def _chapter(chapter: Chapter, screen: Screen) -> str:
     title = f"container {chapter.container}" if chapter.container else "the pod as a whole"
     lines = ["", f"  {title}"]
     if chapter.grid:
-        lines += [f"    {line}" for line in _grid(chapter.grid)]
+        lines += [f"    {line}".rstrip() for line in _grid(chapter.grid, screen.inside(4))]
     width = max(len(resource) for resource in chapter.hints)
     lines += [f"    {resource.ljust(width)}  {words}" for resource, words in chapter.hints.items()]
     lines.append(f"    {chapter.outcome}")
     return "\n".join(lines)
 
 
-def _grid(rows: Sequence[Row]) -> list[str]:
+def _grid(rows: Sequence[Row], screen: Screen) -> list[str]:
     """Free of allocatable per NUMA node; `*` where the request fits now. Holders stand below, node by node."""
     nodes = sorted({cell.numa for row in rows for cell in row.cells})
     table = [["needed (* fits)", *(f"node {node}" for node in nodes)]]
@@ -53,9 +55,7 @@ def _grid(rows: Sequence[Row]) -> list[str]:
                 who = ", ".join(f"{pod} {_short(row.resource, amount)}" for pod, amount in cell.held.items())
                 holders.append(f"{row.resource} on node {node} is held by {who}")
         table.append(line)
-    widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
-    lines = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in table]
-    return [*lines, *holders]
+    return [*matrix(table, screen=screen).split("\n"), *holders]
 
 
 def _short(resource: str, amount: int) -> str:
