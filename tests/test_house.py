@@ -69,7 +69,7 @@ IN_FUNCTIONS = {
     "host/book/book.py": "only a ledger that was lost is made anew: 2 ms",
     "host/book/rebuild.py": "only where Docker is: 25 ms",
     "host/book/work.py": "only where Docker is: 21 ms",
-    "host/session.py": "only where Docker is, and a host file: 4 to 21 ms",
+    "host/session.py": "only where Docker is, a host file, and a ledger that may not be written: 4 to 21 ms",
     "host/this_machine.py": "only where NVIDIA's driver is: 2 ms",
     "machine/read/recognise.py": "one reader of many: 1 to 6 ms each",
     "managers/cpu/assignment.py": "old releases and one policy option: 2 ms",

@@ -14,14 +14,15 @@ from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import answer, this_screen, warn
 from numafit.errors import InputError
 from numafit.host.bind.ladder import remove_orphans
-from numafit.host.book.folder import ledger_folder
+from numafit.host.book.folder import NoLedgerError, ledger_folder
+from numafit.host.book.store import LedgerError
 from numafit.host.free import free_on
 from numafit.host.grant import QueuePlace
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.place import ledger_of, node_of
 from numafit.host.request import JobRequest
-from numafit.host.session import open_book, open_session, reenter_containers
+from numafit.host.session import glance_at, open_book, open_session, reenter_containers
 from numafit.ledger.state_files import state_path
 from numafit.show.json import json_text
 from numafit.show.records.leases import (
@@ -35,6 +36,8 @@ from numafit.show.records.leases import (
 from numafit.show.records.time import time_text
 from numafit.show.text.leases import free_text, history_text, leases_text
 
+MAY_HOLD_MORE = "Others may hold more: the ledger of this host could not be read."
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -42,6 +45,10 @@ class Holdings(msgspec.Struct, frozen=True):
     host: Host
     leases: list[Lease]
     waiting: list[QueuePlace]
+    written: bool = True
+    """No: the ledger could only be looked at."""
+    whole: bool = True
+    """No: others may hold more."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -56,12 +63,20 @@ def agent_address_option(command: F) -> F:
     )
 
 
-def holdings_of(folder: Path | None, agent: str | None) -> Holdings:
+def holdings_of(folder: Path | None, agent: str | None, *, partly: bool) -> Holdings:
+    """`partly`: also what can be seen of jobs, where the ledger cannot be read."""
     if agent is None:
-        session = open_session(folder, warn)
-        with session.book() as book:
-            reenter_containers(book, warn)
-            return Holdings(session.host, book.leases(session.host), book.waiting())
+        try:
+            session = open_session(folder, warn)
+            with session.book() as book:
+                reenter_containers(book, warn)
+                return Holdings(session.host, book.leases(session.host), book.waiting())
+        except (NoLedgerError, LedgerError) as error:
+            host, seen = glance_at(folder)
+            if not seen.whole and not partly:
+                raise
+            warn(f"{error}; {seen.sentence}")
+            return Holdings(host, seen.leases, seen.waiting, written=False, whole=seen.whole)
     if folder is not None:
         raise InputError("does not go with --agent", source="--state-dir", cure="leave one of both away")
     return _of_agent(agent)
@@ -105,8 +120,8 @@ def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path
 
     Leases of jobs that are gone are freed on the way, and shared work is moved to where the pool is now.
     """
-    found = holdings_of(folder, agent)
-    if agent is None:
+    found = holdings_of(folder, agent, partly=output == "table")
+    if agent is None and found.written:
         remove_orphans([lease.id for lease in found.leases])
     if picture is not None:
         _draw(found, picture)
@@ -116,7 +131,10 @@ def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path
         click.echo(json_text(lease_list(found.leases, found.waiting)))
         return 0
     screen = this_screen()
-    answer(leases_text(found.leases, found.labels, screen), screen)
+    if found.leases or found.whole:
+        answer(leases_text(found.leases, found.labels, screen), screen)
+    if not found.whole:
+        answer(MAY_HOLD_MORE, screen)
     for one in found.waiting:
         answer(f"waits since {time_text(one.since)}: {one.owner.user} for {one.request.words()}", screen)
     return 0
@@ -151,13 +169,15 @@ Examples:
 @agent_address_option
 def free(output: str, folder: Path | None, agent: str | None) -> int:
     """Show what nobody holds, per NUMA node, and the largest job that would still be aligned."""
-    found = holdings_of(folder, agent)
+    found = holdings_of(folder, agent, partly=output == "table")
     left = free_on(found.host, found.leases)
     if output == "json":
         click.echo(json_text(free_record(left)))
     else:
         screen = this_screen()
         answer(free_text(left, found.labels, screen), screen)
+        if not found.whole:
+            answer(MAY_HOLD_MORE, screen)
     return 0
 
 
@@ -172,8 +192,13 @@ Examples:
 @state_option
 def history(count: int, output: str, folder: Path | None) -> int:
     """Show what was taken, refused and freed, newest first."""
-    with open_book(ledger_folder(folder), warn) as book:
-        entries = book.history(count)
+    try:
+        with open_book(ledger_folder(folder), warn) as book:
+            entries = book.history(count)
+    except (NoLedgerError, LedgerError) as error:
+        _, seen = glance_at(folder, history=count)
+        warn(f"{error}; {seen.sentence}")
+        entries = seen.history
     if output == "json":
         click.echo(json_text(history_record(entries)))
     else:

@@ -35,7 +35,7 @@ def state_option(command: F) -> F:
     return click.option(
         "--state-dir",
         "folder",
-        type=click.Path(path_type=Path, file_okay=False),
+        type=click.Path(path_type=Path, file_okay=False, readable=False),
         help="Folder of the ledger; default that of the host, or the user's own.",
     )(command)
 

@@ -13,9 +13,13 @@ VARIABLE = "NUMAFIT_STATE"
 GROUP = "numafit"
 
 
-def ledger_folder(chosen: Path | None = None, system: Path = SYSTEM) -> Path:
+class NoLedgerError(InputError):
+    """There is no place for a ledger, or it may not be written."""
+
+
+def ledger_folder(chosen: Path | None = None, system: Path = SYSTEM, *, reading: bool = False) -> Path:
     """The folder that was chosen, by option or variable; else the host's for root and where there is one, else the
-    user's own."""
+    user's own. For `reading` it need not be one that the user may write."""
     if chosen is None and os.environ.get(VARIABLE):
         chosen = Path(os.environ[VARIABLE])
     if chosen is not None:
@@ -23,8 +27,8 @@ def ledger_folder(chosen: Path | None = None, system: Path = SYSTEM) -> Path:
     if os.geteuid() == 0:
         return system
     if _is_hidden(system) or os.path.exists(system / FILE):
-        if not os.access(system / FILE, os.W_OK) or not os.access(system, os.W_OK):
-            raise InputError(
+        if not reading and not (os.access(system / FILE, os.W_OK) and os.access(system, os.W_OK)):
+            raise NoLedgerError(
                 f"this host has a ledger that user {os.getuid()} may not write",
                 source=str(system),
                 cure=f"join its group, usually {GROUP}; a ledger of your own, {VARIABLE}=…, knows of no others",
@@ -42,7 +46,7 @@ def _state_home() -> Path:
         return Path.home() / ".local/state"
     except RuntimeError:
         # A number without an entry in the list of users, as containers are often started with.
-        raise InputError(f"user {os.getuid()} has no home for a ledger", cure=f"set HOME or {VARIABLE}") from None
+        raise NoLedgerError(f"user {os.getuid()} has no home for a ledger", cure=f"set HOME or {VARIABLE}") from None
 
 
 def _is_hidden(folder: Path) -> bool:
@@ -64,5 +68,5 @@ def make_folder(folder: Path, system: Path = SYSTEM) -> int | None:
                 # What is made in there belongs to the group, too.
                 os.chmod(folder, 0o2775)
     except OSError as error:
-        raise InputError(f"cannot be made: {error.strerror}", source=str(folder)) from None
+        raise NoLedgerError(f"cannot be made: {error.strerror}", source=str(folder)) from None
     return group

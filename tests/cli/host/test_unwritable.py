@@ -1,0 +1,120 @@
+"""`ps`, `free` and `history` where the ledger cannot be written: they say so, and show what can be known."""
+
+import io
+import os
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+
+import numafit.cli.host.leases
+import numafit.host.book.glance
+import numafit.host.docker.containers  # noqa: F401  (a child may not read the folders of Python)
+from numafit.__main__ import main
+from numafit.host.book.book import Book
+from numafit.host.book.folder import VARIABLE, ledger_folder
+from numafit.host.book.store import FILE
+from numafit.host.grant import Refused
+from numafit.host.request import JobRequest
+from tests.host.children import NOBODY, in_child, needs_root, opened_up
+from tests.host.ledgers import gone, me, small_host
+
+Answer = tuple[int, str, str]
+
+
+@pytest.fixture(autouse=True)
+def another_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without a ledger of its own."""
+    monkeypatch.setattr(ledger_folder, "__defaults__", (None, tmp_path / "host"))
+    for name in (VARIABLE, "XDG_STATE_HOME", "DOCKER_HOST"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def called(*words: str) -> Callable[[], Answer]:
+    def work() -> Answer:
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            status = main(list(words))
+        return status, out.getvalue(), err.getvalue()
+
+    return work
+
+
+def as_nobody(*words: str) -> Answer:
+    needs_root()
+    return in_child(called(*words), user=NOBODY)
+
+
+def ledger(folder: Path) -> Path:
+    """With a lease of this process, and one of a job that is gone."""
+    with Book.open(folder) as book:
+        for owner in (me("train.py"), gone()):
+            assert not isinstance(book.take(small_host(), JobRequest(cpus=1), owner, quiet=True), Refused)
+        book.history(1)
+    return opened_up(folder)
+
+
+def test_a_home_that_cannot_be_written_has_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(opened_up(tmp_path)))
+    status, out, err = as_nobody("ps")
+    assert (status, out) == (0, "No leases: nobody holds anything.\n")
+    place = tmp_path / ".local/state/numafit" / os.uname().nodename
+    said = "cannot be made: Permission denied; there is no ledger, so nobody holds anything by one"
+    assert err == f"numafit: {place}: {said}\n"
+    status, out, err = as_nobody("free")
+    assert (status, out.splitlines()[0].split()[0], said in err) == (0, "NODE", True)
+    status, out, _ = as_nobody("history")
+    assert (status, out) == (0, "No history yet.\n")
+
+
+def test_a_user_without_a_home_is_told_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number that no list of users knows, as in a container."""
+    needs_root()
+    monkeypatch.delenv("HOME", raising=False)
+    status, out, err = in_child(called("free"), user=54321)
+    assert (status, out.splitlines()[0].split()[0]) == (0, "NODE")
+    assert err == (
+        "numafit: user 54321 has no home for a ledger (set HOME or NUMAFIT_STATE); there is no ledger, so nobody holds "
+        "anything by one\n"
+    )
+
+
+@pytest.mark.parametrize("words", [("ps",), ("free",), ("history",), ("ps", "-o", "json")])
+def test_a_ledger_that_may_only_be_read_is_read(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Nobody has it open, so that no log lies beside it; nothing in it is changed."""
+    folder = ledger(tmp_path / "ledger")
+    before = (folder / FILE).read_bytes()
+    status, out, err = as_nobody(*words, "--state-dir", str(folder))
+    assert status == 0
+    assert "shown is what it says now; nothing is freed or moved" in err
+    if words != ("free",):
+        assert "train.py" in out or words == ("history",)
+    assert (folder / FILE).read_bytes() == before
+
+
+def test_leases_of_jobs_that_are_gone_are_not_shown(tmp_path: Path) -> None:
+    _, out, _ = as_nobody("ps", "--state-dir", str(ledger(tmp_path / "ledger")))
+    assert len(out.splitlines()) == 2
+
+
+def test_a_ledger_that_others_have_open_is_read_with_its_log(tmp_path: Path) -> None:
+    with Book.open(tmp_path / "ledger") as book:
+        assert not isinstance(book.take(small_host(), JobRequest(cpus=1), me("train.py"), quiet=True), Refused)
+        opened_up(tmp_path / "ledger")
+        status, out, _ = as_nobody("ps", "--state-dir", str(tmp_path / "ledger"))
+    assert status == 0
+    assert "train.py" in out
+
+
+def test_a_ledger_that_may_not_be_read_is_not_taken_for_empty(tmp_path: Path) -> None:
+    """Others may hold what this user cannot see; a program gets no half answer."""
+    folder = ledger(tmp_path / "ledger")
+    folder.chmod(0o700)
+    status, out, err = as_nobody("ps", "--state-dir", str(folder))
+    assert (status, out) == (0, "Others may hold more: the ledger of this host could not be read.\n")
+    assert f"shown are only leases of jobs that user {NOBODY} may see" in err
+    status, out, _ = as_nobody("free", "--state-dir", str(folder))
+    assert (status, out.splitlines()[-1]) == (0, "Others may hold more: the ledger of this host could not be read.")
+    status, out, err = as_nobody("free", "-o", "json", "--state-dir", str(folder))
+    assert (status, out, err.count("\n")) == (2, "", 1)
