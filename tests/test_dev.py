@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -107,3 +107,94 @@ def test_ctrl_c_ends_a_set_up_without_a_traceback(dev: ModuleType) -> None:
     # Ends only when the sleeping grandchild is gone too: it holds the other ends of these pipes.
     _, error = process.communicate(timeout=20)
     assert (process.returncode, error) == (130, "")
+
+
+@pytest.fixture
+def checkout(dev: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One without an environment."""
+    monkeypatch.setattr(dev, "ROOT", str(tmp_path))
+    monkeypatch.setattr(dev, "VENV", str(tmp_path / ".venv"))
+    return tmp_path
+
+
+def sentence(action: Callable[[], object], capsys: pytest.CaptureFixture[str]) -> str:
+    """What it fails with: one line and status 2."""
+    with pytest.raises(SystemExit) as stop:
+        action()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert stop.value.code == 2
+    return str(line)
+
+
+def test_a_checkout_that_cannot_be_written_is_one_sentence(
+    dev: ModuleType, checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is begun; it says whose it is, and what to do."""
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    assert sentence(lambda: dev.require_place(fresh=True), capsys) == (
+        f"dev: .venv cannot be made, for {checkout} cannot be written: it belongs to user {os.getuid()}. Please clone "
+        f"it to a folder of your own (`git clone {checkout}`) and run `./dev` there."
+    )
+    (checkout / ".venv").mkdir()
+    assert sentence(lambda: dev.require_place(fresh=False), capsys) == (
+        f"dev: .venv is not up to date, and {checkout}/.venv cannot be written: it belongs to user {os.getuid()}. Let "
+        f"its owner run `./dev`, or clone it to a folder of your own (`git clone {checkout}`) and run `./dev` there."
+    )
+
+
+def test_a_full_disk_is_one_sentence(
+    dev: ModuleType, checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before a set-up, and in the middle of one."""
+    monkeypatch.setattr(dev, "ROOM", 1 << 60)
+    said = sentence(lambda: dev.require_place(fresh=True), capsys)
+    assert said.startswith(f"dev: there is no room for .venv in {checkout} ")
+    code = "import sys; sys.stderr.write('ERROR: [Errno 28] No space left on device\\n'); sys.exit(1)"
+    assert sentence(lambda: dev.call([sys.executable, "-c", code]), capsys) == said
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        "WARNING: Retrying\\nNewConnectionError: [Errno -3] Temporary failure in name resolution\\nERROR: none",
+        "error: Request failed after 3 retries\\n  Caused by: client error (Connect)\\n  Caused by: dns error",
+    ],
+)
+def test_no_network_is_one_sentence(
+    trouble: str, dev: ModuleType, checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the place of what pip and uv say about it."""
+    code = f"import sys; sys.stderr.write('{trouble}\\n'); sys.exit(1)"
+    assert sentence(lambda: dev.call([sys.executable, "-c", code]), capsys) == (
+        "dev: the packages of requirements.lock cannot be fetched: no package index answers. Try again with network, "
+        "or name a mirror by PIP_INDEX_URL."
+    )
+
+
+def test_any_other_trouble_is_told_in_the_words_of_the_program(
+    dev: ModuleType, checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        dev.call([sys.executable, "-c", "import sys; sys.exit('error: something else')"])
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == "error: something else"
+    assert second.endswith("failed with status 1; the lines above say why.")
+
+
+@pytest.mark.parametrize(("module", "package"), [("venv", "python3-venv"), ("pip", "python3-pip")])
+def test_a_python_without_what_the_set_up_needs_is_one_sentence(
+    module: str,
+    package: str,
+    dev: ModuleType,
+    checkout: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As in a small Debian."""
+    (checkout / f"{module}.py").write_text(f"raise ModuleNotFoundError('{module}')")
+    monkeypatch.setenv("PYTHONPATH", str(checkout))
+    require = dev.require_venv if module == "venv" else dev.require_pip
+    said = sentence(lambda: require(sys.executable), capsys)
+    assert f"has no {'module ' * (module == 'venv')}{module}, which the first set-up needs" in said
+    assert f"apt install {package}" in said
