@@ -26,6 +26,9 @@ settings.load_profile("all" if os.environ.get("NUMAFIT_ALL") else "ordinary")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # What a shell or a pipeline sets for its own programs would change what ours print.
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE"):
+        os.environ.pop(name, None)
     # A shell starts what it puts into the background with these ignored, and all programs below inherit that.
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:

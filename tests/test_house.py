@@ -47,6 +47,7 @@ SIMULATE = ["simulate", str(ROOT / "examples" / "small-node")]
 MOST_CROSSED = 86
 """Modules on one pod's way; docs/house.md tells the number, too."""
 IN_FUNCTIONS = {
+    "__main__.py": "only trouble is told: 2 ms",
     "cli/agent/serve.py": "starlette and uvicorn are an extra; one of three sources: 65 to 190 ms",
     "cli/files.py": "only writing needs tempfile: 4 ms",
     "cli/host/docker/run.py": "only --dry-run plans: 3 ms",

@@ -59,7 +59,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _say(message: str) -> None:
-    print("numafit: " + " ".join(message.split("\n")), file=sys.stderr)
+    # Only for trouble: a command starts quicker without.
+    from numafit.cli.terminal import warn
+
+    warn(message)
 
 
 def _open_streams() -> None:

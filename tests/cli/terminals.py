@@ -14,16 +14,17 @@ ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "NUMAFIT_DEBUG")
 
 
-def seen(arguments: Sequence[str], columns: int, variables: Mapping[str, str] | None = None) -> str:
-    """What it writes to standard output, which is the terminal; colours stay in it as they come."""
+def seen(
+    arguments: Sequence[str], columns: int, variables: Mapping[str, str] | None = None, *, errors: bool = False
+) -> str:
+    """What it writes to standard output, or standard error, which is the terminal; colours stay as they come."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
     environment = {name: value for name, value in os.environ.items() if name not in SETTINGS}
     environment |= {"TERM": "xterm", **(variables or {})}
     line = [sys.executable, "-m", "numafit", *arguments]
-    child = subprocess.Popen(
-        line, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.DEVNULL
-    )
+    out, err = (subprocess.DEVNULL, theirs) if errors else (theirs, subprocess.DEVNULL)
+    child = subprocess.Popen(line, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
     os.close(theirs)
     data = bytearray()
     try:

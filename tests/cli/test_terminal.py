@@ -34,6 +34,10 @@ ANSWERS = {
     "machine show links": ["machine", "show", "--machine", "dgx-h100", "--table", "links"],
     "machine links": ["machine", "links", "--machine", "dgx-h100"],
     "metrics list": ["metrics", "list"],
+    "ps": ["ps"],
+    "free": ["free"],
+    "history": ["history"],
+    "audit": ["audit", "--all"],
     "run --dry-run": [
         "run",
         "--dry-run",
@@ -63,8 +67,11 @@ def too_long(text: str, columns: int) -> list[str]:
 
 @pytest.mark.parametrize("columns", [80, 40])
 @pytest.mark.parametrize("name", ANSWERS)
-def test_an_answer_fits_the_terminal(name: str, columns: int) -> None:
-    assert too_long(seen(ANSWERS[name], columns), columns) == []
+def test_an_answer_fits_the_terminal(name: str, columns: int, tmp_path: Path) -> None:
+    """The ledger of the host is an empty one."""
+    text = seen(ANSWERS[name], columns, {"NUMAFIT_STATE": str(tmp_path)})
+    assert text
+    assert too_long(text, columns) == []
 
 
 @pytest.mark.parametrize(
@@ -118,6 +125,16 @@ def test_a_pipe_gets_each_row_in_one_line(capfd: pytest.CaptureFixture[str], mon
 
 def test_columns_says_the_width() -> None:
     assert too_long(seen(["simulate", BOX], 200, {"COLUMNS": "60"}), 60) == []
+
+
+def test_a_complaint_fits_the_terminal() -> None:
+    """Into a file it is one line, as every other test of a complaint shows."""
+    text = seen(["simulate", "--machine", "dgx-h10", BOX], 50, errors=True)
+    assert text.splitlines() == [
+        "numafit: dgx-h10: is neither a file nor a machine",
+        "  of the catalogue (did you mean dgx-h100 or",
+        "  dgx-a100?)",
+    ]
 
 
 GREEN, RED = "\x1b[32madmitted\x1b[0m", "\x1b[31mTopologyAffinityError\x1b[0m"

@@ -5,7 +5,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 import click
 
@@ -25,17 +25,21 @@ LONG_WORK = 500
 
 def this_screen() -> Screen:
     """That of standard output: no end and no colours where it is a file or a pipe."""
-    terminal = sys.stdout.isatty()
-    return Screen(_columns() if terminal else 0, _shows_colours(terminal))
+    return Screen(_columns(sys.stdout), _shows_colours(sys.stdout.isatty()))
 
 
-def _columns() -> int:
+def _columns(stream: TextIO) -> int:
+    """0: it is no terminal."""
+    return _width(stream) if stream.isatty() else 0
+
+
+def _width(stream: TextIO) -> int:
     """COLUMNS where somebody set it, else what the terminal says; 80 where it does not know."""
     told = os.environ.get("COLUMNS", "")
     if told.isdecimal() and int(told):
         return int(told)
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or USUAL_WIDTH
+        return os.get_terminal_size(stream.fileno()).columns or USUAL_WIDTH
     except (OSError, ValueError):
         return USUAL_WIDTH
 
@@ -56,8 +60,9 @@ def answer(text: str, screen: Screen) -> None:
 
 
 def warn(message: str) -> None:
-    """One line on standard error, in the manner of all complaints."""
-    click.echo("numafit: " + " ".join(message.split("\n")), err=True)
+    """One line on standard error, in the manner of all complaints; a terminal gets it in as many as it needs."""
+    line = "numafit: " + " ".join(message.split("\n"))
+    click.echo(Screen(_columns(sys.stderr)).folded(line), err=True)
 
 
 def progress_bar(length: int) -> "ProgressBar[int]":

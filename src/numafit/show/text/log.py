@@ -1,7 +1,8 @@
 """What a kubelet log tells of admissions, in a terminal."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.loops import RecreateLoop
@@ -12,22 +13,26 @@ from numafit.machine.model import Machine
 from numafit.show.table import BAD, GOOD, PLAIN, WARNING, Screen
 
 WIDTH = 80
+"""Where no screen says otherwise."""
+
+Fold = Callable[..., str]
 
 
 def report_text(report: LogReport, machine: Machine | None, *, everything: bool, screen: Screen = PLAIN) -> str:
-    parts = [_kubelet_text(kubelet) for kubelet in report.kubelets.values() if _told_of(kubelet, report)]
-    nodes = _nodes_text(report, machine)
+    fold = partial(_wrapped, width=screen.width or WIDTH)
+    parts = [_kubelet_text(kubelet, fold) for kubelet in report.kubelets.values() if _told_of(kubelet, report)]
+    nodes = _nodes_text(report, machine, fold)
     if nodes and parts:
         parts[-1] += f"\n{nodes}"
     for kept in report.kept:
         kubelet = report.kubelet_of(kept.admission)
-        parts.append(_admission_text(kept, story_of_admission(kept.admission, kubelet, machine), screen))
+        parts.append(_admission_text(kept, story_of_admission(kept.admission, kubelet, machine), screen, fold))
     if report.not_kept:
-        parts.append(_wrapped(f"{report.not_kept} more admissions, different from these, are not shown."))
-    parts += [_loop_text(loop) for loop in report.loops]
+        parts.append(fold(f"{report.not_kept} more admissions, different from these, are not shown."))
+    parts += [_loop_text(loop, fold) for loop in report.loops]
     counts = f"{report.admitted} admitted, {report.rejected} rejected, {report.unknown} without an end in this log"
     hint = "" if everything or not (report.admitted or report.unknown) else " (--all tells all)"
-    parts.append(_wrapped(f"{report.lines} lines: {counts}{hint}"))
+    parts.append(fold(f"{report.lines} lines: {counts}{hint}"))
     return "\n\n".join(parts)
 
 
@@ -36,7 +41,7 @@ def _told_of(kubelet: LoggedKubelet, report: LogReport) -> bool:
     return len(report.kubelets) == 1 or any(kept.admission.kubelet.process == kubelet.process for kept in report.kept)
 
 
-def _kubelet_text(kubelet: LoggedKubelet) -> str:
+def _kubelet_text(kubelet: LoggedKubelet, fold: Fold) -> str:
     if kubelet.version is not None:
         release = f"{kubelet.version}"
     elif kubelet.first_minor == kubelet.last_minor:
@@ -45,18 +50,18 @@ def _kubelet_text(kubelet: LoggedKubelet) -> str:
         release = f"1.{kubelet.first_minor} to 1.{kubelet.last_minor}, by the style of its lines"
     policy = kubelet.policy or "not told (" + ", ".join(sorted(kubelet.policies)) + " are possible)"
     scope = kubelet.scope or "not told"
-    return _wrapped(f"Kubelet {kubelet.process}: release {release}; topology policy {policy}; scope {scope}.")
+    return fold(f"Kubelet {kubelet.process}: release {release}; topology policy {policy}; scope {scope}.")
 
 
-def _nodes_text(report: LogReport, machine: Machine | None) -> str:
+def _nodes_text(report: LogReport, machine: Machine | None, fold: Fold) -> str:
     cpus: Mapping[int, int] = {}
     for kubelet in report.kubelets.values():
         cpus = node_cpus(kubelet, machine) or cpus
     words = [f"node {node}: {f'CPUs {cpuset_text(own)}' if own else 'no CPUs'}" for node, own in sorted(cpus.items())]
-    return _wrapped(f"NUMA {'; '.join(words)}.") if words else ""
+    return fold(f"NUMA {'; '.join(words)}.") if words else ""
 
 
-def _admission_text(kept: Kept, story: LogStory, screen: Screen) -> str:
+def _admission_text(kept: Kept, story: LogStory, screen: Screen, fold: Fold) -> str:
     admission = kept.admission
     verdict = {True: "admitted", False: f"rejected, {admission.reason or 'no reason told'}", None: "end not told"}
     colour = {True: GOOD, False: BAD, None: WARNING}[admission.admitted]
@@ -67,23 +72,23 @@ def _admission_text(kept: Kept, story: LogStory, screen: Screen) -> str:
     lines.append(f"  {where}")
     if kept.times > 1:
         lines.append(f"  The same {kept.times} times, last at {_seconds(kept.last)}.")
-    lines.append(_wrapped(story.sentence, "  "))
+    lines.append(fold(story.sentence, "  "))
     for chapter in story.chapters:
         lines += ["", f"  container {chapter.container}" if chapter.container else "  the pod as a whole"]
         width = max(len(resource) for resource in chapter.hints)
         for resource, words in chapter.hints.items():
-            lines.append(_wrapped(f"{resource.ljust(width)}  {words}", "    ", " " * (width + 6)))
-        lines.append(_wrapped(chapter.outcome, "    "))
-    lines += [_wrapped(doubt, "  ! ", "    ") for doubt in story.doubts]
+            lines.append(fold(f"{resource.ljust(width)}  {words}", "    ", " " * (width + 6)))
+        lines.append(fold(chapter.outcome, "    "))
+    lines += [fold(doubt, "  ! ", "    ") for doubt in story.doubts]
     if admission.inferred:
-        lines.append(_wrapped("No line says so: after this merge nothing was stored.", "  "))
+        lines.append(fold("No line says so: after this merge nothing was stored.", "  "))
     elif admission.message:
         says = ": ".join(part for part in (admission.reason, admission.message) if part)
-        lines.append(_wrapped(f"The kubelet says: {says}", "  "))
+        lines.append(fold(f"The kubelet says: {says}", "  "))
     return "\n".join(lines)
 
 
-def _loop_text(loop: RecreateLoop) -> str:
+def _loop_text(loop: RecreateLoop, fold: Fold) -> str:
     times = "once" if loop.rejections == 1 else f"{loop.rejections} times"
     speed = f", every {_duration(loop.period)}" if loop.period else ""
     text = (
@@ -94,9 +99,9 @@ def _loop_text(loop: RecreateLoop) -> str:
         text += f", until it was admitted at {_seconds(loop.ended)}."
     else:
         text += f"; last seen at {_seconds(loop.last)}. Each new pod meets the same node in the same state. To stop it:"
-    lines = [_wrapped(text)]
+    lines = [fold(text)]
     if not loop.ended:
-        lines += [_wrapped(way, "- ", "  ") for way in loop.ways_out]
+        lines += [fold(way, "- ", "  ") for way in loop.ways_out]
     return "\n".join(lines)
 
 
@@ -110,8 +115,8 @@ def _seconds(stamp: str) -> str:
     return stamp.partition(".")[0]
 
 
-def _wrapped(text: str, first: str = "", rest: str | None = None) -> str:
+def _wrapped(text: str, first: str = "", rest: str | None = None, *, width: int) -> str:
     indent = first if rest is None else rest
     return textwrap.fill(
-        text, WIDTH, initial_indent=first, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        text, width, initial_indent=first, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

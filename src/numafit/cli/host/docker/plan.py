@@ -13,7 +13,7 @@ from numafit.cli.options.answer import check_option
 from numafit.cli.options.lease import LeaseOptions, lease_options
 from numafit.cli.options.machine import machine_option
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import answer, this_screen, warn
+from numafit.cli.terminal import warn
 from numafit.errors import InputError
 from numafit.host.docker.command_line import DockerRun, docker_lines, parse_docker_run
 from numafit.host.docker.options import check_gpu_names, check_options
@@ -93,5 +93,6 @@ def show_review(options: LeaseOptions, file: Path, specs: Sequence[str], output:
     if output == "json":
         click.echo(json_text(review_record(reviews)))
     else:
-        answer("\n\n".join(review_text(one, str(file)) for one in reviews), this_screen())
+        # Not folded: there are commands in it, to be copied.
+        click.echo("\n\n".join(review_text(one, str(file)) for one in reviews))
     return any(one.faulty for one in reviews)
