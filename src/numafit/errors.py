@@ -10,9 +10,11 @@ NumafitError
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 LONGEST_WORD = 300
+MOST_NAMED = 10
+"""Of those that are there, where a name is not."""
 
 FieldPath = tuple[str | int, ...]
 """A field of a document: names and list indices from its root."""
@@ -96,6 +98,19 @@ def near_words(word: str, known: Iterable[str]) -> list[str]:
     begun = [name for name in by_case if len(word) > 1 and name.startswith(word.lower())]
     found = [*get_close_matches(word.lower(), list(by_case), 3), *begun]
     return [by_case[name] for name in dict.fromkeys(found)][:3]
+
+
+def meant_or_there(word: str, known: Sequence[str]) -> str:
+    """A cure for a name that is not there: those that may have been meant, else some of those that are there.
+
+    A namespace in front may be left away.
+    """
+    by_name = {name.rpartition("/")[2]: name for name in known}
+    near = near_words(word, known) or [by_name[name] for name in near_words(word, by_name)]
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    return f"there are {', '.join(known[:MOST_NAMED])}{more}"
 
 
 class KubeletError(NumafitError):

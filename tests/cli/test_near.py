@@ -3,7 +3,7 @@
 import pytest
 
 from numafit.__main__ import main
-from numafit.errors import near_words
+from numafit.errors import meant_or_there, near_words
 
 MEANT = {
     ("simluate", "pods"): "No such command 'simluate'. Did you mean 'simulate'?",
@@ -39,3 +39,11 @@ def test_the_nearest_comes_first() -> None:
     assert near_words("cpu", ["cpus", "gpu"]) == ["cpus", "gpu"]
     assert near_words("best", ["none", "best-effort", "restricted"]) == ["best-effort"]
     assert near_words("zzz", ["cpus", "gpu"]) == []
+
+
+def test_a_name_that_is_not_there_gets_the_nearest_or_some() -> None:
+    """A hundred pods are no sentence. The namespace may be left away."""
+    pods = [f"default/pod-{number}" for number in range(100)]
+    assert meant_or_there("default/pod-1x", pods).startswith("did you mean default/pod-1")
+    assert meant_or_there("trian", ["default/train", "default/web"]) == "did you mean default/train?"
+    assert meant_or_there("zzz", pods) == f"there are {', '.join(pods[:10])} and 90 more"

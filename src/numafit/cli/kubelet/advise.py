@@ -12,7 +12,7 @@ from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import progress_over
 from numafit.decision.simulation import Event, play_events
-from numafit.errors import InputError
+from numafit.errors import InputError, meant_or_there
 from numafit.show.json import json_text
 from numafit.show.records.advice import advice_record
 from numafit.show.text.advice import advice_patches, advice_text
@@ -47,8 +47,8 @@ def advise(
     stage = load_stage(options)
     known = {name: pod.uid for pod in stage.pods for name in (pod.name, pod.full_name)}
     if pod_name is not None and pod_name not in known:
-        there = ", ".join(pod.full_name for pod in stage.pods)
-        raise InputError(f"there is no pod {pod_name}", source="--pod", cure=f"there are {there}")
+        there = meant_or_there(pod_name, [pod.full_name for pod in stage.pods])
+        raise InputError(f"there is no pod {pod_name}", source="--pod", cure=there)
     chosen = None if pod_name is None else known[pod_name]
     makers = _makers(options, pod_level=stage.node.settings.gate("PodLevelResources"))
     names = {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in makers.items()}

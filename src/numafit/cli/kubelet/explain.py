@@ -11,7 +11,7 @@ from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
 from numafit.decision.story import story_of
-from numafit.errors import InputError
+from numafit.errors import InputError, meant_or_there
 from numafit.notes import Note
 from numafit.show.json import json_text
 from numafit.show.records.story import stories_record
@@ -79,9 +79,9 @@ def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> To
     decisions = [step.decision for step in simulation.steps]
     told = [d for d in decisions if _is_named(d.pod.full_name, pod_name)]
     if not told:
-        known = ", ".join(pod.full_name for pod in stage.pods)
         undecided = any(_is_named(pod.full_name, pod_name) for pod in simulation.undecided)
-        why = "was not decided: the kubelet crashes before it comes" if undecided else f"there are {known}"
+        there = meant_or_there(pod_name or "", [pod.full_name for pod in stage.pods])
+        why = "was not decided: the kubelet crashes before it comes" if undecided else there
         raise InputError(f"there is no decision about {pod_name}", source="--pod", cure=why)
     stories = [(decision, story_of(stage.node, decision)) for decision in told]
     notes = stage.notes_on(simulation)
