@@ -58,10 +58,11 @@ def test_what_is_said_of_a_name_goes_on_behind_the_longest() -> None:
         ("cpu  node 0, node 1", "cpu  node 0,\n     node 1"),
         ("0,1,2,3,4,5,6,7,8,9", "0,1,2,3,4,5,\n  6,7,8,9"),
         ("onelongwordwithoutend x", "onelongwordwithoutend\n  x"),
+        ("  $ cp one two three", "  $ cp one two three"),
     ],
 )
 def test_a_sentence_goes_on_behind_its_indentation(line: str, folded: str) -> None:
-    """A list of numbers breaks after a comma, any other word not at all."""
+    """A list of numbers breaks after a comma, any other word not at all, and no command that is to be copied."""
     assert Screen(12).folded(line) == folded
 
 

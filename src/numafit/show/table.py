@@ -146,7 +146,8 @@ def _together(items: Sequence[str], width: int) -> list[str]:
 
 
 def _fold_line(line: str, width: int) -> list[str]:
-    if _length(line) <= width:
+    # A command stays whole, so that it can be copied.
+    if _length(line) <= width or line.lstrip().startswith("$ "):
         return [line]
     match = _PREFIX.match(line)
     prefix = match.group() if match else ""

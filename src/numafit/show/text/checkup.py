@@ -66,7 +66,7 @@ def _repair(made: Repair, path: Path | None) -> str:
         lines.append(f"  but {made.problem}")
     if path.suffix == ".repaired":
         old = path.with_suffix("")
-        lines.append(f"  With the kubelet stopped: cp {old} {old}.old && mv {path} {old}")
+        lines += ["  With the kubelet stopped:", f"    $ cp {old} {old}.old && mv {path} {old}"]
     else:
         lines.append("  The old file is kept beside it. The kubelet must not run while files change under it.")
     return "\n".join(lines)
