@@ -46,7 +46,8 @@ def test_a_value_of_the_file_is_shown_there() -> None:
 
 def test_an_empty_file_is_refused_in_the_words_of_the_kubelet() -> None:
     """There is no document in it to look for a field."""
-    assert str(refused("")) == f'{FILE}: the kubelet would not start: kubelet config file "{FILE}" was empty'
+    cure = "begin the file with apiVersion: kubelet.config.k8s.io/v1beta1 and kind: KubeletConfiguration"
+    assert str(refused("")) == f'{FILE}: the kubelet would not start: kubelet config file "{FILE}" was empty ({cure})'
 
 
 def test_a_value_of_a_drop_in_is_shown_in_it() -> None:
@@ -126,23 +127,28 @@ def test_the_example_that_nobody_wrote_gets_no_cure() -> None:
 
 def test_an_unknown_enforcement_is_no_policy_option() -> None:
     error = refused(HEAD + "enforceNodeAllocatable: [foo]\n")
-    cure = "list only pods, kube-reserved and system-reserved, and keep cgroupsPerQOS true"
+    cure = "name pods, kube-reserved, system-reserved or none"
     assert shown(error) == (FILE, 3, 25, "enforceNodeAllocatable", cure)
 
 
 @pytest.mark.parametrize(
-    ("line", "column", "field"),
+    ("line", "column", "field", "cure"),
     [
-        ("evictionSoft: 3", 15, "evictionSoft"),
-        ("maxPods: many", 10, "maxPods"),
-        ("kubeReserved: {cpu: 3}", 21, "kubeReserved.cpu"),
-        ("reservedMemory: [{numaNode: x}]", 29, "reservedMemory[0].numaNode"),
+        ("evictionSoft: 3", 15, "evictionSoft", "write a mapping of names to values"),
+        ("maxPods: many", 10, "maxPods", "write a number, without quotes"),
+        ("maxPods: 1.5", 10, "maxPods", "write a number that the field can hold"),
+        ("cgroupsPerQOS: certainly", 16, "cgroupsPerQOS", "write true or false, without quotes"),
+        ("kubeReserved: {cpu: 3}", 21, "kubeReserved.cpu", 'write it between quotes: "3"'),
+        ("reservedSystemCPUs: 0", 21, "reservedSystemCPUs", 'write it between quotes: "0"'),
+        ("cpuManagerPolicy: [static]", 19, "cpuManagerPolicy", "write one text"),
+        ("enforceNodeAllocatable: pods", 25, "enforceNodeAllocatable", "write a list"),
+        ("reservedMemory: [{numaNode: x}]", 29, "reservedMemory[0].numaNode", "write a number, without quotes"),
     ],
 )
-def test_a_value_of_the_wrong_type_is_cured_by_its_type(line: str, column: int, field: str) -> None:
+def test_a_value_of_the_wrong_type_is_cured_by_its_type(line: str, column: int, field: str, cure: str) -> None:
     """Not by a value of another field with a like name, or of the right type."""
     error = refused(HEAD + f"evictionHard: {{}}\n{line}\n")
-    assert shown(error) == (FILE, 4, column, field, "give the value the type that the field has")
+    assert shown(error) == (FILE, 4, column, field, cure)
 
 
 def test_what_stands_in_a_file_without_a_kind_is_not_to_blame() -> None:
@@ -180,7 +186,7 @@ def test_a_bad_value_of_a_flag_is_not_looked_for_in_the_file() -> None:
 
 def test_a_flag_without_its_value_is_shown() -> None:
     error = refused(None, env="ARGS=--max-pods\n")
-    assert shown(error) == ("kubelet.env", 1, 6, "", "correct the value of the flag")
+    assert shown(error) == ("kubelet.env", 1, 6, "", "give the flag a value")
 
 
 @pytest.mark.parametrize("version", ["1.26", "1.36"])
@@ -223,5 +229,5 @@ def test_an_unknown_policy_belongs_to_the_manager_that_does_not_know_it() -> Non
 @pytest.mark.parametrize("value", ["x", "x%", "-1", "101%"])
 def test_a_bad_threshold_is_shown_whether_or_not_the_kubelet_names_it(value: str) -> None:
     error = refused(HEAD + f'evictionHard: {{memory.available: "{value}"}}\n')
-    cure = "write signals such as memory.available: 100Mi"
+    cure = "write an amount such as 100Mi, or a share such as 5%"
     assert shown(error) == (FILE, 3, 34, "evictionHard[memory.available]", cure)

@@ -115,7 +115,8 @@ def check_capacity(reservation: Mapping[str, Quantity], machine: Machine, versio
             )
     if errors:
         text = f"invalid Node Allocatable configuration. {' '.join(errors)}"
-        facts = {"resource": exceeded[0]}
+        first = exceeded[0]
+        facts = {"resource": first, "reserved": str(reservation[first]), "capacity": str(capacity[first])}
         raise StartError(CAPACITY_STAGE, text, code="capacity", field=("kubeReserved",), facts=facts)
 
 
@@ -210,7 +211,7 @@ def _qos_reserved(shares: Mapping[str, str], behaviour: Behaviour) -> None:
                 ) from None
     except KubeletError as error:
         prefix = "--qos-reserved value failed to parse: " if behaviour.reserved_flag_named else ""
-        raise KubeletError(f"{prefix}{error}", code="qos-reserved", field=("qosReserved",)) from None
+        raise KubeletError(f"{prefix}{error}", code="qos-reserved", field=("qosReserved", name)) from None
 
 
 def _check_percentage(text: str) -> None:

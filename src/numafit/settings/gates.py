@@ -75,7 +75,9 @@ def _check_dependencies(minor: int, effective: Mapping[str, bool]) -> None:
         missing = [gate for gate in needed if not effective.get(gate, False)]
         if effective.get(name, False) and missing:
             text = f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]"
-            errors.append(GateError(text, code="gate-depends", field=("featureGates", name)))
+            errors.append(
+                GateError(text, code="gate-depends", field=("featureGates", name), facts={"missing": " ".join(missing)})
+            )
     if errors:
         raise _joined(errors)
 

@@ -156,20 +156,21 @@ def _reserved_memory(config: KubeletConfig, behaviour: Behaviour) -> Iterator[Ku
     """The limits of one item come in Go map order, which is random; here in byte order."""
     prefix = _INVALID if behaviour.must_be_one_of else ""
     seen: set[tuple[int, str]] = set()
-    for item in config.reserved_memory:
+    for index, item in enumerate(config.reserved_memory):
         for name in in_byte_order(item.limits):
+            field = ("reservedMemory", index, "limits", name)
             at = f"NUMA node {item.numa_node} and resource {quoted(name)}"
             if name != "memory" and not name.startswith("hugepages-"):
                 yield KubeletError(
                     f"{prefix}the limit type {quoted(name)} for NUMA node {item.numa_node} is not supported, "
                     "only [memory hugepages-<HugePageSize>] is accepted",
                     code="memory-type",
-                    field=("reservedMemory",),
+                    field=field,
                 )
             if item.limits[name].is_zero:
                 text = f"{prefix}reserved memory may not be zero for {at}"
-                yield KubeletError(text, code="memory-zero", field=("reservedMemory",))
+                yield KubeletError(text, code="memory-zero", field=field)
             if (item.numa_node, name) in seen:
                 text = f"{prefix}the reserved memory has a duplicate value for {at}"
-                yield KubeletError(text, code="memory-twice", field=("reservedMemory",))
+                yield KubeletError(text, code="memory-twice", field=field)
             seen.add((item.numa_node, name))

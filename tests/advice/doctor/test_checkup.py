@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from numafit.advice.doctor.checkup import Checkup, examine, start_errors
 from numafit.advice.doctor.remedy import fresh_start, remedy_of
+from numafit.advice.inspection.inspection import inspected
+from numafit.advice.inspection.text import KubeletText
 from numafit.decision.files import state_files
 from numafit.decision.start import Start, start
-from numafit.decision.start import examined as walked
-from numafit.errors import KubeletError, StartError
+from numafit.errors import KubeletError
 from numafit.ledger.files.cpu import CpuFile, cpu_bytes
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.machine.model import Machine
@@ -59,7 +60,10 @@ def test_a_node_with_its_own_state_is_healthy() -> None:
 
 
 def test_errors_come_in_the_kubelets_order_and_warnings_after_them() -> None:
-    """CPU manager, memory manager, then their files; a file whose manager cannot be made is not looked at."""
+    """CPU manager, memory manager, then their files; a file whose manager cannot be made is not looked at.
+
+    `Static` is meant as static, so the file of the CPU manager is.
+    """
     checkup = examined(
         files_with(TRAIN), cpu_manager_policy="Static", reserved_memory=(), topology_manager_policy_options={"a": "b"}
     )
@@ -72,7 +76,10 @@ def test_errors_come_in_the_kubelets_order_and_warnings_after_them() -> None:
             "feature",
         ),
     ]
-    assert checkup.unchecked == (CPU_FILE, MEMORY_FILE, "whether the state makes sense beyond these errors")
+    assert [(each.check, each.because) for each in checkup.unchecked] == [
+        ("memory-state", ("the sum of reservedMemory",)),
+        ("state-sense", ("a kubelet that starts",)),
+    ]
 
 
 def test_another_policy_than_that_of_the_file_needs_a_fresh_start() -> None:
@@ -270,7 +277,9 @@ def test_every_recorded_start_is_foretold_and_explained() -> None:
         ordered = settings_from_recording(content.get("config") or {}, parse_version(case["kubeVersion"]))
         machine = machine_from_recording(content["machine"])
         files = content.get("initialFiles") or {}
-        errors = start_errors(walked(Start(machine=machine, settings=ordered, files=files)), "")
+        errors = start_errors(
+            inspected(Start(machine=machine, settings=ordered, files=files)), KubeletText(None, None), ""
+        )
         said = case["expect"]["start"].get("error")
         assert bool(errors) == bool(said), case["id"]
         if said:
@@ -284,12 +293,12 @@ def test_every_recorded_start_is_foretold_and_explained() -> None:
 
 
 def test_an_error_that_nobody_foresaw_still_has_a_way_out() -> None:
-    remedy = remedy_of(StartError("somewhere.New", "no"), "/var/lib/kubelet")
+    remedy = remedy_of(KubeletError("no"), "somewhere.New", "/var/lib/kubelet")
     assert remedy.cure == ("correct the configuration", "systemctl restart kubelet")
 
 
 def test_the_way_out_is_the_cure_that_lint_shows_where_there_is_no_other() -> None:
-    remedy = remedy_of(StartError("somewhere.New", "no", code="topology-scope"), "/var/lib/kubelet")
+    remedy = remedy_of(KubeletError("no", code="topology-scope"), "somewhere.New", "/var/lib/kubelet")
     assert remedy.cure[0] == "write container or pod"
 
 

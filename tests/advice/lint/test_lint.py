@@ -1,9 +1,11 @@
 """Lint as a whole: what it recognises, the order of its findings, its fixes, and that nothing makes it crash."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numafit.advice.lint.findings import CODES, Edit, Position, edited
+from numafit.advice.inspection.places import Position
+from numafit.advice.lint.findings import CODES, Edit, edited
 from numafit.advice.lint.lint import LintFile, lint
 from numafit.settings.versions import parse_version
 from tests.advice.lint.lint_files import GOOD, HEAD, codes, container, findings, one, pod
@@ -17,14 +19,86 @@ WRONG = HEAD + (
 
 
 def test_what_lint_does_not_know_is_said_only_of_files_that_were_named() -> None:
+    """Or of all of them, if there is nothing else."""
     text = "answer: 42\n"
     assert codes(text) == ["NF002"]
-    assert findings(text, named=False) == ()
+    assert findings(text, GOOD, named=False) == ()
+    assert [each.code for each in findings(text, named=False)] == ["NF002"]
 
 
-def test_kinds_without_pods_are_passed_over() -> None:
-    assert codes("apiVersion: v1\nkind: Service\nmetadata: {name: s}\n") == []
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
+
+
+def test_kinds_without_pods_are_passed_over_but_not_as_clean() -> None:
+    assert codes(SERVICE) == ["NF004"]
+    assert findings(SERVICE, GOOD, named=False) == ()
     assert codes("apiVersion: example.com/v1\nkind: Gizmo\nspec: {}\n---\n" + pod([container()])) == []
+
+
+def test_what_was_left_out_is_noted() -> None:
+    data = f"{SERVICE}---\n{pod([container()])}\n---\n{SERVICE}---\n- 1\n".encode()
+    report = lint([LintFile("f", data)], VERSION)
+    assert [(note.code, note.about) for note in report.notes] == [("kind-skipped", "f")] * 2
+    assert report.notes[0].text.startswith("kind Service (line 1, ")
+    assert "a list, where objects are expected" in report.notes[1].text
+
+
+UNKNOWN = {
+    "empty": (b"", "NF002", "the file is empty", "lint reads"),
+    "comments": (b"# nothing\n", "NF002", "there are only comments", "lint reads"),
+    "template": (b"kind: Pod\nspec: {{ .Values.spec }}\n", "NF001", "", "helm template"),
+    "values of a template": (b'a: "{{ .Values.spec }}"\n', "NF002", "a mapping that is no", "helm template"),
+    "chart": (b"apiVersion: v2\nname: x\nversion: 1.0.0\n", "NF002", "a mapping that is no", "helm template"),
+    "kinds without pods": (SERVICE.encode(), "NF004", "kind Service has no pods", ""),
+    "array": (b'[{"kind": "Pod"}]', "NF002", "a list, where objects are expected", "lint reads"),
+    "kustomization": (
+        b"apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n",
+        "NF002",
+        "a Kustomization has no pods of its own",
+        "kubectl kustomize",
+    ),
+    "binary": (b"\x7fELF\xff\x00", "NF001", "is not UTF-8 text", ""),
+    "machine": (b"format: 1\nnumaNodes: []\n", "NF002", "a mapping that is no", "--machine"),
+    "numactl": (b"available: 1 nodes (0)\nnode 0 cpus: 0 1\n", "NF002", "", "--machine"),
+    "log": (b'I0102 10:11:12.123456    1 scope.go:75] "TopologyHints" pod="a/b"\n', "NF00", "", "explain --log"),
+    "variables": (b"LEVEL=2\n", "NF002", "no variable of this file begins with a flag", "lint reads"),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_a_file_that_nothing_is_understood_of_is_never_clean(name: str) -> None:
+    data, code, message, cure = UNKNOWN[name]
+    report = lint([LintFile("f", data)], VERSION)
+    assert report.files == 0
+    assert report.failed
+    (found,) = report.findings
+    assert found.code.startswith(code)
+    assert message in found.message
+    assert cure in found.cure
+
+
+def test_of_two_configurations_in_one_file_the_kubelet_reads_the_first() -> None:
+    """Go's YAML reader takes the first document. What is wrong in the second is told all the same."""
+    second = HEAD + "maxPods: many\n"
+    found = findings(GOOD + "---\n" + second)
+    assert [(each.code, each.place.line) for each in found] == [("NF205", 9), ("NF101", 11)]
+    assert "the first document of its file only" in found[0].message
+
+
+def test_drop_in_files_lie_over_the_configuration_beside_them() -> None:
+    """1.32 and later; the mistake of one does not hide that of the other."""
+    sources = [
+        LintFile("kubelet.yaml", (GOOD + "maxPods: -1\n").encode()),
+        LintFile("10.conf", (HEAD + "memoryManagerPolicy: Most\n").encode()),
+        LintFile("20.conf", b"podsPerCore: -1\n"),
+    ]
+    found = lint(sources, VERSION).findings
+    assert [(each.place.source, each.code, each.place.line) for each in found] == [
+        ("kubelet.yaml", "NF103", 8),
+        ("10.conf", "NF105", 3),
+        ("20.conf", "NF101", 1),
+        ("20.conf", "NF103", 1),
+    ]
 
 
 def test_a_broken_file_has_its_place_and_does_not_keep_others_from_being_read() -> None:

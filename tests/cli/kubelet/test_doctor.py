@@ -118,7 +118,7 @@ def test_a_field_that_the_kubelet_ignores_is_a_finding_with_its_line(
     )
     status, out, _ = run([*MACHINE, "--kubelet", str(config)], capsys)
     assert status == 1
-    assert f"1. warning unknown-field: {config}:3\n   the kubelet v1.36.4 does not know cpuManagerPolcy" in out
+    assert f"1. warning unknown-field: {config}:3:1\n   the kubelet v1.36.4 does not know cpuManagerPolcy" in out
 
 
 def test_repair_writes_beside_the_old_file(kubelet: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,10 @@ def wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+NOT_CHECKED = "Not checked without a machine (--machine): "
+RESERVED = "whether the machine has the reserved CPUs; whether the machine has what is reserved"
+
+
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     status = main(["lint", "--kube-version", "1.36.4", *arguments])
     captured = capsys.readouterr()
@@ -29,7 +33,18 @@ def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, 
 
 def test_nothing_found_ends_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "kubelet.yaml").write_text(GOOD)
-    assert run([str(tmp_path)], capsys) == (0, "1 file looked at: nothing found\n", "")
+    machine = ["--machine", "laptop"]
+    assert run([str(tmp_path), *machine], capsys) == (0, "1 file looked at: nothing found\n", "")
+
+
+def test_what_needs_a_machine_is_said_not_to_be_checked_without_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "kubelet.yaml").write_text(HEAD + "topologyManagerPolicy: restricted\ncpuManagerPolicy: none\n")
+    status, out, _ = run([str(tmp_path)], capsys)
+    assert status == 1
+    assert out.splitlines()[-2:] == [NOT_CHECKED + "whether the topology manager takes so many NUMA nodes",
+                                     "1 file looked at: 1 warning"]  # fmt: skip
 
 
 def test_an_error_ends_with_1_and_tells_place_and_cure(wrong: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,6 +52,7 @@ def test_an_error_ends_with_1_and_tells_place_and_cure(wrong: Path, capsys: pyte
         1,
         'k,1.yaml:3:19: error: NF105 the kubelet would not start: "unknown policy: "Static""\n'
         "    cure: write static: case matters\n"
+        f"{NOT_CHECKED}{RESERVED}\n"
         "1 file looked at: 1 error\n",
         "",
     )
@@ -81,6 +97,10 @@ def test_json_has_one_entry_per_finding(wrong: Path, capsys: pytest.CaptureFixtu
         ],
         "files": 1,
         "counts": {"error": 1, "warning": 0, "info": 0},
+        "unchecked": [
+            {"check": check, "text": text, "because": ["machine"], "file": "k,1.yaml"}
+            for check, text in zip(("reserved-cpus", "capacity"), RESERVED.split("; "), strict=True)
+        ],
         "notes": [],
     }
 
@@ -112,7 +132,8 @@ def test_github_annotations_are_escaped(wrong: Path, capsys: pytest.CaptureFixtu
 def test_fix_writes_the_file_and_keeps_its_mode(wrong: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong.chmod(0o600)
     status, out, err = run(["--fix", str(wrong)], capsys)
-    assert (status, out, err) == (0, "1 file looked at: nothing found\n", "k,1.yaml: fixed\n")
+    assert (status, err) == (0, "k,1.yaml: fixed\n")
+    assert out == f"{NOT_CHECKED}{RESERVED}\n1 file looked at: nothing found\n"
     assert wrong.read_text() == WRONG.replace("Static", "static")
     assert wrong.stat().st_mode & 0o777 == 0o600
 

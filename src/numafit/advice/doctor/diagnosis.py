@@ -46,3 +46,6 @@ class Diagnosis(msgspec.Struct, frozen=True):
     why: str = ""
     cure: tuple[str, ...] = ()
     cost: str = ""
+    line: int | None = None
+    """Where the value stands in the file, if it is there; counted from 1, as the column."""
+    column: int | None = None

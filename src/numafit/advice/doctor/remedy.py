@@ -1,8 +1,8 @@
 """Why a kubelet does not start, the safe way out, and what it costs."""
 
-from numafit.advice.cures import cure_of, foremost, row_of
+from numafit.advice.cures import cure_of, row_of
 from numafit.advice.doctor.diagnosis import Remedy
-from numafit.errors import StartError
+from numafit.errors import InputError, KubeletError
 from numafit.ledger.state_files import CPU_FILE, MEMORY_FILE
 from numafit.managers.cpu.start import START as CPU_START
 from numafit.managers.memory.start import START as MEMORY_START
@@ -18,14 +18,15 @@ _OWNED = {CPU_START: (CPU_FILE, "CPUs"), MEMORY_START: (MEMORY_FILE, "memory")}
 """Stage that reads a state file -> the file, and what it gives away."""
 
 
-def remedy_of(error: StartError, root: str) -> Remedy:
-    """`root` is the kubelet's folder."""
-    problem = foremost(error)
+def remedy_of(problem: KubeletError | InputError, stage: str, root: str) -> Remedy:
+    """`stage` is the start call that fails, `root` the kubelet's folder."""
+    if isinstance(problem, InputError):
+        return Remedy("", (problem.cure or "correct the file", "systemctl restart kubelet"), EDIT_COST)
     row = row_of(problem)
-    if error.stage in _OWNED:
-        file, what = _OWNED[error.stage]
+    if stage in _OWNED:
+        file, what = _OWNED[stage]
         return Remedy(row.why, fresh_start(root, (file,)), DRAIN_COST.format(what=what))
-    change = row.change or cure_of(problem) or "correct the configuration"
+    change = cure_of(problem) or "correct the configuration"
     if not row.also_delete:
         return Remedy(row.why, (change, "systemctl restart kubelet"), EDIT_COST)
     names = " or ".join(row.also_delete)

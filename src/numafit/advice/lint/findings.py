@@ -4,15 +4,9 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from numafit.advice.inspection.places import Position
+
 Severity = Literal["error", "warning", "info"]
-
-
-class Position(NamedTuple):
-    """Lines and columns count from 1."""
-
-    source: str
-    line: int = 1
-    column: int = 1
 
 
 class Edit(msgspec.Struct, frozen=True):
@@ -60,6 +54,7 @@ CODES: dict[str, Code] = {
     "NF001": Code("error", "the file cannot be read"),
     "NF002": Code("error", "the file is nothing that lint knows"),
     "NF003": Code("info", "the configuration file that the flags name was not given"),
+    "NF004": Code("warning", "the file holds only kinds without pods"),
     "NF101": Code("error", "the kubelet cannot decode its configuration"),
     "NF102": Code("error", "a feature gate is unknown or cannot be set"),
     "NF103": Code("error", "the kubelet's own validation refuses the configuration"),

@@ -5,19 +5,23 @@ from typing import NamedTuple, get_args
 
 import msgspec
 
-from numafit.advice.lint.findings import Finding, Position, Severity, edited, finding
+from numafit.advice.inspection.checks import Unchecked
+from numafit.advice.inspection.places import DocumentPart, Position
+from numafit.advice.inspection.text import KubeletText
+from numafit.advice.lint.findings import Finding, Severity, edited, finding
 from numafit.advice.lint.kubelet.kubelet import lint_kubelet
 from numafit.advice.lint.kubelet.start import Checked
-from numafit.advice.lint.kubelet.text import KubeletText
-from numafit.advice.lint.pages import DocumentPart, LintPage, read_page
+from numafit.advice.lint.pages import DROP_IN_SUFFIX, LintPage, read_page
 from numafit.advice.lint.plugin import daemon_findings, plugin_findings
 from numafit.advice.lint.pod.environment import environment_findings
 from numafit.advice.lint.pod.placement import Surroundings, init_findings, node_findings
 from numafit.advice.lint.pod.qos import qos_findings
 from numafit.advice.lint.pod.text import read_pod
+from numafit.advice.lint.unknown import hint_of, unknown_findings
 from numafit.decision.stage import new_stage
 from numafit.errors import InputError
 from numafit.machine.model import Machine
+from numafit.notes import Note
 from numafit.settings.gates import default_gates
 from numafit.settings.versions import KubeVersion, behaviour_of
 
@@ -38,6 +42,10 @@ class LintReport(msgspec.Struct, frozen=True):
     """Files that safe edits change, with their new text."""
     files: int
     """How many files had something to look at."""
+    unchecked: tuple[Unchecked, ...] = ()
+    """Checks that were not made, for each kubelet that was given."""
+    notes: tuple[Note, ...] = ()
+    """What was left out."""
 
     @property
     def unreadable(self) -> bool:
@@ -59,18 +67,18 @@ def lint(sources: Sequence[LintFile], version: KubeVersion, machine: Machine | N
     found: list[Finding] = []
     for source in sources:
         try:
-            page = read_page(source.data, source.name)
+            pages.append(read_page(source.data, source.name))
         except InputError as error:
             place = Position(source.name, error.line or 1, error.column or 1)
-            found.append(finding("NF001", place, error.message, error.cure))
-            continue
-        pages.append(page)
-        if page.empty and source.named:
-            cure = (
-                "lint reads kubelet configurations, flags in env files, pods, and NVIDIA's device plugin configuration"
-            )
-            found.append(finding("NF002", Position(source.name), "nothing in this file is known to lint", cure))
-    checked = [lint_kubelet(text, version, machine) for text in _kubelets(pages)]
+            text = source.data.decode("utf-8", "replace")
+            found.append(finding("NF001", place, error.message, hint_of(text) or error.cure))
+    named = {source.name for source in sources if source.named}
+    nothing = not any(page.understood for page in pages)
+    for page in pages:
+        if not page.understood and (page.name in named or nothing):
+            found += unknown_findings(page)
+        found += _further(page)
+    checked = [lint_kubelet(text, version, machine) for text in _kubelets(pages, version)]
     for each in checked:
         found += each.findings
     around = _surroundings(checked, version, machine)
@@ -82,22 +90,65 @@ def lint(sources: Sequence[LintFile], version: KubeVersion, machine: Machine | N
     order = {source.name: index for index, source in enumerate(sources)}
     unique = {(each.code, each.place, each.message): each for each in found}
     findings = sorted(unique.values(), key=lambda each: (order.get(each.place.source, len(order)), *each.order))
-    return LintReport(tuple(findings), _fixed(pages, findings), sum(not page.empty for page in pages))
+    return LintReport(
+        tuple(findings),
+        _fixed(pages, findings),
+        sum(page.understood for page in pages),
+        tuple(_unchecked(pages, checked, around)),
+        tuple(_notes(pages)),
+    )
 
 
-def _kubelets(pages: Sequence[LintPage]) -> list[KubeletText]:
-    """Flags override the configuration beside them when there is one of each; else everything stands for itself."""
+def _further(page: LintPage) -> Iterator[Finding]:
+    """A file with several configurations: Go's YAML reader takes the first document and never looks for another."""
+    own = [part for part in page.kubelets if not part.path and part.shift.line == 0]
+    for part in own[1:]:
+        message = "the kubelet reads the first document of its file only: this one has no effect"
+        yield finding("NF205", part.place(), message, "put everything into one document")
+
+
+def _kubelets(pages: Sequence[LintPage], version: KubeVersion) -> list[KubeletText]:
+    """Flags override the configuration beside them when there is one of each, and files *.conf lie over it as drop-in
+    files; else everything stands for itself."""
     parts = [part for page in pages for part in page.kubelets]
     flags = [page.flags for page in pages if page.flags is not None and page.flags.arguments]
-    if len(parts) == 1 and len(flags) == 1:
-        return [KubeletText(parts[0], flags[0])]
-    return [*(KubeletText(part, None) for part in parts), *(KubeletText(None, each) for each in flags)]
+    files = [page.kubelets[0] for page in pages if page.kubelets]
+    main = [part for part in files if not part.document.source.endswith(DROP_IN_SUFFIX)]
+    patches = [part for part in files if part.document.source.endswith(DROP_IN_SUFFIX)]
+    if not behaviour_of(version).drop_ins:
+        main, patches = files, []
+    if len(main) != 1 or len(flags) > 1:
+        return [*(KubeletText(part, None) for part in parts), *(KubeletText(None, each) for each in flags)]
+    together = KubeletText(main[0], flags[0] if flags else None, tuple(patches))
+    alone = [part for part in parts if part is not main[0] and part not in patches]
+    return [together, *(KubeletText(part, None) for part in alone)]
+
+
+def _unchecked(pages: Sequence[LintPage], checked: Sequence[Checked], around: Surroundings) -> Iterator[Unchecked]:
+    for each in checked:
+        yield from each.unchecked
+    if any(page.pods for page in pages) and around.stage is None:
+        missing = [*(("machine",) if around.machine is None else ())]
+        if len(checked) != 1:
+            missing.append("a kubelet configuration" if not checked else "one kubelet configuration")
+        elif around.machine is not None:
+            missing.append("a kubelet that starts")
+        yield Unchecked("pods", "whether an idle node would admit the pods", tuple(missing))
+
+
+def _notes(pages: Sequence[LintPage]) -> Iterator[Note]:
+    for page in pages:
+        for what in dict.fromkeys(part.what for part in page.skipped):
+            places = [part.place.line for part in page.skipped if part.what == what]
+            lines = ", ".join(map(str, places[:5])) + (f" and {len(places) - 5} more" if len(places) > 5 else "")
+            text = f"{what} (line {lines}) was not looked at"
+            yield Note("kind-skipped", page.name, text)
 
 
 def _surroundings(checked: Sequence[Checked], version: KubeVersion, machine: Machine | None) -> Surroundings:
     """The node is known when one kubelet was given that would start."""
     known = checked[0] if len(checked) == 1 else Checked()
-    stage = new_stage(known.start.started()) if known.start is not None else None
+    stage = new_stage(known.start) if known.start is not None else None
     return Surroundings(version, machine, known.settings, stage)
 
 

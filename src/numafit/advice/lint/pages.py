@@ -4,17 +4,20 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from numafit.advice.lint.findings import Position
+from numafit.advice.inspection.places import DocumentPart, FlagFile, Position, value_at
 from numafit.document import Document, Path, read_documents
 from numafit.errors import InputError
-from numafit.settings.read.arguments import Argument, arguments_of_env
-from numafit.settings.read.decoder import API_VERSION, KIND
+from numafit.settings.read.arguments import arguments_of_env
+from numafit.settings.read.decoder import API_VERSION, KIND, known_fields
+from numafit.settings.versions import LATEST_PATCH, NEWEST_MINOR, KubeVersion
 from numafit.workload.fields import TEMPLATES
 
 _ASSIGNMENT = re.compile(r"[ \t]*(?:export[ \t]+)?[A-Za-z_][A-Za-z0-9_]*=")
 _KUBELET_GROUP = API_VERSION.partition("/")[0]
 _OTHER_KINDS = ("CredentialProviderConfig", "SerializedNodeConfigSource")
 """The other kinds of the kubelet's group."""
+DROP_IN_SUFFIX = ".conf"
+_NEWEST = KubeVersion(1, NEWEST_MINOR, LATEST_PATCH)
 _TELLTALE_FIELDS = frozenset(
     (
         "cpuManagerPolicy",
@@ -33,38 +36,12 @@ _TELLTALE_FIELDS = frozenset(
 """A mapping without a kind that has one of these is meant as a kubelet configuration."""
 
 
-class DocumentPart:
-    """A value of a file, with the places of everything in it.
-
-    `shift` moves the places of a document that stands as a text inside another one; `fixed` is the place of all of it
-    when the inner places cannot be told.
-    """
-
-    def __init__(
-        self, document: Document, path: Path = (), *, text: str = "", shift: Position | None = None, fixed: bool = False
-    ) -> None:
-        self.document = document
-        self.path = path
-        self.text = text
-        self.shift = shift or Position(document.source, 0, 0)
-        self.fixed = fixed
-
-    @property
-    def value(self) -> dict[str, object]:
-        found = _at(self.document.value, self.path)
-        return found if isinstance(found, dict) else {}
-
-    def place(self, path: Path = (), *, key: bool = False) -> Position:
-        if self.fixed:
-            return self.shift
-        line, column = self.document.place((*self.path, *path), key=key)
-        return Position(self.document.source, (line or 1) + self.shift.line, (column or 1) + self.shift.column)
-
-
-class FlagFile(NamedTuple):
-    source: str
-    text: str
-    arguments: tuple[Argument, ...]
+class SkippedPart(NamedTuple):
+    place: Position
+    what: str
+    """`kind Service`, or what stands there instead of an object."""
+    kind: str = ""
+    """Of a Kubernetes object."""
 
 
 class LintPage(NamedTuple):
@@ -76,12 +53,14 @@ class LintPage(NamedTuple):
     flags: FlagFile | None = None
     pods: tuple[DocumentPart, ...] = ()
     plugins: tuple[DocumentPart, ...] = ()
-    other: bool = False
-    """There is also something that lint has no opinion on."""
+    skipped: tuple[SkippedPart, ...] = ()
+    """What lint has no opinion on."""
 
     @property
-    def empty(self) -> bool:
-        return not (self.kubelets or self.flags or self.pods or self.plugins or self.other)
+    def understood(self) -> bool:
+        """There is something in it to look at."""
+        flags = self.flags is not None and self.flags.arguments
+        return bool(self.kubelets or flags or self.pods or self.plugins)
 
 
 def read_page(data: bytes, name: str) -> LintPage:
@@ -96,18 +75,30 @@ def read_page(data: bytes, name: str) -> LintPage:
     kubelets: list[DocumentPart] = []
     pods: list[DocumentPart] = []
     plugins: list[DocumentPart] = []
-    other = False
+    skipped: list[SkippedPart] = []
     for document in read_documents(data, name):
         for part in _parts(document, (), text):
-            if _is_kubelet(part.value):
+            if isinstance(part, SkippedPart):
+                skipped.append(part)
+            elif _is_kubelet(part.value) or (name.endswith(DROP_IN_SUFFIX) and _is_drop_in(part.value)):
                 kubelets.append(part)
             elif _is_plugin(part.value):
                 plugins.append(part)
             elif part.value.get("kind") in TEMPLATES or _is_pod_without_kind(part.value):
                 pods.append(part)
             else:
-                other = other or bool(part.value.get("kind") and part.value.get("apiVersion"))
-    return LintPage(name, text, tuple(kubelets), None, tuple(pods), tuple(plugins), other)
+                skipped.append(_skipped(part))
+    if kubelets or plugins:
+        # The ConfigMap around a configuration is no object by itself.
+        skipped = [part for part in skipped if part.kind != "ConfigMap"]
+    return LintPage(name, text, tuple(kubelets), None, tuple(pods), tuple(plugins), tuple(skipped))
+
+
+def _skipped(part: DocumentPart) -> SkippedPart:
+    kind = part.value.get("kind")
+    if isinstance(kind, str) and kind and part.value.get("apiVersion"):
+        return SkippedPart(part.place(), f"kind {kind}", kind)
+    return SkippedPart(part.place(), "a mapping that is no Kubernetes object")
 
 
 def _is_env(text: str) -> bool:
@@ -124,6 +115,10 @@ def _is_kubelet(value: dict[str, object]) -> bool:
     return kind is None and bool(_TELLTALE_FIELDS & value.keys())
 
 
+def _is_drop_in(value: dict[str, object]) -> bool:
+    return not value.get("kind") and bool(known_fields(_NEWEST) & value.keys())
+
+
 def _is_plugin(value: dict[str, object]) -> bool:
     if "kind" in value or "version" not in value:
         return False
@@ -136,9 +131,11 @@ def _is_pod_without_kind(value: dict[str, object]) -> bool:
     return "kind" not in value and isinstance(spec, dict) and isinstance(spec.get("containers"), list)
 
 
-def _parts(document: Document, path: Path, text: str) -> Iterator[DocumentPart]:
-    value = _at(document.value, path)
+def _parts(document: Document, path: Path, text: str) -> Iterator[DocumentPart | SkippedPart]:
+    value = value_at(document.value, path)
     if not isinstance(value, dict):
+        what = "a list" if isinstance(value, list) else "a text or number"
+        yield SkippedPart(DocumentPart(document).place(path), f"{what}, where objects are expected")
         return
     kind = value.get("kind")
     items = value.get("items")
@@ -154,11 +151,14 @@ def _parts(document: Document, path: Path, text: str) -> Iterator[DocumentPart]:
                 yield from _inner_parts(document, (*path, "data", key), inner, text)
 
 
-def _inner_parts(document: Document, path: Path, inner: str, text: str) -> Iterator[DocumentPart]:
+def _inner_parts(document: Document, path: Path, inner: str, text: str) -> Iterator[DocumentPart | SkippedPart]:
     """The documents inside one text of a ConfigMap. Only a `|` block keeps the lines as they are."""
     try:
         found = read_documents(inner, document.source)
-    except InputError:
+    except InputError as error:
+        if KIND in inner:
+            what = f"a {KIND} that cannot be read: {error.message}, in its line {error.line}"
+            yield SkippedPart(DocumentPart(document).place(path), what)
         return
     line, column = document.place(path)
     start = Position(document.source, line or 1, column or 1)
@@ -170,14 +170,3 @@ def _inner_parts(document: Document, path: Path, inner: str, text: str) -> Itera
     for each in found:
         if isinstance(each.value, dict) and (_is_kubelet(each.value) or _is_plugin(each.value)):
             yield DocumentPart(each, text=inner, shift=start, fixed=not is_block)
-
-
-def _at(value: object, path: Path) -> object:
-    for step in path:
-        if isinstance(value, dict) and isinstance(step, str):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            return None
-    return value

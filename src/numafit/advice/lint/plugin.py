@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from numafit.advice.inspection.places import DocumentPart
 from numafit.advice.lint.findings import Finding, finding
-from numafit.advice.lint.pages import DocumentPart
 from numafit.advice.lint.pod.text import ContainerText, PodText, raw_list, raw_mapping
 from numafit.document import Path
 

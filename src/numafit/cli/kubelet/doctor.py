@@ -9,17 +9,17 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.advice.doctor.checkup import Checkup, examine
-from numafit.advice.doctor.diagnosis import UNKNOWN_FIELD, Diagnosis
 from numafit.advice.doctor.repair import Repair, repair
+from numafit.advice.inspection.inspection import inspected
 from numafit.cli.files import manifest_paths, read_bytes, read_text, write_whole
 from numafit.cli.options.answer import say, status, strict_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, config_sources, node_options, state_paths
 from numafit.cli.options.one_of import OneOf
 from numafit.decision.notes import config_notes
-from numafit.decision.start import UNKNOWN, Start, start
+from numafit.decision.start import UNKNOWN, Start
 from numafit.document import read_documents
-from numafit.errors import InputError, StartError
+from numafit.errors import InputError
 from numafit.machine.sketch.devices import with_devices
 from numafit.notes import Note
 from numafit.settings.config import ROOT_DIR
@@ -88,21 +88,17 @@ def doctor(
     version, given = options.release()
     place = str(options.kubelet or options.kubelet_env)
     known = Start(version=version, release_given=given, sources=config_sources(options, options.kubelet_file()))
-    try:
-        known = start(known, "valid")
-    except StartError:
-        known = replace(known, files=_ward(options, default_gates(version), ROOT_DIR).texts)
-        notes = config_notes(known)
-        _print(examine(known, place=place), known, output, notes)
-        return status(notes, strict=strict, failed=True)
-    ward = _ward(options, {**default_gates(version), **known.config.feature_gates}, known.config.root_dir)
+    read = inspected(known)
+    if read.limit is not None:
+        raise read.limit
+    told = read.known.config
+    ward = _ward(options, {**default_gates(version), **told.feature_gates}, told.root_dir)
     _check_owners(ward)
     machine = with_devices(resolve_machine(options.machines).machine, options.devices)
     known = replace(known, machine=machine, files=ward.texts)
     checkup = examine(known, owners=ward.owners, pods=ward.pods, place=place)
-    checkup = replace(checkup, findings=checkup.findings + tuple(_unknown(known)))
     written = _repair(checkup, ward, in_place=yes) if repairs else ()
-    notes = config_notes(known)
+    notes = (*config_notes(read.known), *checkup.notes)
     _print(checkup, known, output, notes, written)
     return status(notes, strict=strict, failed=bool(checkup.findings))
 
@@ -179,19 +175,6 @@ def _check_owners(ward: Ward) -> None:
             "a pod has no UID, so it cannot be found in the state files",
             cure="give the pods as the API server has them: kubectl get pods -o yaml",
         )
-
-
-def _unknown(known: Start) -> list[Diagnosis]:
-    return [
-        Diagnosis(
-            UNKNOWN_FIELD,
-            "warning",
-            f"{unknown.source}:{unknown.line}" if unknown.line else unknown.source,
-            f"the kubelet {known.version} does not know {unknown.field} and ignores it",
-            cure=("remove it or correct its name",),
-        )
-        for unknown in known.merged.unknown
-    ]
 
 
 def _repair(checkup: Checkup, ward: Ward, *, in_place: bool) -> WrittenRepairs:

@@ -20,7 +20,7 @@ from numafit.show.records.lint import lint_record
 from numafit.show.records.sarif import sarif_record
 from numafit.show.text.lint import lint_github, lint_text
 
-SUFFIXES = (*MANIFESTS, ".env")
+SUFFIXES = (*MANIFESTS, ".env", ".conf")
 STANDARD_INPUT = "standard input"
 
 _VIEWS: dict[str, Callable[[LintReport], str]] = {
@@ -69,13 +69,13 @@ def lint(
     a file that is no such file or cannot be read.
     """
     version = parse_version(kube_version or str(DEFAULT_VERSION))
-    notes = release_notes(version, given=kube_version is not None)
     machine = resolve_machine(specs).machine if specs else None
     sources = _sources(files)
     report = lint_sources(sources, version, machine)
     if fix and report.fixed:
         _write(report, sources)
         report = lint_sources([each._replace(data=_new_data(each, report)) for each in sources], version, machine)
+    notes = (*release_notes(version, given=kube_version is not None), *report.notes)
     if output == "json":
         click.echo(json_text(lint_record(report, notes)))
     elif output == "text":

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from numafit.bits import mask_of
+from numafit.bits import cpuset_text, mask_of
 from numafit.errors import KubeletError, KubeletPanic, StartError
 from numafit.golang.text import quoted
 from numafit.ledger.ledger import Block, MemoryFile, MemoryLedger, MemoryNode, MemoryTable
@@ -12,6 +12,7 @@ from numafit.managers.memory.manager import MemoryManager
 from numafit.managers.memory.nodes import WRAP, MemoryNodes, fill, table_of
 from numafit.managers.protocol import Choices
 from numafit.quantity import Quantity, parse_quantity
+from numafit.settings.allocatable import capacity_of
 from numafit.settings.settings import Settings
 
 NEW = "memorymanager.NewManager"
@@ -49,14 +50,15 @@ def _check_totals(machine: Machine, settings: Settings) -> None:
     """Per type the reservations must add up to what Node Allocatable reserves."""
     known = {node.id for node in machine.numa_nodes}
     totals: dict[str, Quantity] = {}
-    for reservation in settings.reserved_memory:
+    for index, reservation in enumerate(settings.reserved_memory):
         if reservation.numa_node not in known:
             raise StartError(
                 NEW,
                 f"the reserved memory configuration references a NUMA node {reservation.numa_node} "
                 "that does not exist on this machine",
                 code="memory-node",
-                field=RESERVED_MEMORY,
+                field=(*RESERVED_MEMORY, index, "numaNode"),
+                facts={"nodes": cpuset_text(mask_of(known))},
             )
         for memory_type, quantity in reservation.limits.items():
             # The newer quantity comes first: the sum prints in its format.
@@ -72,18 +74,24 @@ def _check_totals(machine: Machine, settings: Settings) -> None:
                 "determined by Node Allocatable feature",
                 code="memory-total" if memory_type == MEMORY else "pages-total",
                 field=RESERVED_MEMORY,
-                facts={"resource": memory_type},
+                facts={
+                    "resource": memory_type,
+                    "listed": str(listed),
+                    "wanted": str(wanted),
+                    "capacity": str(capacity_of(machine)[MEMORY]),
+                },
             )
 
 
 def _reserved_bytes(settings: Settings) -> dict[int, dict[str, int]]:
     reserved: dict[int, dict[str, int]] = {}
-    for reservation in settings.reserved_memory:
+    for index, reservation in enumerate(settings.reserved_memory):
         for memory_type, quantity in reservation.limits.items():
             size = quantity.as_int64()
             if size is None:
                 text = "could not covert a variable of type Quantity to int64"
-                raise StartError(NEW, text, code="memory-amount", field=RESERVED_MEMORY)
+                field = (*RESERVED_MEMORY, index, "limits", memory_type)
+                raise StartError(NEW, text, code="memory-amount", field=field, facts={"amount": str(quantity)})
             reserved.setdefault(reservation.numa_node, {})[memory_type] = size & WRAP
     return reserved
 

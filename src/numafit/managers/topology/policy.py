@@ -6,7 +6,12 @@ from numafit.bits import mask_of
 from numafit.errors import KubeletError, StartError
 from numafit.machine.model import Machine
 from numafit.managers.topology.hint_order import DistanceRows
-from numafit.settings.options import PREFER_CLOSEST_NUMA_NODES, TOPOLOGY_OPTIONS, topology_options
+from numafit.settings.options import (
+    MAX_ALLOWABLE_NUMA_NODES,
+    PREFER_CLOSEST_NUMA_NODES,
+    TOPOLOGY_OPTIONS,
+    topology_options,
+)
 from numafit.settings.settings import Settings
 
 STAGE = "topologymanager.NewManager"
@@ -38,7 +43,9 @@ def topology_policy(settings: Settings, machine: Machine) -> TopologyPolicy:
     distances = _distances(machine) if options.prefer_closest else None
     if policy != NONE and len(machine.numa_nodes) > options.max_nodes:
         text = f"unsupported on machines with more than {options.max_nodes} NUMA Nodes"
-        raise StartError(STAGE, text, code="numa-nodes", field=("topologyManagerPolicy",))
+        option = MAX_ALLOWABLE_NUMA_NODES if settings.behaviour.max_numa_nodes_option else ""
+        facts = {"nodes": str(len(machine.numa_nodes)), "option": option}
+        raise StartError(STAGE, text, code="numa-nodes", field=("topologyManagerPolicy",), facts=facts)
     if policy not in (NONE, BEST_EFFORT, RESTRICTED, SINGLE_NUMA_NODE):
         raise StartError(
             STAGE, f'unknown policy: "{policy}"', code="topology-policy-name", field=("topologyManagerPolicy",)

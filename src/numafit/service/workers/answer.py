@@ -107,7 +107,8 @@ def lint_files(scenes: Scenes, asked: question.Lint) -> LintAnswer:
     if not sources:
         raise InputError("no files to look at", source="files")
     version = parse_version(asked.version or str(DEFAULT_VERSION))
-    return lint_record(lint(sources, version, machine), release_notes(version, given=asked.version is not None))
+    report = lint(sources, version, machine)
+    return lint_record(report, (*release_notes(version, given=asked.version is not None), *report.notes))
 
 
 def log(scenes: Scenes, data: bytes) -> LogAnswer:

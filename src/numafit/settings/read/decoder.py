@@ -6,12 +6,11 @@ them, and listed.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
 from numafit.errors import FieldPath, KubeletError
-from numafit.golang.text import check_duration, in_byte_order, number_text, quoted
+from numafit.golang.text import bool_text, check_duration, in_byte_order, number_text, quoted
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.tables.fields import FIELDS
 from numafit.settings.versions import KubeVersion, behaviour_of
@@ -63,9 +62,8 @@ def decode_config(document: object, version: KubeVersion, *, text: str, sort_key
 
 def unknown_fields(document: object, version: KubeVersion) -> tuple[FieldPath, ...]:
     """The fields of a document that the release does not know, whatever else is wrong with it."""
-    decoder = _Decoder(version.minor, sort_keys=False)
-    with suppress(DecodeError):
-        decoder.struct(document, _ROOT, _Place(_ROOT, (), ()))
+    decoder = _Decoder(version.minor, sort_keys=False, stops=False)
+    decoder.struct(document, _ROOT, _Place(_ROOT, (), ()))
     return tuple(decoder.unknown)
 
 
@@ -101,9 +99,11 @@ def _check_kind(document: object, version: KubeVersion, text: str) -> None:
 class _Decoder:
     """One walk over one document; keeps the first type error and the unknown fields."""
 
-    def __init__(self, minor: int, sort_keys: bool) -> None:
+    def __init__(self, minor: int, sort_keys: bool, *, stops: bool = True) -> None:
+        """`stops`: at a value that a type of its own refuses, as Go does."""
         self.minor = minor
         self.sort_keys = sort_keys
+        self.stops = stops
         self.error: DecodeError | None = None
         self.unknown: list[FieldPath] = []
 
@@ -125,6 +125,14 @@ class _Decoder:
         return found
 
     def _value(self, value: object, go_type: str, place: _Place) -> object:
+        try:
+            return self._typed(value, go_type, place)
+        except DecodeError:
+            if self.stops:
+                raise
+            return None
+
+    def _typed(self, value: object, go_type: str, place: _Place) -> object:
         if go_type == "any":
             return value
         if go_type.endswith("duration"):
@@ -194,7 +202,7 @@ class _Decoder:
         if value is None and nullable:
             return None
         if value is not None and not isinstance(value, str):
-            raise _type_error(_kind_of(value), "string", place)
+            raise _type_error(value, "string", place)
         text = value or ""
         try:
             check_duration(text)
@@ -207,12 +215,16 @@ class _Decoder:
 
     def _mismatch(self, value: object, go_type: str, place: _Place, number: str = "") -> None:
         if self.error is None:
-            self.error = _type_error(f"{_kind_of(value)}{number}", go_type, place)
+            self.error = _type_error(value, go_type, place, number)
 
 
-def _type_error(found: str, go_type: str, place: _Place) -> DecodeError:
-    text = f"json: cannot unmarshal {found} into {place.into(go_type)}"
-    return DecodeError(text, code="decode-type", field=place.path)
+def _type_error(value: object, go_type: str, place: _Place, number: str = "") -> DecodeError:
+    found = _kind_of(value)
+    text = f"json: cannot unmarshal {found}{number} into {place.into(go_type)}"
+    facts = {"found": found, "wanted": go_type}
+    if isinstance(value, bool | int | float):
+        facts["value"] = number_text(value) if not isinstance(value, bool) else bool_text(value)
+    return DecodeError(text, code="decode-type", field=place.path, facts=facts)
 
 
 def _quantity(value: object, path: FieldPath) -> Quantity:

@@ -89,7 +89,10 @@ def parse_flags(arguments: Sequence[Argument], version: KubeVersion, *, source: 
         except KubeletError as error:
             text = f"invalid argument {quoted(given.value)} for {quoted('--' + given.name)} flag: {error}"
             raise StartError(
-                FLAGS_STAGE, f"failed to parse kubelet flag: {text}", code="flag-value", facts={"flag": given.name}
+                FLAGS_STAGE,
+                f"failed to parse kubelet flag: {text}",
+                code="flag-value",
+                facts={"flag": given.name, "value": given.value},
             ) from None
     return Flags(fields, gates, files["config"], files["config-dir"])
 

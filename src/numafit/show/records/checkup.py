@@ -8,6 +8,7 @@ import msgspec
 from numafit.advice.doctor.checkup import Checkup
 from numafit.advice.doctor.diagnosis import Diagnosis
 from numafit.advice.doctor.repair import Repair
+from numafit.advice.inspection.checks import Unchecked
 from numafit.notes import Note
 from numafit.settings.versions import KubeVersion
 
@@ -29,7 +30,8 @@ class CheckupAnswer(msgspec.Struct, frozen=True, rename="camel"):
     files: tuple[str, ...]
     """The state files that were looked at."""
     findings: tuple[Diagnosis, ...]
-    unchecked: tuple[str, ...]
+    unchecked: tuple[Unchecked, ...]
+    """Checks that were not made, each with the values that were missing for it."""
     repairs: tuple[RepairDone, ...]
     notes: tuple[Note, ...] = ()
     """What the answer stands on."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from numafit.advice.inspection.checks import Unchecked
 from numafit.advice.lint.findings import Finding
 from numafit.advice.lint.lint import LintReport
 from numafit.advice.lint.manual import command_of
@@ -26,12 +27,15 @@ class LintAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     findings: tuple[Found, ...]
     files: int
     counts: Mapping[str, int]
+    unchecked: tuple[Unchecked, ...]
+    """Checks that were not made, each with the values that were missing for it."""
     notes: tuple[Note, ...] = ()
     """What the answer stands on."""
 
 
 def lint_record(report: LintReport, notes: Sequence[Note] = ()) -> LintAnswer:
-    return LintAnswer(tuple([_found(each) for each in report.findings]), report.files, report.counts, tuple(notes))
+    found = tuple([_found(each) for each in report.findings])
+    return LintAnswer(found, report.files, report.counts, report.unchecked, tuple(notes))
 
 
 def _found(finding: Finding) -> Found:

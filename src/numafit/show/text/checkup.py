@@ -10,6 +10,7 @@ from numafit.advice.doctor.state import holders
 from numafit.settings.versions import KubeVersion
 from numafit.show.records.checkup import WrittenRepairs
 from numafit.show.table import BAD, GOOD, PLAIN, SEVERITIES, Screen
+from numafit.show.text.unchecked import unchecked_lines
 
 
 def checkup_text(
@@ -28,7 +29,7 @@ def checkup_text(
         parts[0] += f" It stops at the first of {len(errors)} errors; the others would come after its cure."
     parts += [_finding(number, finding, screen) for number, finding in enumerate(checkup.findings, 1)]
     if checkup.unchecked:
-        parts.append(f"Not looked at because of the errors: {', '.join(checkup.unchecked)}.")
+        parts.append("\n".join(unchecked_lines(checkup.unchecked)))
     parts += [_repair(made, path) for made, path in written]
     return "\n\n".join(parts)
 
@@ -45,7 +46,7 @@ def _healthy(checkup: Checkup, files: Sequence[str]) -> str:
 
 def _finding(number: int, finding: Diagnosis, screen: Screen) -> str:
     severity = screen.paint(finding.severity, SEVERITIES[finding.severity])
-    lines = [f"{number}. {severity} {finding.code}: {finding.place}", f"   {finding.text}"]
+    lines = [f"{number}. {severity} {finding.code}: {_place(finding)}", f"   {finding.text}"]
     lines += [f"   - {detail}" for detail in finding.details]
     if finding.why:
         lines.append(f"   Why: {finding.why}")
@@ -56,6 +57,10 @@ def _finding(number: int, finding: Diagnosis, screen: Screen) -> str:
     if finding.cost:
         lines.append(f"   Cost: {finding.cost}")
     return "\n".join(lines)
+
+
+def _place(finding: Diagnosis) -> str:
+    return ":".join(str(part) for part in (finding.place, finding.line, finding.column) if part is not None)
 
 
 def _repair(made: Repair, path: Path | None) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from numafit.advice.lint.findings import Position
+from numafit.advice.inspection.places import Position
 from tests.advice.lint.lint_files import GOOD, HEAD, codes, findings, one
 from tests.decision.strategies import GI, box
 
@@ -33,7 +33,9 @@ def test_reserved_memory_that_does_not_add_up_is_spelled_out() -> None:
         'determined by Node Allocatable feature"; reservedMemory has 2Gi + 2Gi = 4Gi, but kubeReserved 2Gi + '
         "systemReserved 2Gi + evictionHard memory.available 100Mi = 4196Mi"
     )
-    assert found.cure == "add 100Mi to reservedMemory, so that it has 4196Mi of memory in all"
+    assert found.cure == (
+        "add 100Mi to reservedMemory, or take 100Mi of memory from kubeReserved, systemReserved or evictionHard"
+    )
     assert found.place == Position("file0", 10, 1)
 
 
@@ -60,8 +62,8 @@ def test_every_refusal_is_listed_where_the_kubelet_stops_at_the_first() -> None:
     )
     found = findings(text, version="1.27.3")
     assert [each.cure for each in found if each.code == "NF112"] == [
-        "set the feature gate CPUManagerPolicyAlphaOptions to true",
-        "set the feature gate TopologyManagerPolicyAlphaOptions to true",
+        "set the feature gate CPUManagerPolicyAlphaOptions to true, or remove the option",
+        "set the feature gate TopologyManagerPolicyAlphaOptions to true, or remove the option",
     ]
     assert [each.code for each in found if each.code == "NF110"] == ["NF110"]
 
@@ -87,7 +89,7 @@ def test_a_limit_of_numa_nodes_that_is_no_number_is_a_bad_value() -> None:
 def test_an_unknown_enforcement_is_no_policy_option() -> None:
     """The kubelet calls both an option."""
     found = one("NF103", GOOD + "enforceNodeAllocatable: [some]\n")
-    cure = "list only pods, kube-reserved and system-reserved, and keep cgroupsPerQOS true"
+    cure = "name pods, kube-reserved, system-reserved or none"
     assert (found.place.line, found.place.column, found.cure) == (8, 25, cure)
 
 

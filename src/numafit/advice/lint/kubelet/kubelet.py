@@ -6,12 +6,12 @@ with such values corrected.
 
 from msgspec.structs import replace
 
+from numafit.advice.inspection.places import DocumentPart, FlagFile
+from numafit.advice.inspection.text import KubeletText
 from numafit.advice.lint.findings import Edit, Finding, edited, finding
 from numafit.advice.lint.kubelet.spelling import case_edits, quote_edits
 from numafit.advice.lint.kubelet.start import REFUSED, Checked, check_start
 from numafit.advice.lint.kubelet.surprises import advice, flag_advice
-from numafit.advice.lint.kubelet.text import KubeletText
-from numafit.advice.lint.pages import DocumentPart, FlagFile
 from numafit.document import Path, read_documents
 from numafit.errors import InputError
 from numafit.machine.model import Machine
@@ -24,13 +24,17 @@ def lint_kubelet(text: KubeletText, version: KubeVersion, machine: Machine | Non
     first = check_start(text, version, machine)
     quotes = list(quote_edits(text, version))
     found = [*_quoted(quotes, first)]
-    unquoted = [each for each in first.findings if not (quotes and each.code == "NF101")]
+    places = {edit.place for _, edit in quotes}
+    unquoted = [each for each in first.findings if each.code != "NF101" or each.place not in places]
     text = corrected(text, [edit for _, edit in quotes])
     second = check_start(text, version, machine) if quotes else first
     cases = list(case_edits(text))
     last = check_start(corrected(text, cases), version, machine) if cases else second
     for each in (*unquoted, *second.findings, *last.findings):
-        if all(known.message != each.message for known in found):
+        if all(
+            (known.code, known.place.line, known.message) != (each.code, each.place.line, each.message)
+            for known in found
+        ):
             found.append(_with_edit(each, cases))
     found += _unseen(cases, found)
     config = last.config
@@ -40,7 +44,7 @@ def lint_kubelet(text: KubeletText, version: KubeVersion, machine: Machine | Non
         found.append(finding("NF003", place, message, "name that file too"))
         found += flag_advice(text, config, version) if config else ()
     elif config is not None:
-        found += advice(text, config, version, machine)
+        found += advice(text, config, version, machine, last.doubts)
     return replace(last, findings=tuple(found))
 
 
@@ -61,7 +65,7 @@ def corrected(text: KubeletText, edits: list[Edit]) -> KubeletText:
             flags = FlagFile(flags.source, changed, arguments_of_env(changed, flags.source))
         except InputError:
             flags = text.flags
-    return KubeletText(part, flags)
+    return KubeletText(part, flags, text.drop_ins)
 
 
 def _reread(part: DocumentPart, text: str) -> DocumentPart:
@@ -76,11 +80,10 @@ def _reread(part: DocumentPart, text: str) -> DocumentPart:
 
 
 def _quoted(quotes: list[tuple[Path, Edit]], checked: Checked) -> list[Finding]:
-    refusal = next((each.message for each in checked.findings if each.code == "NF101"), "")
-    refused = checked.undecoded.field[:1] if checked.undecoded is not None else ()
+    refusals = {each.place: each.message for each in checked.findings if each.code == "NF101"}
     found = []
     for path, edit in quotes:
-        why = refusal if path[:1] == refused else f"{REFUSED}: a text is expected there"
+        why = refusals.get(edit.place, f"{REFUSED}: a text is expected there")
         message = f"{path[-1]}: {edit.old} has no quotes; {why}"
         found.append(finding("NF106", edit.place, message, f"write {edit.new}", edit))
     return found

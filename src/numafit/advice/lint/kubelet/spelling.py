@@ -3,21 +3,16 @@
 import re
 from collections.abc import Iterator
 
-from numafit.advice.lint.findings import Edit, Position
-from numafit.advice.lint.kubelet.text import FLAG_OF, KubeletText, argument_place
+from numafit.advice.inspection.config import POLICIES, meant
+from numafit.advice.inspection.places import Position
+from numafit.advice.inspection.text import FLAG_OF, KubeletText, argument_place
+from numafit.advice.lint.findings import Edit
 from numafit.document import Path
 from numafit.settings.read.decoder import known_fields
-from numafit.settings.validation import TOPOLOGY_POLICIES, TOPOLOGY_SCOPES
 from numafit.settings.versions import KubeVersion
 
-POLICIES: dict[str, tuple[str, ...]] = {
-    "cpuManagerPolicy": ("none", "static"),
-    "memoryManagerPolicy": ("None", "Static"),
-    "topologyManagerPolicy": TOPOLOGY_POLICIES,
-    "topologyManagerScope": TOPOLOGY_SCOPES,
-}
-"""Field -> the names it takes; the kubelet compares them letter by letter."""
-
+TEXTS = ("reservedSystemCPUs",)
+"""Fields whose value must be a text, and is often a number."""
 TEXT_MAPS = (
     "cpuManagerPolicyOptions",
     "topologyManagerPolicyOptions",
@@ -29,18 +24,9 @@ TEXT_MAPS = (
 """Fields whose values must be texts: a bare `true` or `2` is none."""
 
 
-def meant(field: str, written: str) -> str:
-    """The name that only differs in case or in `_` for `-`; empty if there is none, or if it is right already."""
-    names = POLICIES[field]
-    if written in names:
-        return ""
-    plain = written.lower().replace("_", "-")
-    return next((name for name in names if name.lower() == plain), "")
-
-
 def case_edits(text: KubeletText) -> Iterator[Edit]:
     for field in POLICIES:
-        written = text.value(field)
+        written = None if text.part is None or text.setting(field) is not text.part else text.part.value[field]
         if text.part is not None and not text.part.fixed and isinstance(written, str):
             right = meant(field, written)
             if right:
@@ -53,23 +39,29 @@ def quote_edits(text: KubeletText, version: KubeVersion) -> Iterator[tuple[Path,
     `true`, `2`, but not `010` or `1e3`."""
     if text.part is None or text.part.fixed:
         return
-    rows = _rows(text)
     known = known_fields(version)
-    for field in TEXT_MAPS:
-        values = text.value(field) if field in known else None
+    for field in (*TEXTS, *TEXT_MAPS):
+        values = text.part.value.get(field) if field in known else None
+        if field in TEXTS:
+            yield from _quotes(text, (field,), None if isinstance(values, bool) else values)
         for key, value in values.items() if isinstance(values, dict) else ():
-            if value is None or not isinstance(value, bool | int | float):
-                continue
-            place = text.part.place((field, key))
-            row = rows[place.line - 1] if place.line <= len(rows) else ""
-            word = re.match(r"[\w.+-]+", row[place.column - 1 :])
-            if word is None:
-                continue
-            plain = word.group()
-            if isinstance(value, bool):
-                yield (field, key), Edit(place, plain, '"true"' if value else '"false"')
-            elif str(value) == plain:
-                yield (field, key), Edit(place, plain, f'"{plain}"')
+            yield from _quotes(text, (field, key), value)
+
+
+def _quotes(text: KubeletText, path: Path, value: object) -> Iterator[tuple[Path, Edit]]:
+    if text.part is None or value is None or not isinstance(value, bool | int | float):
+        return
+    rows = _rows(text)
+    place = text.part.place(path)
+    row = rows[place.line - 1] if place.line <= len(rows) else ""
+    word = re.match(r"[\w.+-]+", row[place.column - 1 :])
+    if word is None:
+        return
+    plain = word.group()
+    if isinstance(value, bool):
+        yield path, Edit(place, plain, '"true"' if value else '"false"')
+    elif str(value) == plain:
+        yield path, Edit(place, plain, f'"{plain}"')
 
 
 def _rows(text: KubeletText) -> list[str]:

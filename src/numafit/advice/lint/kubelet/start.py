@@ -4,25 +4,26 @@ Without a machine only the checks that need none are made; for them a machine st
 configuration names, and more than enough of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 
 import msgspec
-from msgspec.structs import replace
 
 from numafit.advice.cures import cure_of, row_of
+from numafit.advice.inspection.checks import Doubts, Unchecked
+from numafit.advice.inspection.inspection import READING, Inspection, Mistake, inspected
+from numafit.advice.inspection.places import Position
+from numafit.advice.inspection.text import KubeletText, argument_place
 from numafit.advice.lint.findings import Finding, finding
-from numafit.advice.lint.kubelet.text import KubeletText, argument_place
 from numafit.bits import parse_cpuset
-from numafit.decision.stage import start_problem
-from numafit.decision.start import UNKNOWN, Examination, Start, StartRefusal, examined
-from numafit.errors import InputError, KubeletError, StartError
+from numafit.decision.start import UNKNOWN, Start
+from numafit.errors import InputError, KubeletError
 from numafit.machine.model import Cpu, Machine, NumaNode
 from numafit.quantity import Quantity, QuantityError, parse_quantity
 from numafit.settings.allocatable import reservation_of
-from numafit.settings.config import KubeletConfig, config_of_file, default_config
+from numafit.settings.config import KubeletConfig
 from numafit.settings.eviction import MEMORY_AVAILABLE
-from numafit.settings.read.decoder import API_VERSION, DECODE_FAILED, KIND, DecodeError, decode_config
-from numafit.settings.read.flags import FlagError, Flags, parse_flags, with_flags
+from numafit.settings.read.decoder import DECODE_FAILED, unknown_fields
+from numafit.settings.read.flags import FlagError
 from numafit.settings.settings import Settings
 from numafit.settings.versions import KubeVersion
 
@@ -34,122 +35,109 @@ class Checked(msgspec.Struct, frozen=True):
     config: KubeletConfig | None = None
     """What the kubelet would run with, as far as it can be told."""
     settings: Settings | None = None
-    start: Examination | None = None
+    start: Start | None = None
     """Of a kubelet that nothing keeps from starting on the machine; None without a machine."""
-    undecoded: DecodeError | None = None
-    """Why the file cannot be read into a configuration as it stands."""
     config_flag: str = ""
     """The file that `--config` names, when it is not part of the text."""
+    unchecked: tuple[Unchecked, ...] = ()
+    doubts: Doubts = {}
+    """Values of the configuration that are not what somebody wrote."""
 
 
-class _Check:
-    def __init__(self, text: KubeletText, version: KubeVersion, machine: Machine | None) -> None:
+def check_start(text: KubeletText, version: KubeVersion, machine: Machine | None) -> Checked:
+    known = Start(version=version, sources=text.sources())
+    if machine is not None:
+        known = msgspec.structs.replace(known, machine=machine)
+    inspection = inspected(known, stand_in)
+    config = None if inspection.known.config is UNKNOWN else inspection.known.config
+    mistakes = [mistake for mistake in inspection.mistakes if not _about_file(mistake)]
+    flags = inspection.known.flags
+    missing = flags.config if flags is not UNKNOWN and text.part is None else ""
+    if missing:
+        # Most settings stand in a file that is not here; only what no file can change is certain.
+        mistakes = [mistake for mistake in mistakes if _certain(mistake)]
+    judge = _Judge(text, version, inspection, machine)
+    found = (*(judge.finding(mistake) for mistake in mistakes), *_unknown(text, version))
+    if missing:
+        return Checked(found, config, config_flag=missing, doubts=inspection.doubts)
+    settings = None if inspection.known.settings is UNKNOWN else inspection.known.settings
+    starts = not inspection.mistakes and inspection.limit is None and settings is not None and machine is not None
+    unchecked = tuple(msgspec.structs.replace(each, file=text.source) for each in inspection.unchecked)
+    start = inspection.known if starts else None
+    return Checked(found, config, settings, start, unchecked=unchecked, doubts=inspection.doubts)
+
+
+def _about_file(mistake: Mistake) -> bool:
+    """A file that is none: lint says that of the file itself."""
+    return isinstance(mistake.problem, InputError) and not isinstance(mistake.problem, FlagError)
+
+
+def _certain(mistake: Mistake) -> bool:
+    if mistake.step in (*READING, "gates"):
+        return True
+    return isinstance(mistake.problem, KubeletError) and row_of(mistake.problem).lint in ("NF105", "NF113")
+
+
+def _unknown(text: KubeletText, version: KubeVersion) -> Iterator[Finding]:
+    for part in (text.part, *text.drop_ins):
+        for path in () if part is None else unknown_fields(part.value, version):
+            yield finding(
+                "NF201",
+                part.place(path, key=True) if part is not None else text.place(),
+                f"the kubelet 1.{version.minor} does not know the field {path[-1]} and ignores it",
+                "remove it, correct its name, or check --kube-version",
+            )
+
+
+class _Judge:
+    """From a mistake to a finding."""
+
+    def __init__(
+        self, text: KubeletText, version: KubeVersion, inspection: Inspection, machine: Machine | None
+    ) -> None:
         self.text = text
         self.version = version
+        self.known = inspection.known
         self.machine = machine
-        self.found: list[Finding] = []
-        self.undecoded: DecodeError | None = None
 
-    def refuse(self, error: KubeletError, more: str = "", cure: str = "") -> None:
-        place = self.text.place(*self.text.cause_of(error))
-        message = f'{REFUSED}: "{error}"{more}'
-        self.found.append(finding(row_of(error).lint, place, message, cure or cure_of(error)))
+    def finding(self, mistake: Mistake) -> Finding:
+        problem = mistake.problem
+        if isinstance(problem, InputError):
+            return self._flag(problem)
+        words = mistake.text
+        if mistake.step in ("gates", "valid") or problem.code.startswith("gate-"):
+            words = problem.message
+        elif "short" in problem.facts:
+            words = f"{DECODE_FAILED}{problem.facts['short']}"
+        more = ""
+        if problem.code in ("memory-total", "pages-total") and self.known.config is not UNKNOWN:
+            more = self._sum(self.known.config, problem.facts["resource"])
+        message = f'{REFUSED}: "{words}"{more}'
+        return finding(row_of(problem).lint, self._place(mistake, problem), message, cure_of(problem))
 
-    # --- from text to configuration ---
+    def _place(self, mistake: Mistake, problem: KubeletError) -> Position:
+        place, _ = self.text.where(problem, mistake.stage)
+        return place or self.text.place()
 
-    def flags(self) -> Flags | None:
-        arguments = list(self.text.arguments)
-        while True:
-            try:
-                flags = parse_flags(arguments, self.version, source=self.text.source)
-            except FlagError as error:
-                self._bad_flag(error)
-                at = arguments.index(error.argument)
-                own_value = (
-                    "=" not in error.argument.text and at + 1 < len(arguments) and arguments[at + 1].text[:1] != "-"
-                )
-                del arguments[at : at + 1 + own_value]
-                continue
-            except StartError as error:
-                place = self.text.flag_place(error.facts["flag"]) or self.text.place()
-                self.found.append(finding(row_of(error).lint, place, f'{REFUSED}: "{error}"', cure_of(error)))
-                return None
-            return flags
-
-    def _bad_flag(self, error: FlagError) -> None:
+    def _flag(self, error: InputError) -> Finding:
         flags = self.text.flags
-        place = self.text.place() if flags is None else argument_place(flags, error.argument)
+        if flags is None or not isinstance(error, FlagError):
+            return finding("NF104", self.text.place(), error.message, error.cure)
         name = error.argument.text.partition("=")[0]
         quoted = f': "unknown flag: {name}"' if name.startswith("--") else ""
-        self.found.append(finding("NF104", place, f"{REFUSED}{quoted}; {error.message}", error.cure))
+        place = argument_place(flags, error.argument)
+        return finding("NF104", place, f"{REFUSED}{quoted}; {error.message}", error.cure)
 
-    def decoded(self) -> KubeletConfig | None:
-        """The file alone; of a file without a kind as if it had one."""
-        part = self.text.part
-        if part is None:
-            return default_config(self.version)
-        value: Mapping[str, object] = part.value
-        try:
-            decoded = decode_config(
-                value, self.version, text=part.text, sort_keys=not part.text.lstrip().startswith("{")
-            )
-        except DecodeError as error:
-            self.undecoded = error
-            place = part.place(error.field if error.field and error.field[0] in part.value else ())
-            message = f'{REFUSED}: "{DECODE_FAILED}{error.facts.get("short", error.message)}"'
-            self.found.append(finding(row_of(error).lint, place, message, cure_of(error)))
-            if value.get("kind") and value.get("apiVersion") == API_VERSION:
-                return None
-            try:
-                decoded = decode_config(
-                    {**value, "kind": KIND, "apiVersion": API_VERSION}, self.version, text="", sort_keys=True
-                )
-            except DecodeError:
-                return None
-        for path in decoded.unknown:
-            self.found.append(
-                finding(
-                    "NF201",
-                    part.place(path, key=True),
-                    f"the kubelet 1.{self.version.minor} does not know the field {path[-1]} and ignores it",
-                    "remove it, correct its name, or check --kube-version",
-                )
-            )
-        return config_of_file(decoded.fields, self.version)
-
-    # --- from configuration to managers ---
-
-    def start(self, config: KubeletConfig) -> Examination:
-        """Every step of the kubelet's start; without a machine only those that count nothing of it."""
-        known = Start(version=self.version, config=config)
-        if self.machine is not None:
-            return examined(replace(known, machine=self.machine))
-        share = config.eviction_hard.get(MEMORY_AVAILABLE, "").endswith("%")
-        machine = stand_in(config)
-        known = known if machine is None else replace(known, machine=machine)
-        return examined(known, {"allocatable", "memory"} if share else {"allocatable"})
-
-    def refused(self, refusal: StartRefusal, config: KubeletConfig) -> None:
-        step, error = refusal
-        if isinstance(error, InputError):
-            return
-        if step == "gates":
-            self.refuse(KubeletError(start_problem(error), joins=error.problems))
-        elif step == "valid":
-            for problem in {str(problem): problem for problem in error.problems}.values():
-                self.refuse(problem)
-        elif error.code in ("memory-total", "pages-total"):
-            self.refuse(error, *self._sum(config, error.facts["resource"]))
-        else:
-            self.refuse(error)
-
-    def _sum(self, config: KubeletConfig, name: str) -> tuple[str, str]:
-        """Both sides spelled out, and the cure: `; reservedMemory has 2Gi + 2Gi = 4Gi, but … + … = 4196Mi`"""
+    def _sum(self, config: KubeletConfig, name: str) -> str:
+        """Both sides spelled out: `; reservedMemory has 2Gi + 2Gi = 4Gi, but … + … = 4196Mi`"""
         listed = [item.limits[name] for item in config.reserved_memory if name in item.limits]
         machine = self.machine or stand_in(config)
         total = Quantity(0)
-        if machine is not None:
-            total = reservation_of(config, machine, self.version).get(name, total)
+        try:
+            if machine is not None:
+                total = reservation_of(config, machine, self.version).get(name, total)
+        except KubeletError:
+            return ""
         parts = [
             f"{field} {amounts[name]}"
             for field, amounts in (("kubeReserved", config.kube_reserved), ("systemReserved", config.system_reserved))
@@ -165,36 +153,7 @@ class _Check:
         right = " + ".join(parts) or "nothing reserved"
         if len(parts) > 1:
             right += f" = {total}"
-        change = f"add {total - own} to" if total > own else f"take {own - total} from"
-        cure = f"{change} reservedMemory, so that it has {total} of {name} in all"
-        if total.is_zero:
-            cure = f"remove {name} from reservedMemory"
-        return f"; reservedMemory has {left}, but {right}", cure
-
-
-def check_start(text: KubeletText, version: KubeVersion, machine: Machine | None) -> Checked:
-    check = _Check(text, version, machine)
-    flags = check.flags()
-    if flags is None:
-        return Checked(tuple(check.found))
-    missing = flags.config if text.part is None else ""
-    config = check.decoded()
-    if config is None:
-        return Checked(tuple(check.found), undecoded=check.undecoded, config_flag=missing)
-    config = with_flags(config, flags)
-    examination = check.start(config)
-    before = len(check.found)
-    for refusal in examination.refusals:
-        check.refused(refusal, config)
-        if refusal.step == "gates":
-            before = len(check.found)
-    if missing:
-        # Most settings stand in a file that is not here; only what no file can change is certain.
-        certain = [each for each in check.found[before:] if each.code in ("NF105", "NF113")]
-        return Checked((*check.found[:before], *certain), config, config_flag=missing)
-    settings = None if examination.known.settings is UNKNOWN else examination.known.settings
-    starts = settings is not None and all(each.severity != "error" for each in check.found)
-    return Checked(tuple(check.found), config, settings, examination if starts and machine is not None else None)
+        return f"; reservedMemory has {left}, but {right}"
 
 
 LARGEST_NODE = 1024

@@ -1,10 +1,12 @@
 """A kubelet that starts, but not as its author thinks: thresholds that vanish, settings that defeat each other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from numafit.advice.inspection.checks import touches
+from numafit.advice.inspection.text import KubeletText
 from numafit.advice.lint.findings import Finding, finding
-from numafit.advice.lint.kubelet.text import KubeletText
 from numafit.bits import cpuset_text, parse_cpuset
+from numafit.document import Path
 from numafit.errors import KubeletError
 from numafit.golang.text import parse_bool
 from numafit.machine.model import Machine
@@ -20,13 +22,23 @@ _TOPOLOGY_OPTIONS = "topologyManagerPolicyOptions"
 
 
 def advice(
-    text: KubeletText, config: KubeletConfig, version: KubeVersion, machine: Machine | None
+    text: KubeletText, config: KubeletConfig, version: KubeVersion, machine: Machine | None, doubts: Iterable[Path] = ()
 ) -> Iterator[Finding]:
-    yield from _eviction(text, config, version)
-    yield from _reserved_cpus(text, config, version, machine)
-    yield from _options(text, config, version)
-    yield from _alignment(text, config, version)
-    if machine is not None:
+    """Only what stands on values that somebody wrote; `doubts` are others."""
+
+    def stand(*fields: str) -> bool:
+        return not any(touches(doubt, (field,)) for doubt in doubts for field in fields)
+
+    policies = stand("cpuManagerPolicy", "memoryManagerPolicy", "topologyManagerPolicy")
+    if stand("evictionHard"):
+        yield from _eviction(text, config, version)
+    if stand("cpuManagerPolicy", "reservedSystemCPUs", "kubeReserved", "systemReserved", _OPTIONS):
+        yield from _reserved_cpus(text, config, version, machine)
+    if policies and stand(_OPTIONS, _TOPOLOGY_OPTIONS):
+        yield from _options(text, config, version)
+    if policies:
+        yield from _alignment(text, config, version)
+    if machine is not None and stand("reservedMemory"):
         yield from _reserved_memory(text, config, machine)
 
 

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from numafit.advice.lint.findings import Position
-from numafit.advice.lint.pages import DocumentPart
+from numafit.advice.inspection.places import DocumentPart, Position
 from numafit.document import Path
 from numafit.errors import InputError
 from numafit.workload.api_server import is_extended

@@ -3,11 +3,11 @@
 import re
 from itertools import pairwise
 
-from numafit.advice.lint.findings import Position
-from numafit.advice.lint.pages import DocumentPart, FlagFile
-from numafit.document import Path
-from numafit.errors import KubeletError
+from numafit.advice.inspection.places import DocumentPart, FlagFile, Position
+from numafit.document import Path, read_document
+from numafit.errors import InputError, KubeletError
 from numafit.settings.read.arguments import Argument
+from numafit.settings.read.loader import DROP_IN_STAGE, FILE_STAGE, ConfigFile, ConfigSources, in_merge_order
 
 FLAG_OF = {
     "cpuManagerPolicy": "cpu-manager-policy",
@@ -60,10 +60,11 @@ class KubeletText:
 
     def value(self, field: str) -> object:
         """What the file says; None without a file."""
-        part = self._setting(field)
+        part = self.setting(field)
         return None if part is None else part.value.get(field)
 
-    def _setting(self, field: str | int) -> DocumentPart | None:
+    def setting(self, field: str | int) -> DocumentPart | None:
+        """The file that sets the field last."""
         parts = (self.part, *self.drop_ins)
         return next((part for part in reversed(parts) if part is not None and field in part.value), None)
 
@@ -79,7 +80,7 @@ class KubeletText:
         if not path:
             return None
         flag = self.flag_place(FLAG_OF.get(str(path[0]), ""))
-        part = self._deciding(path) or self._setting(path[0])
+        part = self._deciding(path) or self.setting(path[0])
         if flag is not None and part is not None and path[0] == "featureGates" and len(path) > 1:
             # Gates are the one mapping that flags add to; others they replace.
             flag = self._naming_place("feature-gates", str(path[1]))
@@ -115,6 +116,30 @@ class KubeletText:
                     return (field,)
         return error.field
 
+    def where(self, problem: KubeletError, stage: str) -> tuple[Position | None, Path]:
+        """What a refusal is about: its place, and its field. Looks only at what the kubelet had read at this stage."""
+        facts = problem.facts
+        if "flag" in facts:
+            return self.flag_place(facts["flag"], facts.get("value")), ()
+        if "file" in facts:
+            return Position(facts["file"]), ()
+        read = self
+        if stage in (FILE_STAGE, DROP_IN_STAGE):
+            read = KubeletText(self.part, None, self.drop_ins if stage == DROP_IN_STAGE else ())
+        field = read.cause_of(problem)
+        return read.position(field), field
+
+    def sources(self) -> ConfigSources:
+        """As the kubelet reads them."""
+        flags = self.flags or FlagFile("", "", ())
+        return ConfigSources(
+            None if self.part is None else self.part.file(),
+            tuple(part.file() for part in self.drop_ins) or None,
+            flags.arguments,
+            flags.source,
+            flags.text,
+        )
+
     def _reserves(self, field: str, resource: str) -> bool:
         """A flag replaces the whole field."""
         if self.flag_place(FLAG_OF[field]) is not None:
@@ -126,15 +151,33 @@ class KubeletText:
     def sets(self, field: str) -> bool:
         return self.flag_place(FLAG_OF.get(field, "")) is not None or self.value(field) is not None
 
-    def flag_place(self, name: str) -> Position | None:
-        """The last occurrence, which is the one that counts."""
+    def flag_place(self, name: str, value: str | None = None) -> Position | None:
+        """The last occurrence, which is the one that counts; of a value, the one that has it."""
         if not name or self.flags is None:
             return None
         found: Position | None = None
-        for argument in self.arguments:
-            if argument.text.partition("=")[0].replace("_", "-") == f"--{name}":
+        for argument, following in pairwise((*self.arguments, Argument(""))):
+            given, equals, text = argument.text.partition("=")
+            if given.replace("_", "-") == f"--{name}" and value in (None, text if equals else following.text):
                 found = argument_place(self.flags, argument)
         return found
+
+
+def kubelet_text(sources: ConfigSources) -> KubeletText:
+    """Of files that cannot be read nothing is shown."""
+    file = None if sources.example or sources.file is None else _part(sources.file)
+    flags = None
+    if sources.arguments_source:
+        flags = FlagFile(sources.arguments_source, sources.arguments_text, sources.arguments)
+    parts = (_part(patch) for patch in in_merge_order(sources.drop_ins or ()))
+    return KubeletText(file, flags, tuple(part for part in parts if part is not None))
+
+
+def _part(file: ConfigFile) -> DocumentPart | None:
+    try:
+        return DocumentPart(read_document(file.text, file.name), text=file.text)
+    except InputError:
+        return None
 
 
 def _decides(value: object, path: Path) -> bool:
