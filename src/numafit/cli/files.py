@@ -9,6 +9,7 @@ from typing import IO
 
 from numafit.document import not_utf8
 from numafit.errors import InputError
+from numafit.golang.json import as_text
 
 MANIFESTS = (".yaml", ".yml", ".json")
 LARGEST_FILE = 1 << 28
@@ -35,6 +36,11 @@ def read_text(path: Path) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise not_utf8(data, error.start, str(path)) from None
+
+
+def read_state(path: Path) -> str:
+    """A state file as the kubelet reads it: bytes that are no UTF-8 are no error by themselves."""
+    return as_text(read_bytes(path))
 
 
 def manifest_paths(given: Sequence[Path]) -> list[Path]:

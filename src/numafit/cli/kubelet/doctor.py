@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from numafit.advice.doctor.checkup import Checkup, examine
 from numafit.advice.doctor.repair import Repair, repair
 from numafit.advice.inspection.inspection import inspected
-from numafit.cli.files import manifest_paths, read_bytes, read_text, write_whole
+from numafit.cli.files import manifest_paths, read_bytes, read_state, write_whole
 from numafit.cli.options.answer import say, status, strict_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, config_sources, node_options, state_paths
@@ -144,7 +144,7 @@ def _folder(options: NodeOptions, root: str) -> Path | None:
 def _ward(options: NodeOptions, gates: dict[str, bool], root: str) -> Ward:
     folder = _folder(options, root)
     paths = state_paths(folder) if folder is not None else {}
-    texts = {name: read_text(path) for name, path in paths.items()}
+    texts = {name: read_state(path) for name, path in paths.items()}
     pods: list[Pod] = []
     owners: set[str] = set()
     for path in manifest_paths(options.pods):
@@ -190,17 +190,17 @@ def _repair(checkup: Checkup, ward: Ward, *, in_place: bool) -> WrittenRepairs:
         target = path.with_name(f"{path.name}.repaired")
         if in_place:
             old = next(name for name in _old_names(path) if not name.exists())
-            _write(old, ward.texts[made.name], path)
+            _write(old, read_bytes(path), path)
             target = path
-        _write(target, made.text, path)
+        _write(target, made.text.encode(), path)
         done.append((made, target))
     return tuple(done)
 
 
-def _write(target: Path, text: str, like: Path) -> None:
+def _write(target: Path, data: bytes, like: Path) -> None:
     """With the permissions of the file that it is made from: nobody else may read the kubelet's."""
     mode = like.stat().st_mode & 0o777
-    write_whole(target, text.encode())
+    write_whole(target, data)
     target.chmod(mode)
 
 

@@ -102,7 +102,7 @@ def _write_state(simulation: Simulation, folder: Path) -> None:
     from numafit.decision.files import state_files
 
     for name, text in state_files(simulation.node, simulation.after).items():
-        write_whole(state_path(folder, name), text.encode())
+        write_whole(state_path(folder, name), text.encode("utf-8", "surrogateescape"))
 
 
 # What only one option needs is loaded with it: the plain command starts quicker.

@@ -9,15 +9,17 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_text
+from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_state, read_text
 from numafit.cli.options.machine import complete_machine, disagreement_lines, resolve_machine
 from numafit.decision.stage import Stage, new_stage
 from numafit.decision.start import UNKNOWN, Files, Start, start
 from numafit.errors import InputError, StartError, StartRefusedError
-from numafit.ledger.state_files import DEVICE_PLUGINS, STATE_FILES
+from numafit.ledger.state_files import CPU_FILE, DEVICE_PLUGINS, MEMORY_FILE, STATE_FILES
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
 from numafit.machine.source import Source
+from numafit.managers.cpu.start import START as CPU_START
+from numafit.managers.memory.start import START as MEMORY_START
 from numafit.settings.example import EXAMPLE_NAME, example_kubelet
 from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
@@ -208,9 +210,18 @@ def _over_state(known: Start, options: NodeOptions) -> Start:
     try:
         known = start(replace(known, files=files), "device_state")
     except StartError as error:
-        raise StartRefusedError(error, source=source) from None
+        raise _state_refusal(error, options, source) from None
     active = UNKNOWN if options.agent is None else {pod.uid: pod for pod in options.agent.active}
     return replace(known, active=active)
+
+
+def _state_refusal(error: StartError, options: NodeOptions, source: str) -> StartRefusedError:
+    """With the file that is to blame."""
+    name = {CPU_START: CPU_FILE, MEMORY_START: MEMORY_FILE}.get(error.stage, "")
+    if options.state is None:
+        return StartRefusedError(error, source=": ".join(part for part in (source, name) if part))
+    cure = f"the safe way out: numafit doctor --kubelet-dir {options.state}"
+    return StartRefusedError(error, source=str(state_paths(options.state).get(name, source)), cure=cure)
 
 
 def _state(options: NodeOptions) -> tuple[str, Files]:
@@ -222,7 +233,7 @@ def _state(options: NodeOptions) -> tuple[str, Files]:
         return "", {}
     if not folder.is_dir():
         raise InputError("is not a folder", source=str(folder), cure="name the kubelet's root, like /var/lib/kubelet")
-    return str(folder), {name: read_text(path) for name, path in state_paths(folder).items()}
+    return str(folder), {name: read_state(path) for name, path in state_paths(folder).items()}
 
 
 def state_paths(folder: Path) -> dict[str, Path]:
