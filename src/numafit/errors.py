@@ -52,9 +52,14 @@ class InputError(NumafitError):
         self.key = key
         super().__init__(message)
 
+    @property
+    def place(self) -> str:
+        """`FILE:LINE:COLUMN: FIELD`, as far as it is known."""
+        position = ":".join(str(part) for part in (self.source, self.line, self.column) if part)
+        return ": ".join(part for part in (position, self.field) if part)
+
     def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.source, self.line, self.column) if part)
-        parts = [part for part in (place, self.field, shortened(self.message)) if part]
+        parts = [part for part in (self.place, shortened(self.message)) if part]
         return ": ".join(parts) + (f" ({self.cure})" if self.cure else "")
 
 

@@ -58,13 +58,21 @@ def test_a_kubelet_that_would_not_start_is_an_answer(tmp_path: Path, capsys: pyt
     result = json.loads(out)
     assert (status, result["starts"]) == (1, False)
     assert 'the total amount "1Gi" of type "memory" is not equal' in result["message"]
+    assert result["place"].endswith(": reservedMemory")
+    assert result["cure"].startswith("add 1Mi of memory to kubeReserved or systemReserved, or take 1Mi from")
+    _, text, _ = run([*NODE, *other, POD], capsys)
+    assert text.splitlines()[1:3] == [f"    place: {result['place']}", f"    cure: {result['cure']}"]
 
 
 def test_an_empty_file_makes_no_kubelet_that_starts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "kubelet.yaml"
     other.write_text("")
     status, out, _ = run([*NODE, "--with-kubelet", str(other), POD], capsys)
-    assert (status, out) == (1, f'Then the kubelet would not start: kubelet config file "{other}" was empty\n')
+    assert status == 1
+    assert out.splitlines()[:2] == [
+        f'Then the kubelet would not start: kubelet config file "{other}" was empty',
+        f"    place: {other}",
+    ]
 
 
 def test_another_machine_may_have_no_room(capsys: pytest.CaptureFixture[str]) -> None:

@@ -195,3 +195,65 @@ def test_pods_without_a_uid_are_bad_input(kubelet: Path, tmp_path: Path, capsys:
     status, _, error = run([*MACHINE, "--kubelet-dir", str(kubelet), "--repair", str(pods)], capsys)
     assert (status, list(kubelet.rglob("*.repaired"))) == (2, [])
     assert "a pod has no UID" in error
+
+
+SEVERAL = """\
+apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+featureGates: {Nonsense: true}
+kubeReserved: {cpu: few, memory: 1Gi}
+memoryManagerPolicy: Static
+reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}]
+"""
+
+
+def test_a_wrong_gate_a_wrong_reservation_and_a_wrong_sum_are_told_in_one_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And beside them an unknown flag and a drop-in file that cannot be read; each with its place."""
+    config, env, folder = tmp_path / "kubelet.yaml", tmp_path / "kubelet.env", tmp_path / "drop-ins"
+    config.write_text(SEVERAL)
+    env.write_text("ARGS=--nonsense=1\n")
+    folder.mkdir()
+    (folder / "10.conf").write_text("a: [\n")
+    options = ["--kubelet", str(config), "--kubelet-env", str(env), "--config-dir", str(folder)]
+    found = checkup([*MACHINE, *options], capsys)
+    assert [(one["code"], Path(one["place"]).name, one["line"], one["column"]) for one in found["findings"]] == [
+        ("config-refused", "kubelet.env", 1, 6),
+        ("config-refused", "kubelet.yaml", 3, 26),
+        ("config-refused", "10.conf", 2, 1),
+        ("config-refused", "kubelet.yaml", 4, 21),
+        ("memory-refused", "kubelet.yaml", 6, 17),
+    ]
+    assert found["findings"][0]["text"] == "failed to parse kubelet flag: unknown flag: --nonsense"
+    assert {one["check"]: one["because"] for one in found["unchecked"]} == {
+        "drop-ins": [str(folder / "10.conf")],
+        "capacity": ["kubeReserved.cpu"],
+    }
+
+
+@pytest.mark.parametrize("state", ["cpu_manager_state", "memory_manager_state"])
+def test_a_state_file_that_is_no_text_is_a_damaged_one(
+    state: str, kubelet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Go's decoder takes any byte inside a text, and then the checksum differs (1.20 to 1.36)."""
+    path = kubelet / state
+    path.write_bytes(path.read_bytes().replace(b'"policyName":"', b'"policyName":"\xff'))
+    found = checkup([*MACHINE, "--kubelet-dir", str(kubelet)], capsys)
+    (error,) = found["findings"]
+    assert error["place"] == state
+    assert "could not restore state from checkpoint: " in error["text"]
+    assert "The checksum is not that of the contents" in error["why"]
+    assert f"rm /var/lib/kubelet/{state}" in error["cure"]
+    path.write_bytes(b"\xff\xfe")
+    (error,) = checkup([*MACHINE, "--kubelet-dir", str(kubelet)], capsys)["findings"]
+    assert "looking for beginning of value" in error["text"]
+
+
+def test_repair_keeps_the_bytes_of_a_file_that_is_no_text(kubelet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = kubelet / "cpu_manager_state"
+    path.write_bytes(path.read_bytes().replace(b'"checksum":', b'"\xff":1,"checksum":1'))
+    before = path.read_bytes()
+    run([*MACHINE, "--kubelet-dir", str(kubelet), "--repair", "--yes"], capsys)
+    assert path.with_name("cpu_manager_state.old").read_bytes() == before
+    assert run([*MACHINE, "--kubelet-dir", str(kubelet)], capsys)[0] == 0

@@ -134,7 +134,8 @@ def test_a_kubelet_that_does_not_start_says_so_in_its_own_words(
     assert (status, error) == (
         2,
         f'numafit: {config}:17:3: reservedMemory: the kubelet would not start: the total amount "1Gi" of type "memory" '
-        'is not equal to the value "1023Mi" determined by Node Allocatable feature\n',
+        'is not equal to the value "1023Mi" determined by Node Allocatable feature (add 1Mi of memory to kubeReserved '
+        "or systemReserved, or take 1Mi from reservedMemory)\n",
     )
 
 
@@ -187,14 +188,13 @@ def test_a_bad_file_is_named_with_its_place(name: str, tmp_path: Path, capsys: p
     assert message in error
 
 
-def test_a_damaged_state_file_is_reported_for_its_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_state_file_is_reported_for_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Not for the kubelet's configuration, which is right."""
-    (tmp_path / "cpu_manager_state").write_text("{")
+    state = tmp_path / "cpu_manager_state"
+    state.write_text("{")
     status, _, error = run([*NODE, "--state", str(tmp_path), str(EXAMPLES / "pod.yaml")], capsys)
     assert status == 2
-    assert error.startswith(
-        f"numafit: {tmp_path}: the kubelet would not start: could not restore state from checkpoint"
-    )
+    assert error.startswith(f"numafit: {state}: the kubelet would not start: could not restore state from checkpoint")
 
 
 def test_a_damaged_device_file_is_passed_over_with_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,3 +261,17 @@ def test_the_example_kubelet_starts_on_a_machine_with_many_numa_nodes(
     status, _, error = run(["--machine", "gb200", str(path)], capsys)
     assert status == 0
     assert "max-allowable-numa-nodes: '34'" in error
+
+
+@pytest.mark.parametrize("state", ["cpu_manager_state", "memory_manager_state"])
+def test_a_refused_state_file_is_named_with_the_way_out(
+    state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not only the folder that it lies in; nor is it called a file in a wrong encoding."""
+    run([*NODE, "--write-state", str(tmp_path), str(EXAMPLES / "pod.yaml")], capsys)
+    path = tmp_path / state
+    path.write_bytes(b"\xff" + path.read_bytes())
+    status, _, error = run([*NODE, "--state", str(tmp_path), str(EXAMPLES / "pod.yaml")], capsys)
+    assert status == 2
+    assert f"numafit: {path}: the kubelet would not start: " in error
+    assert f"numafit doctor --kubelet-dir {tmp_path}" in error

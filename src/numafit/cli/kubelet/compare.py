@@ -13,7 +13,7 @@ from numafit.cli.options.one_of import OneOf
 from numafit.errors import InputError, StartRefusedError
 from numafit.show.json import json_text
 from numafit.show.records.comparison import comparison_record, no_start_record
-from numafit.show.text.comparison import comparison_text
+from numafit.show.text.comparison import comparison_text, refusal_text
 
 
 @click.command(
@@ -69,9 +69,9 @@ def compare(
         second = load_stage(other)
     except StartRefusedError as error:
         if output == "json":
-            click.echo(json_text(no_start_record(error.message, first.notes)))
+            click.echo(json_text(no_start_record(error, first.notes)))
         else:
-            say(f"Then {error.message}", first.notes)
+            say(refusal_text(error), first.notes)
         return status(first.notes, strict=strict, failed=check)
     result = compare_stages(first, second, first.pods, second.pods)
     if output == "json":

@@ -193,6 +193,8 @@ def _compute(chunk: Chunk) -> list[ReplayedCase]:
             lines.append(_replay_line(text, chunk.keep))
         except InputError as error:
             raise _placed(error.message, chunk.source, number, error.field, error.cure) from None
+        except RecursionError:
+            raise _placed("not a recording: nested too deep", chunk.source, number) from None
         except msgspec.DecodeError as error:
             raise _placed(f"not a recording: {error}", chunk.source, number) from None
         except KubeletError as error:

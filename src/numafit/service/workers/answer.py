@@ -96,7 +96,7 @@ def compare_places(scenes: Scenes, asked: question.Compare) -> CompareAnswer:
     try:
         second = scenes.scene(asked.right, empty=asked.empty).stage
     except StartRefusedError as error:
-        return no_start_record(error.message, first.notes)
+        return no_start_record(error, first.notes)
     result = compare(first, second, pods_of(asked.pods, first)[0], pods_of(asked.pods, second)[0])
     return comparison_record(result, result.notes)
 

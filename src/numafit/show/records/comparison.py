@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from numafit.advice.compare import Comparison, Difference, RuleChange
 from numafit.decision.decision import Decision
+from numafit.errors import StartRefusedError
 from numafit.notes import Note, notes_about
 
 
@@ -19,10 +20,13 @@ class PodCompared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CompareAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where the right kubelet would not start, `starts` is false and only `message` says more."""
+    """Where the right kubelet would not start, `starts` is false and only `message`, `place` and `cure` say more."""
 
     starts: bool
     message: str | UnsetType = UNSET
+    place: str | UnsetType = UNSET
+    """`FILE:LINE:COLUMN: FIELD` of the value that is to blame, as far as it is known."""
+    cure: str | UnsetType = UNSET
     changed: int | UnsetType = UNSET
     pods: tuple[PodCompared, ...] | UnsetType = UNSET
     settings: tuple[Difference, ...] | UnsetType = UNSET
@@ -51,9 +55,11 @@ def comparison_record(comparison: Comparison, notes: Sequence[Note] = ()) -> Com
     )
 
 
-def no_start_record(message: str, notes: Sequence[Note] = ()) -> CompareAnswer:
+def no_start_record(refusal: StartRefusedError, notes: Sequence[Note] = ()) -> CompareAnswer:
     """The second kubelet would not start."""
-    return CompareAnswer(False, message, notes=tuple(notes))
+    return CompareAnswer(
+        False, refusal.message, place=refusal.place or UNSET, cure=refusal.cure or UNSET, notes=tuple(notes)
+    )
 
 
 def _admitted(decision: Decision | None) -> bool | None:

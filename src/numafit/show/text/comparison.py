@@ -1,6 +1,17 @@
 """How a comparison reads: changed pods first, then what differs between the two kubelets."""
 
 from numafit.advice.compare import Comparison, Pair, RuleChange
+from numafit.errors import StartRefusedError
+
+
+def refusal_text(refusal: StartRefusedError) -> str:
+    """The second kubelet would not start: its words, the value that is to blame, and the cure."""
+    lines = [f"Then {refusal.message}"]
+    if refusal.place:
+        lines.append(f"    place: {refusal.place}")
+    if refusal.cure:
+        lines.append(f"    cure: {refusal.cure}")
+    return "\n".join(lines)
 
 
 def comparison_text(comparison: Comparison) -> str:
