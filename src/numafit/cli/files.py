@@ -9,7 +9,6 @@ from typing import IO
 
 from numafit.document import not_utf8
 from numafit.errors import InputError
-from numafit.golang.json import as_text
 
 MANIFESTS = (".yaml", ".yml", ".json")
 LARGEST_FILE = 1 << 28
@@ -39,8 +38,9 @@ def read_text(path: Path) -> str:
 
 
 def read_state(path: Path) -> str:
-    """A state file as the kubelet reads it: bytes that are no UTF-8 are no error by themselves."""
-    return as_text(read_bytes(path))
+    """A state file as the kubelet reads it: a byte that is no UTF-8 is no error by itself, but a lone surrogate here,
+    of which `golang.json` makes what Go does."""
+    return read_bytes(path).decode("utf-8", "surrogateescape")
 
 
 def manifest_paths(given: Sequence[Path]) -> list[Path]:

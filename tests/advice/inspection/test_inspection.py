@@ -84,3 +84,13 @@ def test_all_mistakes_are_found_at_once(drawn: list[Kind], machine: bool) -> Non
     assert linted(text, machine=machine) == text.expected
     if machine:
         assert sorted(examined(text)) == sorted(text.expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(KINDS), max_size=25, unique_by=lambda kind: kind.name), st.booleans())
+def test_nothing_is_found_that_nobody_planted(drawn: list[Kind], machine: bool) -> None:
+    """Also where mistakes keep each other from being judged: what stands on them is listed, and not guessed at."""
+    kinds = tuple(kind for kind in drawn if machine or not kind.machine)
+    text = planted(kinds)
+    assert linted(text, machine=machine).keys() <= text.expected.keys()
+    assert set(examined(text)) <= set(text.expected)

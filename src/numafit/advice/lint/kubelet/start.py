@@ -18,8 +18,7 @@ from numafit.bits import parse_cpuset
 from numafit.decision.start import UNKNOWN, Start
 from numafit.errors import InputError, KubeletError
 from numafit.machine.model import Cpu, Machine, NumaNode
-from numafit.quantity import Quantity, QuantityError, parse_quantity
-from numafit.settings.allocatable import reservation_of
+from numafit.quantity import QuantityError, parse_quantity
 from numafit.settings.config import KubeletConfig
 from numafit.settings.eviction import MEMORY_AVAILABLE
 from numafit.settings.read.decoder import DECODE_FAILED, unknown_fields
@@ -56,7 +55,7 @@ def check_start(text: KubeletText, version: KubeVersion, machine: Machine | None
     if missing:
         # Most settings stand in a file that is not here; only what no file can change is certain.
         mistakes = [mistake for mistake in mistakes if _certain(mistake)]
-    judge = _Judge(text, version, inspection, machine)
+    judge = _Judge(text, inspection)
     found = (*(judge.finding(mistake) for mistake in mistakes), *_unknown(text, version))
     if missing:
         return Checked(found, config, config_flag=missing, doubts=inspection.doubts)
@@ -92,13 +91,9 @@ def _unknown(text: KubeletText, version: KubeVersion) -> Iterator[Finding]:
 class _Judge:
     """From a mistake to a finding."""
 
-    def __init__(
-        self, text: KubeletText, version: KubeVersion, inspection: Inspection, machine: Machine | None
-    ) -> None:
+    def __init__(self, text: KubeletText, inspection: Inspection) -> None:
         self.text = text
-        self.version = version
         self.known = inspection.known
-        self.machine = machine
 
     def finding(self, mistake: Mistake) -> Finding:
         problem = mistake.problem
@@ -111,7 +106,7 @@ class _Judge:
             words = f"{DECODE_FAILED}{problem.facts['short']}"
         more = ""
         if problem.code in ("memory-total", "pages-total") and self.known.config is not UNKNOWN:
-            more = self._sum(self.known.config, problem.facts["resource"])
+            more = _sum(self.known.config, problem)
         message = f'{REFUSED}: "{words}"{more}'
         return finding(row_of(problem).lint, self._place(mistake, problem), message, cure_of(problem))
 
@@ -128,32 +123,26 @@ class _Judge:
         place = argument_place(flags, error.argument)
         return finding("NF104", place, f"{REFUSED}{quoted}; {error.message}", error.cure)
 
-    def _sum(self, config: KubeletConfig, name: str) -> str:
-        """Both sides spelled out: `; reservedMemory has 2Gi + 2Gi = 4Gi, but … + … = 4196Mi`"""
-        listed = [item.limits[name] for item in config.reserved_memory if name in item.limits]
-        machine = self.machine or stand_in(config)
-        total = Quantity(0)
-        try:
-            if machine is not None:
-                total = reservation_of(config, machine, self.version).get(name, total)
-        except KubeletError:
-            return ""
-        parts = [
-            f"{field} {amounts[name]}"
-            for field, amounts in (("kubeReserved", config.kube_reserved), ("systemReserved", config.system_reserved))
-            if name in amounts
-        ]
-        threshold = config.eviction_hard.get(MEMORY_AVAILABLE)
-        if name == "memory" and threshold and not config.ignore_eviction:
-            parts.append(f"evictionHard {MEMORY_AVAILABLE} {threshold}")
-        left = " + ".join(map(str, listed)) or "nothing"
-        own = sum(listed[1:], listed[0]) if listed else Quantity(0, 0, "BinarySI")
-        if len(listed) > 1:
-            left += f" = {own}"
-        right = " + ".join(parts) or "nothing reserved"
-        if len(parts) > 1:
-            right += f" = {total}"
-        return f"; reservedMemory has {left}, but {right}"
+
+def _sum(config: KubeletConfig, problem: KubeletError) -> str:
+    """Both sides spelled out: `; reservedMemory has 2Gi + 2Gi = 4Gi, but … + … = 4196Mi`"""
+    name = problem.facts["resource"]
+    listed = [str(item.limits[name]) for item in config.reserved_memory if name in item.limits]
+    parts = [
+        f"{field} {amounts[name]}"
+        for field, amounts in (("kubeReserved", config.kube_reserved), ("systemReserved", config.system_reserved))
+        if name in amounts
+    ]
+    threshold = config.eviction_hard.get(MEMORY_AVAILABLE)
+    if name == "memory" and threshold and not config.ignore_eviction:
+        parts.append(f"evictionHard {MEMORY_AVAILABLE} {threshold}")
+    left = " + ".join(listed) or "nothing"
+    if len(listed) > 1:
+        left += f" = {problem.facts['listed']}"
+    right = " + ".join(parts) or "nothing reserved"
+    if len(parts) > 1:
+        right += f" = {problem.facts['wanted']}"
+    return f"; reservedMemory has {left}, but {right}"
 
 
 LARGEST_NODE = 1024
