@@ -57,7 +57,7 @@ UNKNOWN = {
         "a Kustomization has no pods of its own",
         "kubectl kustomize",
     ),
-    "binary": (b"\x7fELF\xff\x00", "NF001", "is not UTF-8 text", ""),
+    "binary": (b"\x7fELF\xff\x00", "NF001", "is not UTF-8 text", "this is no text; lint reads"),
     "machine": (b"format: 1\nnumaNodes: []\n", "NF002", "a mapping that is no", "--machine"),
     "numactl": (b"available: 1 nodes (0)\nnode 0 cpus: 0 1\n", "NF002", "", "--machine"),
     "log": (b'I0102 10:11:12.123456    1 scope.go:75] "TopologyHints" pod="a/b"\n', "NF00", "", "explain --log"),
@@ -71,6 +71,7 @@ def test_a_file_that_nothing_is_understood_of_is_never_clean(name: str) -> None:
     report = lint([LintFile("f", data)], VERSION)
     assert report.files == 0
     assert report.failed
+    assert report.notes == ()
     (found,) = report.findings
     assert found.code.startswith(code)
     assert message in found.message

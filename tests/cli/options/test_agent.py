@@ -137,7 +137,7 @@ HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
     ("told", "said"),
     [
         ({"kubelet": f"{HEAD}maxPods: -1\n"}, "numafit: kubelet.yaml:3:10: maxPods: the kubelet would not start: "),
-        ({"files": {CPU_FILE: "{"}}, "numafit: state: the kubelet would not start: "),
+        ({"files": {CPU_FILE: "{"}}, f"numafit: state: {CPU_FILE}: the kubelet would not start: "),
         ({"machine": {"numafit": 9}}, "numafit: machine.json:1:2: "),
     ],
 )

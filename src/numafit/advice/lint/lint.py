@@ -1,6 +1,6 @@
 """Lint: files in, findings out. A kubelet, pods and a device plugin that are given together are judged together."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, get_args
 
 import msgspec
@@ -17,7 +17,7 @@ from numafit.advice.lint.pod.environment import environment_findings
 from numafit.advice.lint.pod.placement import Surroundings, init_findings, node_findings
 from numafit.advice.lint.pod.qos import qos_findings
 from numafit.advice.lint.pod.text import read_pod
-from numafit.advice.lint.unknown import hint_of, unknown_findings
+from numafit.advice.lint.unknown import unknown_findings, unreadable_cure
 from numafit.decision.stage import new_stage
 from numafit.errors import InputError
 from numafit.machine.model import Machine
@@ -70,8 +70,7 @@ def lint(sources: Sequence[LintFile], version: KubeVersion, machine: Machine | N
             pages.append(read_page(source.data, source.name))
         except InputError as error:
             place = Position(source.name, error.line or 1, error.column or 1)
-            text = source.data.decode("utf-8", "replace")
-            found.append(finding("NF001", place, error.message, hint_of(text) or error.cure))
+            found.append(finding("NF001", place, error.message, unreadable_cure(source.data, error.cure)))
     named = {source.name for source in sources if source.named}
     nothing = not any(page.understood for page in pages)
     for page in pages:
@@ -95,7 +94,7 @@ def lint(sources: Sequence[LintFile], version: KubeVersion, machine: Machine | N
         _fixed(pages, findings),
         sum(page.understood for page in pages),
         tuple(_unchecked(pages, checked, around)),
-        tuple(_notes(pages)),
+        tuple(_notes(page for page in pages if page.understood or not (page.name in named or nothing))),
     )
 
 
@@ -136,7 +135,7 @@ def _unchecked(pages: Sequence[LintPage], checked: Sequence[Checked], around: Su
         yield Unchecked("pods", "whether an idle node would admit the pods", tuple(missing))
 
 
-def _notes(pages: Sequence[LintPage]) -> Iterator[Note]:
+def _notes(pages: Iterable[LintPage]) -> Iterator[Note]:
     for page in pages:
         for what in dict.fromkeys(part.what for part in page.skipped):
             places = [part.place.line for part in page.skipped if part.what == what]

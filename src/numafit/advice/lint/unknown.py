@@ -38,6 +38,13 @@ def unknown_findings(page: LintPage) -> list[Finding]:
     return [finding("NF002", place, message, hint_of(text) or KNOWN)]
 
 
+def unreadable_cure(data: bytes, cure: str) -> str:
+    """Of a file that is no YAML, JSON or environment file; `cure` is that of its reader."""
+    if b"\0" in data:
+        return f"this is no text; {KNOWN}"
+    return hint_of(data.decode("utf-8", "replace")) or cure
+
+
 def hint_of(text: str) -> str:
     """What to give instead, where the text shows what it is; empty where it does not."""
     if _TEMPLATE.search(text):
