@@ -24,11 +24,17 @@ def notes_about(about: str, notes: Sequence[Note]) -> tuple[Note, ...]:
 
 NOTE_CODES = {
     # the machine
+    "cpus-unknown": "there may be more CPUs than the source lists",
     "cores-guessed": "no source tells which CPUs are threads of one core",
+    "sockets-guessed": "no source tells which CPUs share a socket",
+    "numa-guessed": "no source tells for certain which CPUs are on which NUMA node",
     "caches-guessed": "no source tells which CPUs share an uncore cache",
     "distances-guessed": "no source tells the distances between the NUMA nodes",
-    "memory-unknown": "no source tells the memory of a NUMA node",
-    "machine-assumed": "an entry of the catalogue holds numbers that its sources do not state",
+    "memory-unknown": "no source tells the whole memory of a NUMA node",
+    "hugepages-unknown": "no source tells the huge pages of the NUMA nodes",
+    "devices-guessed": "no source tells what the device plugin says of the NUMA nodes of devices",
+    "links-guessed": "no source tells how all GPUs are linked",
+    "machine-assumed": "the description of the machine calls something assumed, by a word that numafit does not know",
     "sources-disagree": "two sources tell different things of the machine; the first is believed",
     # the kubelet
     "release-assumed": "nobody said which release the kubelet has",
@@ -47,6 +53,13 @@ NOTE_CODES = {
     # the run
     "run-ended": "the kubelet crashes here, and later pods are not decided",
     "left-to-chance": "the kubelet leaves the outcome to chance; one of the possible ones is shown",
-    "cores-matter": "the predicted CPUs depend on a guess about the cores",
+    "cores-matter": "the decision depends on a guess about the cores",
+    "sockets-matter": "the decision depends on a guess about the sockets",
+    "numa-matters": "the decision depends on a guess about the NUMA nodes of the CPUs",
+    "caches-matter": "the decision depends on a guess about the uncore caches",
+    "distances-matter": "the decision depends on a guess about the distances between NUMA nodes",
 }
 """Code -> what it tells, as docs/notes.md lists them."""
+
+GUESS_MATTERS = frozenset({"cores-matter", "sockets-matter", "numa-matters", "caches-matter", "distances-matter"})
+"""Notes of pods whose decision would be another one if a guess about the machine is wrong."""

@@ -14,9 +14,9 @@ GPU, NIC = "x/gpu", "x/nic"
 def test_devices_that_the_record_names_come_first() -> None:
     """The others after them, sorted."""
     told = RecordedChoices({"containers": {"app": {"devices": {GPU: {"c": [0], "b": [1]}}}}})
-    assert told.devices("app", GPU, {"a", "b", "c", "d"}) == ["b", "c", "a", "d"]
-    assert told.devices("app", NIC, {"b", "a"}) == ["a", "b"]
-    assert told.devices("side", GPU, {"c", "a"}) == ["a", "c"]
+    assert told.devices("app", GPU, {"a", "b", "c", "d"}, 1) == ["b", "c", "a", "d"]
+    assert told.devices("app", NIC, {"b", "a"}, 1) == ["a", "b"]
+    assert told.devices("side", GPU, {"c", "a"}, 1) == ["a", "c"]
 
 
 def test_resources_that_were_allocated_come_before_the_one_that_failed() -> None:
@@ -35,8 +35,8 @@ def test_a_crash_tells_its_devices_by_the_file_written_before() -> None:
     ]
     file = json.dumps({"Data": {"PodDeviceEntries": entries, "RegisteredDevices": {}}, "Checksum": 0})
     told = RecordedChoices({"uid": "p", "panic": "…", "files": {DEVICE_FILE: file}})
-    assert told.devices("app", GPU, {"a", "b", "c"}) == ["b", "c", "a"]
-    assert RecordedChoices({"uid": "p", "panic": "…"}).devices("app", GPU, {"b", "a"}) == ["a", "b"]
+    assert told.devices("app", GPU, {"a", "b", "c"}, 1) == ["b", "c", "a"]
+    assert RecordedChoices({"uid": "p", "panic": "…"}).devices("app", GPU, {"b", "a"}, 1) == ["a", "b"]
 
 
 @pytest.mark.parametrize(

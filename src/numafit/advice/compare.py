@@ -263,9 +263,10 @@ def compare(old: Stage, new: Stage, pods: Sequence[Pod], new_pods: Sequence[Pod]
     rules = rule_changes(*versions)
     changed = {pair.pod.uid: pair.was for pair in pairs if pair.differences and pair.was is not None}
     if changed and rules:
-        told = explained(new, new_pods, changed, rules, versions[0])
-        rules = tuple(sorted(told, key=lambda rule: not rule.explains))
-    notes = (*old.notes_on(first), *_second_time(old.notes_on(first), new.notes_on(second)))
+        why = explained(new, new_pods, changed, rules, versions[0])
+        rules = tuple(sorted(why, key=lambda rule: not rule.explains))
+    told = old.notes_on(first)
+    notes = (*told, *_second_time(told, new.notes_on(second)))
     return Comparison(tuple(pairs), settings_differences(old, new), rules, notes)
 
 

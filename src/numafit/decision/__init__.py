@@ -8,7 +8,10 @@ admit       the managers' answer for one pod: hints, merge, allocation, in the k
 life        what happens besides admissions: containers start, pods go, plugins change, the kubelet restarts
 decide      the front door: `admit`, then the check against what the node offers as a whole
 simulation  pods and events played one after the other
-notes       what a prediction stands on: of the start, of pods and what their node offers, of a run that ended
+assumed     what was guessed of the machine and matters to pods
+unsure      decisions that would be others if a guess about the machine is wrong
+chance      what else could have come out where the kubelet leaves a decision to chance
+notes       what a prediction stands on: of the start, of pods and what their node offers, of a run
 stage       a started node with its configuration and the pods to come, to be asked "what if"; every door makes one
 story       a decision told in words; it reads the `Decision` and decides nothing a second time
 files       the state files that the kubelet would have on disk now

@@ -4,9 +4,10 @@ What a machine's sources leave open is told by the machine's own notes; what a m
 those of its pods.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
+from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.decision.start import UNKNOWN, Start
 from numafit.ledger.ledger import Ledger
@@ -90,10 +91,29 @@ def _not_offered(ledger: Ledger, resource: str) -> str:
     return f"no device plugin of this machine offers {resource}: the kubelet drops it, and the pod gets none ({cure})"
 
 
+def guess_notes(node: Node, pods: Collection[Pod]) -> Iterator[Note]:
+    """What was guessed of the machine and can matter to these pods."""
+    if node.machine.assumed:
+        from numafit.decision.assumed import assumed_notes
+
+        yield from assumed_notes(node, pods)
+
+
 def run_notes(simulation: Simulation) -> Iterator[Note]:
     """Of pods that were played: also those after which the kubelet was no more."""
     played = {step.decision.pod.uid: step.decision.pod for step in simulation.steps}
+    guessed = tuple(guess_notes(simulation.node, played.values()))
+    yield from guessed
     yield from pod_notes(simulation.before, simulation.allocatable, played.values())
+    # Only a guess that matters, and only a decision by chance, needs these: a command starts quicker without them.
+    if guessed:
+        from numafit.decision.unsure import unsure_notes, unsure_steps
+
+        yield from unsure_notes(simulation, unsure_steps(simulation))
+    if any(step.draws for step in simulation.steps):
+        from numafit.decision.chance import chance_notes
+
+        yield from chance_notes(simulation)
     last = simulation.steps[-1].decision if simulation.steps else None
     if last is not None and last.panic:
         yield Note("run-ended", last.pod.full_name, f"the kubelet crashes over this pod{_undecided(simulation)}")

@@ -1,6 +1,6 @@
 """Pods on a node, one after the other: what each decision was, and how the node stood after it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -10,6 +10,7 @@ from numafit.decision.decision import Decision
 from numafit.decision.life import reconcile, release, restart, start_containers
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
+from numafit.managers.protocol import Draw, WatchedChoices
 from numafit.quantity import Quantity
 from numafit.workload.pod import Pod
 
@@ -25,6 +26,10 @@ class Step(msgspec.Struct, frozen=True):
     decision: Decision
     ledger: Ledger
     """After the decision, and after the containers of an admitted pod have started."""
+    before: Ledger | None = None
+    """What the decision was made from; None while the kubelet restarts."""
+    draws: tuple[Draw, ...] = ()
+    """What was left to chance in it."""
 
 
 class Simulation(msgspec.Struct, frozen=True):
@@ -35,6 +40,8 @@ class Simulation(msgspec.Struct, frozen=True):
     allocatable: Mapping[str, Quantity] = {}
     undecided: tuple[Pod, ...] = ()
     """Those that were to come after the kubelet crashed."""
+    events: tuple[Event, ...] = ()
+    """What happened, in order."""
 
 
 def play(node: Node, ledger: Ledger, pods: Sequence[Pod], allocatable: Mapping[str, Quantity]) -> Simulation:
@@ -42,27 +49,40 @@ def play(node: Node, ledger: Ledger, pods: Sequence[Pod], allocatable: Mapping[s
     return play_events(node, ledger, [Event("add", pod) for pod in pods], allocatable)
 
 
-def play_events(node: Node, ledger: Ledger, events: Iterable[Event], allocatable: Mapping[str, Quantity]) -> Simulation:
-    """A restart admits every pod again, each with a decision of its own."""
+def play_events(
+    node: Node,
+    ledger: Ledger,
+    events: Iterable[Event],
+    allocatable: Mapping[str, Quantity],
+    choices: Callable[[], WatchedChoices] = WatchedChoices,
+) -> Simulation:
+    """A restart admits every pod again, each with a decision of its own. Each decision has `choices` of its own."""
     before = ledger
     steps: list[Step] = []
     undecided: tuple[Pod, ...] = ()
+    happened: list[Event] = []
     coming = iter(events)
     for event in coming:
+        happened.append(event)
         if event.kind == "reconcile":
             ledger = reconcile(node, ledger)
         elif event.kind == "restart":
-            restarted = restart(node, ledger, node.machine.devices, plugins_first=True)
+            watched = [choices() for _ in range(1 + len(ledger.active))]
+            restarted = restart(node, ledger, node.machine.devices, plugins_first=True, choices=watched)
+            steps += [
+                Step(decision, restarted.ledger, None, tuple(drawn.draws))
+                for decision, drawn in zip(restarted.readmitted, watched[1:], strict=False)
+            ]
             ledger = restarted.ledger
-            steps += [Step(decision, ledger) for decision in restarted.readmitted]
         elif event.pod is not None and event.kind == "remove":
             ledger = release(ledger, event.pod.uid)
         elif event.pod is not None:
-            decision = decide(node, ledger, event.pod, allocatable)
+            own, before_pod = choices(), ledger
+            decision = decide(node, ledger, event.pod, allocatable, own)
             ledger = decision.ledger
             if decision.admitted:
                 ledger = start_containers(node, ledger, event.pod.uid)
-            steps.append(Step(decision, ledger))
+            steps.append(Step(decision, ledger, before_pod, tuple(own.draws)))
         if steps and steps[-1].decision.panic:
             undecided = tuple(later.pod for later in coming if later.kind == "add" and later.pod is not None)
-    return Simulation(node, before, tuple(steps), ledger, allocatable, undecided)
+    return Simulation(node, before, tuple(steps), ledger, allocatable, undecided, tuple(happened))

@@ -9,7 +9,7 @@ from numafit.decision.admit import admit
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
 from numafit.decision.node import Node
-from numafit.decision.notes import run_notes, start_notes
+from numafit.decision.notes import guess_notes, pod_notes, run_notes, start_notes
 from numafit.decision.simulation import Simulation, play
 from numafit.decision.start import Start, start
 from numafit.errors import KubeletError
@@ -39,6 +39,11 @@ class Stage(msgspec.Struct, frozen=True):
 
     def play(self, pods: Sequence[Pod], ledger: Ledger | None = None) -> Simulation:
         return play(self.node, self.ledger if ledger is None else ledger, pods, self.allocatable)
+
+    def notes_about(self, pods: Sequence[Pod]) -> tuple[Note, ...]:
+        """What an answer about pods stands on that does not play them one after the other."""
+        guessed = guess_notes(self.node, pods)
+        return (*self.notes, *guessed, *pod_notes(self.ledger, self.allocatable, pods))
 
     def notes_on(self, simulation: Simulation) -> tuple[Note, ...]:
         """What a run on this node stands on."""

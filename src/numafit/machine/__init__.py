@@ -10,6 +10,8 @@ Read `model` first: `Machine` and its parts. Everything else makes one, asks one
     gpu_sets   which GPUs belong together, the best set of a size, and why
     shape      a regular machine by its numbers
     source     a machine with what told of it; who is believed first
+    notes      what a description does not tell, in people's words
+    alternatives  other machines that its sources do not rule out
     read/      one reader for each kind of description; `read.recognise` finds out which one it is
     combine/   several partial machines made one, with what their sources disagree about
     file/      the machine file, both ways

@@ -160,24 +160,43 @@ def _greedy_sets(pairs: GpuPairs, size: int) -> Iterator[tuple[int, ...]]:
 def preferred_set(
     pairs: GpuPairs, size: int, available: Sequence[int] | None = None, required: Sequence[int] = ()
 ) -> tuple[int, ...]:
-    """The plugin's best-effort answer for GPUs offered in this order; empty when it has none, or for too many GPUs.
+    """The plugin's best-effort answer for GPUs offered in this order; empty when it has none, or for too many GPUs."""
+    return next(preferred_sets(pairs, size, available, required))
+
+
+def preferred_sets(
+    pairs: GpuPairs, size: int, available: Sequence[int] | None = None, required: Sequence[int] = ()
+) -> Iterator[tuple[int, ...]]:
+    """The plugin's best-effort answers: first that for GPUs offered in this order, then those for all other orders.
 
     It cuts all that is available into sets of `size` (the rest into one smaller set), keeps the first cut with the
-    highest sum of scores, and answers with the best full set of it. The kubelet offers devices in random order, so of
-    equal answers any may come.
+    highest sum of scores, and answers with the first best full set of it. The first cut of all is the offered order
+    itself: offered set by set, any of the best cuts comes first, and any of the best sets in it.
     """
     offered = list(range(len(pairs.gpus)) if available is None else available)
     if not 0 < size <= len(offered) or len(required) > size or len(offered) > MOST_GPUS_OF_PLUGIN:
-        return ()
+        yield ()
+        return
     needed = frozenset(required)
-    best: list[tuple[int, ...]] = []
+    best: list[list[tuple[int, ...]]] = []
     best_score = -1
     for cut in _cuts(offered, size):
         full = [chosen for chosen in cut if len(chosen) == size and needed <= set(chosen)]
         score = sum(map(pairs.score, cut))
         if full and score > best_score:
-            best, best_score = full, score
-    return max(best, key=pairs.score, default=())
+            best, best_score = [full], score
+        elif full and score == best_score:
+            best.append(full)
+    if not best:
+        yield ()
+        return
+    told: set[frozenset[int]] = set()
+    for full in best:
+        score = max(map(pairs.score, full))
+        for chosen in full:
+            if pairs.score(chosen) == score and frozenset(chosen) not in told:
+                told.add(frozenset(chosen))
+                yield chosen
 
 
 def _cuts(offered: Sequence[int], size: int) -> Iterator[list[tuple[int, ...]]]:

@@ -7,6 +7,8 @@ partial (`nvidia-smi topo` tells of devices and links only) until it is combined
 
 import msgspec
 
+GPU_RESOURCE = "nvidia.com/gpu"
+
 
 class Cpu(msgspec.Struct, frozen=True):
     """A logical CPU. `core` is unique only within (socket, NUMA node), as the operating system numbers it."""
@@ -101,6 +103,6 @@ class Machine(msgspec.Struct, frozen=True):
     """The processor, such as `AMD EPYC 9654`."""
     assumed: tuple[str, ...] = ()
     """What the source does not state and its reader filled with a stand-in, so that the machine can stand alone:
-    `core`, `socket`, `numa` or `uncore_cache` of the CPUs, `cpus` (there may be more of them), `memory` or `hugepages`
-    of the NUMA nodes, `device_numa`, `links`. A source that states it is right instead, and there is nothing to
-    disagree about."""
+    `core`, `socket`, `numa` or `uncore_cache` of the CPUs, `cpus` (there may be more of them), `memory`, `hugepages` or
+    `distances` of the NUMA nodes, `device_numa`, `links`. A source that states it is right instead, and there is
+    nothing to disagree about. `combine` adds what is simply missing."""

@@ -6,11 +6,10 @@ from itertools import combinations
 import msgspec
 
 from numafit.bits import mask_of
-from numafit.machine.model import Cache, Cpu, Device, Link, Machine, NumaNode
+from numafit.machine.model import GPU_RESOURCE, Cache, Cpu, Device, Link, Machine, NumaNode
 from numafit.machine.order import ORDERS, in_kubelet_order
 from numafit.machine.uncore import with_uncore_caches
 
-GPU_RESOURCE = "nvidia.com/gpu"
 LOCAL, REMOTE = 10, 20
 """What Linux says when the firmware gives no distances."""
 

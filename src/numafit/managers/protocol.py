@@ -1,7 +1,7 @@
 """What a manager of a resource is: the topology manager knows this protocol and nothing else of its managers."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -40,9 +40,13 @@ class Choices:
     A subclass may answer differently to find out whether another outcome is possible.
     """
 
-    def devices(self, container: str, resource: str, candidates: Iterable[str]) -> Sequence[str]:
-        """The order in which equal devices are taken."""
+    def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
+        """The order in which equal devices are taken; the first `count` of them are."""
         return sorted(candidates)
+
+    def preferred(self, container: str, resource: str, answers: Iterator[tuple[str, ...]]) -> tuple[str, ...]:
+        """One of the answers of a device plugin, which is offered devices in random order."""
+        return next(answers)
 
     def nodes(self, nodes: Iterable[int]) -> Sequence[int]:
         """The order of NUMA nodes in which devices that sit on several are looked for (1.20 and 1.21)."""
@@ -61,6 +65,61 @@ class Choices:
 
         `container` is empty for the reserved CPUs."""
         return next(outcomes)
+
+
+class Draw(msgspec.Struct, frozen=True):
+    """Something that was left to chance, with more than one possibility."""
+
+    kind: Literal["devices", "preferred", "nodes", "resources", "stale", "cpus"]
+    """The method of `Choices`."""
+    container: str = ""
+    resource: str = ""
+    candidates: int = 0
+    count: int = 0
+    """So many of the candidates are taken; 0 where all of them are, in one order or another."""
+
+
+class WatchedChoices(Choices):
+    """Chooses as numafit does, and remembers what could have been chosen otherwise."""
+
+    def __init__(self) -> None:
+        self.draws: list[Draw] = []
+
+    def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
+        ordered = super().devices(container, resource, candidates, count)
+        if 0 < count < len(ordered):
+            self.draws.append(Draw("devices", container, resource, len(ordered), count))
+        return ordered
+
+    def preferred(self, container: str, resource: str, answers: Iterator[tuple[str, ...]]) -> tuple[str, ...]:
+        first = super().preferred(container, resource, answers)
+        if next(answers, None) is not None:
+            self.draws.append(Draw("preferred", container, resource, count=len(first)))
+        return first
+
+    def nodes(self, nodes: Iterable[int]) -> Sequence[int]:
+        ordered = super().nodes(nodes)
+        if len(ordered) > 1:
+            self.draws.append(Draw("nodes"))
+        return ordered
+
+    def resources(self, container: str, names: Iterable[str]) -> Sequence[str]:
+        ordered = super().resources(container, names)
+        if len(ordered) > 1:
+            self.draws.append(Draw("resources", container))
+        return ordered
+
+    def stale(self, containers: Iterable[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        ordered = super().stale(containers)
+        if len(ordered) > 1:
+            self.draws.append(Draw("stale"))
+        return ordered
+
+    def cpus(self, container: str, outcomes: Iterator[int]) -> int:
+        first = super().cpus(container, outcomes)
+        if next(outcomes, None) is not None:
+            self.draws.append(Draw("cpus", container))
+        return first
 
 
 class Call(msgspec.Struct):

@@ -42,7 +42,7 @@ class RecordedChoices(Choices):
             if entry["PodUID"] == self.record.get("uid") and entry["ContainerName"] == container
         }
 
-    def devices(self, container: str, resource: str, candidates: Iterable[str]) -> Sequence[str]:
+    def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
         told = self._held(container).get(resource, {})
         return sorted(candidates, key=lambda device: (device not in told, device))
 

@@ -110,9 +110,10 @@ def test_what_no_page_told_is_listed_as_assumed() -> None:
     """Other numbers have their source in a comment of the catalogue, or are called a guess there."""
     assumed = {name: machine_named(name).assumed for name in SHAPES}
     assert {name: words for name, words in assumed.items() if words} == {
-        "p100-28cpu": ("core", "socket", "memory"),
-        "gpu8-128cpu": ("core", "socket", "memory"),
-        "epyc-l3-numa": ("memory",),
+        "p100-28cpu": ("core", "socket", "memory", "distances"),
+        "gpu8-128cpu": ("core", "socket", "memory", "distances"),
+        "dgx-h100": ("distances",),
+        "epyc-l3-numa": ("memory", "distances"),
         "laptop": ("core", "memory"),
     }
 

@@ -44,7 +44,9 @@ def read(box: str, file: str) -> Source:
 @given(any_machines())
 def test_one_machine_file_stays_as_it_is(machine: Machine) -> None:
     """There is nothing to fill and nobody to contradict, except that the driver may differ from the plugin."""
-    assert combine([Source("box", machine, "machine file")]).machine == machine
+    combined = combine([Source("box", machine, "machine file")]).machine
+    assert replace(combined, assumed=machine.assumed) == machine
+    assert combined.assumed[: len(machine.assumed)] == machine.assumed
 
 
 @settings(max_examples=25, deadline=None)
@@ -193,7 +195,7 @@ def test_a_stand_in_gives_way_without_a_word() -> None:
     )
     told = Machine(cpus=BOX.cpus, numa_nodes=(NumaNode(0), NumaNode(1)), sockets=2)
     combined = combine([Source("numa.txt", guess, "numactl"), Source("cpus.txt", told, "lscpu")])
-    assert combined == CombinedMachine(BOX)
+    assert combined == CombinedMachine(replace(BOX, assumed=("uncore_cache", "hugepages")))
 
 
 def test_an_offline_cpu_is_there_but_not_online() -> None:

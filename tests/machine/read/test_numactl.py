@@ -44,7 +44,7 @@ def test_node_ids_need_not_be_contiguous() -> None:
 def test_what_the_tool_could_not_find_out_stays_unknown() -> None:
     """A node without a CPU mask has no CPUs that we know of, a node without a size no memory."""
     text = "node 0 cpus: <cpumask not available>\nnode 0 size: <not available>\nNo distance information available.\n"
-    assert read_numactl(text) == Machine(numa_nodes=(NumaNode(id=0),))
+    assert read_numactl(text) == Machine(numa_nodes=(NumaNode(id=0),), assumed=("memory",))
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_taken_devices_are_out_of_what_is_free_at_once() -> None:
 
 
 class Backwards(Choices):
-    def devices(self, container: str, resource: str, candidates: Iterable[str]) -> Sequence[str]:
+    def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
         return sorted(candidates, reverse=True)
 
     def nodes(self, nodes: Iterable[int]) -> Sequence[int]:
@@ -275,7 +275,7 @@ def test_a_refused_preference_before_anything_was_taken_blocks_nothing() -> None
 class Nothing(Choices):
     """A choice that gives no device away."""
 
-    def devices(self, container: str, resource: str, candidates: Iterable[str]) -> Sequence[str]:
+    def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
         return ()
 
 

@@ -25,13 +25,13 @@ def test_a_plugin_answers_what_must_be_in_it_and_then_its_favourites(
     preference: Preference, must_include: tuple[str, ...], size: int, expected: tuple[str, ...]
 ) -> None:
     """`short` gives one too few, if that leaves any: the kubelet has to fill up."""
-    assert Plugin(preference).prefer(FREE, frozenset(must_include), size) == expected
+    assert next(Plugin(preference).answers(FREE, frozenset(must_include), size)) == expected
 
 
 def test_a_plugin_may_refuse_to_say_what_it_prefers() -> None:
     """The text is the plugin's own; the kubelet wraps it."""
     with pytest.raises(PluginError, match=r"^preferred allocation refused$"):
-        Plugin("error").prefer(FREE, frozenset(), 1)
+        next(Plugin("error").answers(FREE, frozenset(), 1))
 
 
 def test_a_plugin_answers_an_allocation_or_fails() -> None:
@@ -47,8 +47,8 @@ def test_the_plugin_of_nvidia_prefers_near_gpus() -> None:
     """Two of the three P100 of the field report share a NUMA node (k8s-device-plugin 0.20)."""
     plugin = plugins_of(machine_named("p100-28cpu"))["nvidia.com/gpu"]
     zero, one, two = plugin.minors
-    assert plugin.prefer(frozenset({zero, one, two}), frozenset(), 2) == (one, two)
-    assert plugin.prefer(frozenset({zero, one, two}), frozenset({zero}), 2) == (zero, one)
+    assert next(plugin.answers(frozenset({zero, one, two}), frozenset(), 2)) == (one, two)
+    assert next(plugin.answers(frozenset({zero, one, two}), frozenset({zero}), 2)) == (zero, one)
 
 
 def test_other_plugins_prefer_nothing() -> None:

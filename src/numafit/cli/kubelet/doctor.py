@@ -94,11 +94,11 @@ def doctor(
     told = read.known.config
     ward = _ward(options, {**default_gates(version), **told.feature_gates}, told.root_dir)
     _check_owners(ward)
-    machine = with_devices(resolve_machine(options.machines).machine, options.devices)
-    known = replace(known, machine=machine, files=ward.texts)
+    combined = resolve_machine(options.machines)
+    known = replace(known, machine=with_devices(combined.machine, options.devices), files=ward.texts)
     checkup = examine(known, owners=ward.owners, pods=ward.pods, place=place)
     written = _repair(checkup, ward, in_place=yes) if repairs else ()
-    notes = (*config_notes(read.known), *checkup.notes)
+    notes = (*combined.notes, *config_notes(read.known), *checkup.notes)
     _print(checkup, known, output, notes, written)
     return status(notes, strict=strict, failed=bool(checkup.findings))
 

@@ -10,7 +10,6 @@ from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
-from numafit.decision.notes import pod_notes
 from numafit.show.json import json_text
 from numafit.show.records.fit import fit_record, variants_record
 from numafit.show.text.fit import fit_text, variants_text
@@ -48,7 +47,7 @@ def fit(options: NodeOptions, order: str, compared: bool, output: str, check: bo
     shapes = shapes_of(stage.pods)
     turns = cast(Turns, order)
     result = count_fits(stage, shapes, turns)
-    notes = (*stage.notes, *pod_notes(stage.ledger, stage.allocatable, shapes))
+    notes = stage.notes_about(shapes)
     if compared:
         rows = [
             (each, None if each.stage is None else count_fits(each.stage, shapes, turns)) for each in variants(stage)

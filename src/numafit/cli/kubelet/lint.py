@@ -69,13 +69,15 @@ def lint(
     a file that is no such file or cannot be read.
     """
     version = parse_version(kube_version or str(DEFAULT_VERSION))
-    machine = resolve_machine(specs).machine if specs else None
+    combined = resolve_machine(specs) if specs else None
+    machine = combined.machine if combined is not None else None
     sources = _sources(files)
     report = lint_sources(sources, version, machine)
     if fix and report.fixed:
         _write(report, sources)
         report = lint_sources([each._replace(data=_new_data(each, report)) for each in sources], version, machine)
-    notes = (*release_notes(version, given=kube_version is not None), *report.notes)
+    doubts = combined.notes if combined is not None else ()
+    notes = (*doubts, *release_notes(version, given=kube_version is not None), *report.notes)
     if output == "json":
         click.echo(json_text(lint_record(report, notes)))
     elif output == "text":

@@ -8,8 +8,9 @@
     restart              # the kubelet restarts
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -24,7 +25,11 @@ from numafit.decision.simulation import Event, Simulation, play_events
 from numafit.errors import InputError
 from numafit.ledger.state_files import state_path
 from numafit.notes import Note
+from numafit.show.table import Screen
 from numafit.workload.pod import Pod
+
+if TYPE_CHECKING:
+    from numafit.decision.chance import Others
 
 
 @click.command(
@@ -49,6 +54,12 @@ Examples:
 @click.option("--save-kubelet", type=click.Path(path_type=Path), help="Write the example kubelet that was used.")
 @click.option("--write-state", type=click.Path(path_type=Path), help="Write the state files the kubelet would have.")
 @click.option("--events", type=click.Path(path_type=Path), help="File of events: add POD, remove POD, restart, …")
+@click.option(
+    "--outcomes",
+    type=click.IntRange(1, 100),
+    metavar="N",
+    help="List up to N other outcomes of each decision that the kubelet leaves to chance.",
+)
 @click.option("--picture", type=click.Path(path_type=Path), help="Draw the machine with who sits where (SVG).")
 @click.option("--record", type=click.Path(path_type=Path), help="Write a recording (JSON lines) for `numafit replay`.")
 @check_option("a pod is rejected or not decided")
@@ -59,6 +70,7 @@ def simulate(
     save_kubelet: Path | None,
     write_state: Path | None,
     events: Path | None,
+    outcomes: int | None,
     picture: Path | None,
     record: Path | None,
     check: bool,
@@ -92,7 +104,7 @@ def simulate(
             raise InputError("a recording holds pods that come, not other events", source="--record")
         _write_record(simulation, record)
     notes = stage.notes_on(simulation)
-    _say(simulation, notes, output)
+    _say(simulation, notes, output, _others(simulation, outcomes) if outcomes is not None else None)
     failed = bool(simulation.undecided) or not all(step.decision.admitted for step in simulation.steps)
     return status(notes, strict=strict, failed=check and failed)
 
@@ -108,17 +120,31 @@ def _write_state(simulation: Simulation, folder: Path) -> None:
 # What only one option needs is loaded with it: the plain command starts quicker.
 
 
-def _say(simulation: Simulation, notes: Sequence[Note], output: str) -> None:
+def _others(simulation: Simulation, most: int) -> "Mapping[int, Others]":
+    from numafit.decision.chance import others_of_run
+
+    return others_of_run(simulation, most)
+
+
+def _say(simulation: Simulation, notes: Sequence[Note], output: str, others: "Mapping[int, Others] | None") -> None:
     if output in ("json", "yaml"):
         from numafit.show.json import json_text, yaml_text
         from numafit.show.records.simulation import simulation_record
 
-        record = simulation_record(simulation, notes)
+        record = simulation_record(simulation, notes, outcomes=others)
         click.echo(json_text(record) if output == "json" else yaml_text(record))
         return
     from numafit.show.text.simulation import simulation_table
 
-    say(lambda screen: simulation_table(simulation, wide=output == "wide", screen=screen), notes)
+    def table(screen: Screen) -> str:
+        text = simulation_table(simulation, notes, wide=output == "wide", screen=screen)
+        if others is None:
+            return text
+        from numafit.show.text.outcomes import outcomes_table
+
+        return f"{text}\n\n{outcomes_table(simulation, others, screen)}"
+
+    say(table, notes)
 
 
 def _draw(simulation: Simulation, path: Path) -> None:

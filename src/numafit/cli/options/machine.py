@@ -12,6 +12,7 @@ from numafit.errors import InputError, near_words
 from numafit.machine import source
 from numafit.machine.combine.machine import CombinedMachine, combine
 from numafit.machine.model import Machine
+from numafit.machine.notes import disagreement_text
 from numafit.machine.source import Disagreement, Source
 
 if TYPE_CHECKING:
@@ -131,5 +132,4 @@ def disagreement_lines(disagreements: Sequence[Disagreement], width: int) -> Ite
         yield ""
         yield "The sources disagree:"
     for found in disagreements:
-        values = ", ".join(f"{source} says {text}" for source, text in found.values)
-        yield from wrap(f"- {found.what}: {values}; taken: {found.taken} ({found.why})", width)
+        yield from wrap(f"- {disagreement_text(found)}", width)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_state, read_text
-from numafit.cli.options.machine import complete_machine, disagreement_lines, resolve_machine
+from numafit.cli.options.machine import complete_machine, resolve_machine
 from numafit.decision.stage import Stage, new_stage
 from numafit.decision.start import UNKNOWN, Files, Start, start
 from numafit.errors import InputError, StartError, StartRefusedError
@@ -20,6 +20,7 @@ from numafit.machine.sketch.devices import with_devices
 from numafit.machine.source import Source
 from numafit.managers.cpu.start import START as CPU_START
 from numafit.managers.memory.start import START as MEMORY_START
+from numafit.notes import Note
 from numafit.settings.example import EXAMPLE_NAME, example_kubelet
 from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
@@ -132,7 +133,8 @@ def load_stage(options: NodeOptions) -> Stage:
     """Raises InputError also for a kubelet that would not start, in its own words."""
     options = _with_folder(options)
     version, given = options.release()
-    known = Start(version=version, release_given=given, machine=_machine(options))
+    machine, disputed = _machine(options)
+    known = Start(version=version, release_given=given, machine=machine)
     file = options.kubelet_file()
     example = ""
     if file is None and options.kubelet_env is None:
@@ -151,7 +153,7 @@ def load_stage(options: NodeOptions) -> Stage:
 
         raise start_refusal(error, known.sources) from None
     pods = _pods(options.pods, pod_level=stage.node.settings.gate("PodLevelResources"))
-    return replace(stage, pods=tuple(pods), example=example)
+    return replace(stage, pods=tuple(pods), example=example, notes=(*disputed, *stage.notes))
 
 
 def _with_folder(options: NodeOptions) -> NodeOptions:
@@ -175,15 +177,14 @@ def _with_folder(options: NodeOptions) -> NodeOptions:
     return replace(options, pods=tuple(pods))
 
 
-def _machine(options: NodeOptions) -> Machine:
+def _machine(options: NodeOptions) -> tuple[Machine, tuple[Note, ...]]:
+    """With what its sources disagree about."""
     combined = resolve_machine(options.machine_sources)
-    if combined.disagreements:
-        click.echo("\n".join(disagreement_lines(combined.disagreements, 100)) + "\n", err=True)
     machine = combined.machine
     if not machine.numa_nodes:
         cure = "`numafit machine show` shows what is known; add a source"
         raise InputError("no NUMA node of this machine is known", source="--machine", cure=cure)
-    return with_devices(machine, options.devices)
+    return with_devices(machine, options.devices), combined.notes
 
 
 def config_sources(options: NodeOptions, file: ConfigFile | None) -> ConfigSources:

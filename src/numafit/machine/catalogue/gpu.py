@@ -36,7 +36,7 @@ def p100_box(name: str) -> Machine:
     )
     shape = Shape(sockets=2, cores=14, memory=(64 * GI,) * 2, distances=(10, 21, 21), devices=_gpus(0, 1, 1))
     machine = _named(machine_of_shape(shape, name=name), "Tesla P100-PCIE-16GB", 16 * GI)
-    machine = replace(machine, assumed=("core", "socket", "memory"))
+    machine = replace(machine, assumed=("core", "socket", "memory", "distances"))
     return _with_ids(machine, uuids)
 
 
@@ -61,7 +61,7 @@ def eight_gpu_box(name: str) -> Machine:
         devices=_gpus(0, 0, 0, 0, 1, 1, 1, 1),
         links=(("PIX", (0, 1)), ("PIX", (2, 3)), ("PIX", (4, 5)), ("PIX", (6, 7))),
     )
-    return replace(machine_of_shape(shape, name=name), assumed=("core", "socket", "memory"))
+    return replace(machine_of_shape(shape, name=name), assumed=("core", "socket", "memory", "distances"))
 
 
 def dgx_a100(name: str) -> Machine:
@@ -104,7 +104,7 @@ def dgx_h100(name: str) -> Machine:
         links=(("NV18", tuple(range(8))),),
     )
     machine = machine_of_shape(shape, name=name, model="Intel(R) Xeon(R) Platinum 8480C")
-    return _named(machine, "NVIDIA H100 80GB HBM3", 80 * GI)
+    return replace(_named(machine, "NVIDIA H100 80GB HBM3", 80 * GI), assumed=("distances",))
 
 
 def hgx_a100(name: str) -> Machine:

@@ -37,7 +37,7 @@ def epyc_l3_as_numa(name: str) -> Machine:
     # No page with sixteen nodes was found: equal shares of the memory and the distances of NPS4 are guesses.
     shape = Shape(sockets=2, numa=8, cores=8, threads=2, memory=(32 * GI,) * 16, distances=(10, 12, 32))
     machine = machine_of_shape(replace(shape, l3_cores=8, l3_size=32 * MI), name=name, model=_EPYC_7763)
-    return replace(machine, assumed=("memory",))
+    return replace(machine, assumed=("memory", "distances"))
 
 
 def xeon_snc4(name: str) -> Machine:

@@ -19,7 +19,7 @@ _SAYS_UNKNOWN = (*WRITTEN, PODRESOURCES, SYSFS)
 """From these, no NUMA node is a statement: the plugin knows none."""
 
 DEVICE_NUMA = "device_numa"
-"""Among the assumed: a NUMA node that only the driver named stands in for what the plugin would say."""
+"""Among the assumed: nobody says what the plugin would say of a device; a NUMA node that the driver names stands in."""
 
 Descriptions = list[tuple[Source, Device]]
 
@@ -164,7 +164,7 @@ def _numa(device: Device, said: Descriptions) -> tuple[tuple[int, ...] | None, b
         if part.driver_numa is not None and (not stated or stated[0][1] != (part.driver_numa,))
     ]
     if not stated:
-        stand_in = device.driver_numa is not None
+        stand_in = device.driver_numa is not None or bool(device.resource)
         return ((device.driver_numa,) if device.driver_numa is not None else None), stand_in, []
     taken = stated[0][1]
     if not opinions and all(numa == taken for _, numa in stated):

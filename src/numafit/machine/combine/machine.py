@@ -1,7 +1,8 @@
 """Puts partial machines together, and says where their sources contradict each other.
 
 What the kubelet itself would read counts first, then what is nearest to it; `KINDS` has the order. A stand-in of a
-reader (`Machine.assumed`) gives way to whoever states the thing, without a word.
+reader (`Machine.assumed`) gives way to whoever states the thing, without a word. What nobody states is listed there in
+the end, too.
 """
 
 from collections.abc import Sequence
@@ -13,14 +14,22 @@ from numafit.bits import cpuset_text
 from numafit.machine.combine.cpus import combine_cpus
 from numafit.machine.combine.devices import CombinedDevices, combine_devices
 from numafit.machine.combine.nodes import close, combine_nodes
+from numafit.machine.combine.unstated import unstated
 from numafit.machine.links import pci_links
 from numafit.machine.model import Cache, Link, Machine
+from numafit.machine.notes import disagreement_notes
 from numafit.machine.source import OF_DRIVER, WRITTEN, Disagreement, Source, compared, ranked
+from numafit.notes import Note
 
 
 class CombinedMachine(msgspec.Struct, frozen=True):
     machine: Machine
     disagreements: tuple[Disagreement, ...] = ()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What its sources disagree about; what they do not tell is in the machine itself."""
+        return disagreement_notes(self.disagreements) if self.disagreements else ()
 
 
 def combine(sources: Sequence[Source]) -> CombinedMachine:
@@ -28,9 +37,13 @@ def combine(sources: Sequence[Source]) -> CombinedMachine:
     order = ranked(sources)
     devices = combine_devices(order)
     combined = _alone(order[0], devices) if len(order) == 1 else _together(order, devices)
-    if combined.machine.links or any(source.kind in WRITTEN for source in order):
-        return combined
-    return msgspec.structs.replace(combined, machine=_with_pci_links(combined.machine))
+    machine = combined.machine
+    if not machine.links and not any(source.kind in WRITTEN for source in order):
+        machine = _with_pci_links(machine)
+    missing = [word for word in unstated(machine, {source.kind for source in order}) if word not in machine.assumed]
+    if missing:
+        machine = msgspec.structs.replace(machine, assumed=(*machine.assumed, *missing))
+    return msgspec.structs.replace(combined, machine=machine)
 
 
 def _with_pci_links(machine: Machine) -> Machine:

@@ -42,6 +42,9 @@ def combine_nodes(sources: Sequence[Source], names: DeviceNames, with_cpus: Set[
     weighing = [source.name for source in speaking if any(node.memory for node in source.machine.numa_nodes)]
     nodes = [_combined(id, said[id], names, len(ids), weighing, disagreements) for id in ids]
     assumed = [name for name in ("memory", "hugepages") if all(name in source.machine.assumed for source in speaking)]
+    measuring = [source for source in speaking if any(node.distances for node in source.machine.numa_nodes)]
+    if measuring and not any(_states(source, "distances") for source in measuring):
+        assumed.append("distances")
     # the order of one list stays, that of several is made anew
     return CombinedNodes(
         tuple(nodes) if len(nodes) == len((complete or speaking[0]).machine.numa_nodes) else in_kubelet_order(nodes),
@@ -81,7 +84,12 @@ def _combined(
         if source.name in weighing and _states(source, "memory") and (node.memory or source.kind in _COMPLETE)
     ]
     pages = [(source, node.hugepages) for source, node in said if node.hugepages and _states(source, "hugepages")]
-    rows = [(source, node.distances) for source, node in said if node.distances and len(node.distances) == count]
+    guessed = [node.distances for _, node in said if node.distances and len(node.distances) == count]
+    rows = [
+        (source, node.distances)
+        for source, node in said
+        if node.distances and len(node.distances) == count and _states(source, "distances")
+    ]
     owners = [names.get((source.name, node.device), node.device) for source, node in said if node.device]
     if memory:
         disagreements += compared(f"memory of NUMA node {id}", memory, close, amount_text)
@@ -95,7 +103,7 @@ def _combined(
         id=id,
         memory=memory[0][1] if memory else stand_in,
         hugepages=pages[0][1] if pages else next((node.hugepages for _, node in said if node.hugepages), {}),
-        distances=rows[0][1] if rows else None,
+        distances=rows[0][1] if rows else next(iter(guessed), None),
         device=owners[0] if owners else "",
     )
 

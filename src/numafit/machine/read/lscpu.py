@@ -48,6 +48,8 @@ def machine_of_rows(rows: list[_TableRow], source: str) -> Machine:
     cpus: dict[int, Cpu] = {}
     shared: dict[tuple[int, str, int], list[int]] = {}
     given: set[str] = set()
+    untold: set[str] = set()
+    """Columns with an empty cell for a CPU that is online."""
     for line, row in rows:
         cpu = _id(row, "cpu", source, line)
         if cpu is None:
@@ -59,6 +61,7 @@ def machine_of_rows(rows: list[_TableRow], source: str) -> Machine:
             continue
         given |= row.keys()
         core, socket, node = (_id(row, name, source, line) for name in ("core", "socket", "node"))
+        untold |= {name for name, value in (("core", core), ("socket", socket)) if value is None}
         # Without NUMA nodes the kubelet takes each package for one.
         package = 0 if socket is None else socket
         cpus[cpu] = Cpu(
@@ -76,7 +79,7 @@ def machine_of_rows(rows: list[_TableRow], source: str) -> Machine:
         Cache(level=level, kind=kind, size=0, cpus=mask_of(members), id=cache)
         for (level, kind, cache), members in shared.items()
     )
-    assumed = [name for name in ("core", "socket") if name not in given]
+    assumed = sorted(untold)
     if "node" not in given:
         assumed.append("numa")
     if not caches:
@@ -84,7 +87,7 @@ def machine_of_rows(rows: list[_TableRow], source: str) -> Machine:
     return Machine(
         cpus=with_uncore_caches(cpus_in_kubelet_order(cpus.values()), caches),
         numa_nodes=in_kubelet_order(NumaNode(id=node) for node in {cpu.numa for cpu in online}),
-        sockets=len({cpu.socket for cpu in online}) if "socket" in given else None,
+        sockets=len({cpu.socket for cpu in online}) if "socket" not in untold else None,
         caches=caches,
         model=next((row["modelname"] for _, row in rows if row.get("modelname")), ""),
         assumed=tuple(sorted(assumed)),

@@ -1,7 +1,7 @@
 """Reads what `numactl --hardware` prints: NUMA nodes with their CPUs, memory and distances.
 
 It tells nothing of cores, sockets and caches: each CPU stands in as a core of its own and each NUMA node as a socket.
-Sizes are whole MiB, rounded down.
+Sizes are whole MiB, rounded down; where one is not available, `memory` is listed under `assumed`.
 """
 
 import re
@@ -25,6 +25,7 @@ class _Numactl:
         self.cpus: dict[int, int] = {}
         self.nodes: dict[int, int] = {}
         """NUMA node id -> bytes."""
+        self.sized: set[int] = set()
         self.columns: list[int] = []
         self.distances: dict[int, dict[int, int]] = {}
 
@@ -64,6 +65,7 @@ class _Numactl:
         if size is None or words[1:] not in ([], ["MB"]):
             raise self._error(f'"{text.strip()[:40]}" is not a size in MB', number)
         self.nodes[node] = size << 20
+        self.sized.add(node)
 
     def _distances(self, node: int, values: list[int], number: int) -> None:
         if len(values) != len(self.columns):
@@ -84,7 +86,7 @@ class _Numactl:
                 NumaNode(id=node, memory=self.nodes[node], distances=self._row(node, ascending, known))
                 for node in ascending
             ),
-            assumed=ASSUMED if self.cpus else (),
+            assumed=(*(ASSUMED if self.cpus else ()), *(() if self.sized >= known else ("memory",))),
         )
 
     def _row(self, node: int, ascending: list[int], known: set[int]) -> tuple[int, ...] | None:

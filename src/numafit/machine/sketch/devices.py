@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from numafit.errors import InputError
-from numafit.machine.model import Device, Machine
+from numafit.machine.model import GPU_RESOURCE, Device, Machine
 
 
 def with_devices(machine: Machine, specs: Sequence[str]) -> Machine:
@@ -13,7 +13,16 @@ def with_devices(machine: Machine, specs: Sequence[str]) -> Machine:
     given = parse_devices(specs)
     named = {device.resource for device in given}
     kept = tuple(device for device in machine.devices if device.resource not in named)
-    return replace(machine, devices=kept + given)
+    return replace(machine, devices=kept + given, assumed=_assumed(machine, kept, given)) if given else machine
+
+
+def _assumed(machine: Machine, kept: Sequence[Device], given: Sequence[Device]) -> tuple[str, ...]:
+    """Who names a device names its NUMA node, too, but not how it is linked."""
+    told = () if any(device.resource for device in kept) else ("device_numa",)
+    words = [word for word in machine.assumed if word not in told]
+    if sum(device.resource == GPU_RESOURCE for device in given) > 2:
+        words.append("links")
+    return tuple(dict.fromkeys(words))
 
 
 def parse_devices(specs: Sequence[str]) -> tuple[Device, ...]:

@@ -137,7 +137,10 @@ def read_sketch(text: str, source: str = "sketch") -> Machine:
     for clause in sorted(parts, key=lambda clause: _RANKS.get(clause.first, 1)):
         shape = _part(clause, shape)
         clause.finish()
-    return machine_of_shape(shape)
+    machine = machine_of_shape(shape)
+    if len(machine.numa_nodes) == 1 or any(clause.first == "distances" for clause in parts):
+        return machine
+    return replace(machine, assumed=("distances",))
 
 
 def _levels(clause: Clause) -> Shape:

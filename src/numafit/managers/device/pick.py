@@ -103,7 +103,8 @@ class DevicePick:
             must_include = frozenset(self.taken)
             offered = candidates | must_include
             try:
-                preferred = plugin.prefer(offered, must_include, self.wanted)
+                answers = plugin.answers(offered, must_include, self.wanted)
+                preferred = self.call.choices.preferred(self.container, self.resource, answers)
             except PluginError as error:
                 return Refusal(f"device plugin GetPreferredAllocation rpc failed with err: {error}")
             self._note_preferred(offered, must_include, preferred)
@@ -146,15 +147,17 @@ class DevicePick:
         """Which of a device's nodes say whether it is aligned: any; in 1.20 and 1.21 the one that comes first."""
         if self.manager.behaviour.device_any_node:
             return lambda numa: numa
-        order = self.call.choices.nodes({node for numa in places.values() for node in numa})
-        return lambda numa: (min(numa, key=order.index),)
+        shared = {node for numa in places.values() if len(numa) > 1 for node in numa}
+        order = self.call.choices.nodes(shared) if shared else ()
+        return lambda numa: (min(numa, key=order.index) if len(numa) > 1 else numa[0],)
 
     def _take(self, ids: DeviceIds) -> bool:
         """Takes until nothing is missing; True when that is so."""
         ids = ids - frozenset(self.taken)
         if not ids:
             return False
-        new = list(self.call.choices.devices(self.container, self.resource, ids))[: self.missing]
+        order = self.call.choices.devices(self.container, self.resource, ids, self.missing)
+        new = list(order)[: self.missing]
         self.taken += new
         ledger = self.call.ledger.device
         allocated = ledger.allocated.get(self.resource, frozenset()) | frozenset(new)

@@ -1,6 +1,6 @@
 """A device plugin as the device manager meets it: which devices it prefers, and what its Allocate answers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from numafit.errors import KubeletError
 from numafit.ledger.files.allocate_response import nvidia_response
-from numafit.machine.gpu_sets import GpuPairs, pairs_of, preferred_set
+from numafit.machine.gpu_sets import GpuPairs, pairs_of, preferred_sets
 from numafit.machine.model import Machine
 
 NVIDIA_GPU = "nvidia.com/gpu"
@@ -35,25 +35,29 @@ class Plugin(msgspec.Struct, frozen=True):
     pairs: GpuPairs | None = None
     """How near the GPUs are to each other; for `near`."""
 
-    def prefer(self, available: frozenset[str], must_include: frozenset[str], size: int) -> tuple[str, ...]:
+    def answers(self, available: frozenset[str], must_include: frozenset[str], size: int) -> Iterator[tuple[str, ...]]:
+        """What it may answer to GetPreferredAllocation, as the devices are offered in any order."""
         if self.preference == "error":
             raise PluginError("preferred allocation refused")
         if self.preference == "near":
-            return self._near(available, must_include, size)
+            yield from self._near(available, must_include, size)
+            return
         rest = sorted(available - must_include, reverse=self.preference == "last")
         answer = (sorted(must_include) + rest)[:size]
         if self.preference == "short" and len(answer) > 1:
             answer.pop()
-        return tuple(answer)
+        yield tuple(answer)
 
-    def _near(self, available: frozenset[str], must_include: frozenset[str], size: int) -> tuple[str, ...]:
-        """The kubelet offers devices in random order; here they come in the order in which the machine lists them."""
+    def _near(self, available: frozenset[str], must_include: frozenset[str], size: int) -> Iterator[tuple[str, ...]]:
+        """The first answer is that for GPUs in the order in which the machine lists them."""
         if self.pairs is None:
-            return ()
+            yield ()
+            return
         gpus = [gpu.id for gpu in self.pairs.gpus]
         offered = [i for i, gpu in enumerate(gpus) if gpu in available]
         required = [i for i, gpu in enumerate(gpus) if gpu in must_include]
-        return tuple(gpus[i] for i in preferred_set(self.pairs, size, offered, required))
+        for chosen in preferred_sets(self.pairs, size, offered, required):
+            yield tuple(gpus[i] for i in chosen)
 
     def allocate(self, ids: frozenset[str]) -> bytes:
         """The ContainerAllocateResponse as protobuf."""

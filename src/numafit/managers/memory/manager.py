@@ -227,7 +227,10 @@ class MemoryManager(msgspec.Struct, frozen=True):
         if not stale:
             return ledger
         memory = ledger.memory
-        for uid, container in choices.stale(stale):
+        # Blocks of one NUMA node each can be given back in any order: only those of groups show it.
+        blocks = [block for uid, own in stale for block in (memory.entries[uid][own], memory.pod_entries.get(uid, ()))]
+        grouped = any(len(block.numa) > 1 for own in blocks for block in own)
+        for uid, container in choices.stale(stale) if grouped else stale:
             memory = self.release(memory, uid, container)
         return replace(ledger, memory=memory)
 

@@ -13,7 +13,7 @@ from numafit.advice.lint.lint import LintFile, lint
 from numafit.advice.logs.report import report_of
 from numafit.advice.propose.advise import advise
 from numafit.advice.variants import variants
-from numafit.decision.notes import pod_notes, release_notes
+from numafit.decision.notes import release_notes
 from numafit.decision.simulation import Simulation
 from numafit.decision.story import story_of
 from numafit.errors import InputError, StartRefusedError
@@ -65,7 +65,7 @@ def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> Adv
 def fit(scenes: Scenes, asked: question.Fit) -> FitAnswer:
     stage = scenes.scene(asked, empty=asked.empty).stage
     shapes = shapes_of(pods_of(asked.pods, stage)[0])
-    notes = (*stage.notes, *pod_notes(stage.ledger, stage.allocatable, shapes))
+    notes = stage.notes_about(shapes)
     if not asked.compare:
         return fit_record(count_fits(stage, shapes, asked.order), notes)
     rows = [

@@ -5,6 +5,7 @@ from functools import partial
 
 from numafit.amounts import count_text, size_text
 from numafit.machine.model import Device, Machine, NumaNode
+from numafit.machine.notes import machine_notes
 from numafit.show.draw.blocks import ASCII, NO_BREAK, UNICODE, Glyphs, TextBlock, framed, tiled, wrap
 from numafit.show.draw.overlay import Overlay
 from numafit.show.draw.plan import Bundle, Core, DrawnMachine, DrawnNode, Group, Package, distances_text, plan_of
@@ -206,8 +207,8 @@ class _Drawing:
             yield f"distances: {distances}"
         if self.plan.offline:
             yield f"offline: CPUs {ids_text(self.plan.offline)}"
-        if self.machine.assumed:
-            yield f"not stated by the source, assumed: {printable(', '.join(self.machine.assumed))}"
+        for note in machine_notes(self.machine):
+            yield f"not sure: {printable(note.text)}"
         links = links_text(self.machine)
         if links:
             yield f"links: {links}"

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from numafit.bits import cpuset_text
+from numafit.decision.chance import Extent, Others
 from numafit.decision.left import NodeLeft, left_on_nodes
 from numafit.decision.simulation import Simulation, Step
 from numafit.notes import Note, notes_about
@@ -28,6 +29,22 @@ class Free(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     devices: Mapping[str, tuple[str, ...]]
 
 
+class OtherOutcome(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What a decision could have been too; its fields are those of the decision."""
+
+    admitted: bool
+    containers: Mapping[str, PlacementOutcome] | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    message: str | UnsetType = UNSET
+    panic: str | UnsetType = UNSET
+
+
+class OtherOutcomes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    others: tuple[OtherOutcome, ...]
+    extent: Extent
+    """`all`: there are no further ones; `more`: there are; `not searched`: not all orders were tried."""
+
+
 class Simulated(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """One decision. `merges`, `pluginCalls` and `containers` read as in a recording; `files` are state files."""
 
@@ -47,6 +64,8 @@ class Simulated(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     files_after_start: Mapping[str, str] | UnsetType = UNSET
     notes: tuple[Note, ...] | UnsetType = UNSET
     """Those about this pod."""
+    outcomes: OtherOutcomes | UnsetType = UNSET
+    """With --outcomes, where the kubelet leaves the decision to chance and everybody before it is as told."""
 
 
 class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -58,7 +77,13 @@ class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     """What the answer stands on."""
 
 
-def simulation_record(simulation: Simulation, notes: Sequence[Note] = (), *, with_files: bool = True) -> SimulateAnswer:
+def simulation_record(
+    simulation: Simulation,
+    notes: Sequence[Note] = (),
+    *,
+    with_files: bool = True,
+    outcomes: Mapping[int, Others] | None = None,
+) -> SimulateAnswer:
     """To write the state files takes most of the time; where nobody reads them they can be left out."""
     node = simulation.node
     files = FileLog() if with_files else None
@@ -67,13 +92,20 @@ def simulation_record(simulation: Simulation, notes: Sequence[Note] = (), *, wit
     return SimulateAnswer(
         str(node.settings.version),
         cpuset_text(node.cpu.reserved),
-        tuple([_simulated(simulation, step, files, notes) for step in simulation.steps]),
+        tuple(
+            [
+                _simulated(simulation, step, files, notes, (outcomes or {}).get(number))
+                for number, step in enumerate(simulation.steps)
+            ]
+        ),
         tuple([_free(left) for left in left_on_nodes(node, simulation.after)]),
         tuple(notes),
     )
 
 
-def _simulated(simulation: Simulation, step: Step, files: FileLog | None, notes: Sequence[Note]) -> Simulated:
+def _simulated(
+    simulation: Simulation, step: Step, files: FileLog | None, notes: Sequence[Note], others: Others | None
+) -> Simulated:
     decision = step.decision
     outcome = decision_outcome(decision)
     changed: dict[str, str] | UnsetType = UNSET
@@ -96,7 +128,16 @@ def _simulated(simulation: Simulation, step: Step, files: FileLog | None, notes:
         files=changed,
         files_after_start=started,
         notes=notes_about(decision.pod.full_name, notes) or UNSET,
+        outcomes=UNSET if others is None else _others(others),
     )
+
+
+def _others(others: Others) -> OtherOutcomes:
+    found = []
+    for decision in others.decisions:
+        outcome = decision_outcome(decision)
+        found.append(OtherOutcome(outcome.admitted, outcome.containers, outcome.reason, outcome.message, outcome.panic))
+    return OtherOutcomes(tuple(found), others.extent)
 
 
 def _free(left: NodeLeft) -> Free:

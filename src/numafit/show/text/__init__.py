@@ -5,11 +5,11 @@
     lint checkup               findings of lint (text, workflow annotations), the health of a node
     unchecked                  checks that were not made, and what they lacked
     leases audit               who holds what, what processes really do
-    notes                      what an answer stands on, the block below it
+    notes outcomes             what an answer stands on, the block below it; what could have come out, too
     plan docker                where a job would go, what a script with `docker run` lines asks for
 
-Each module reads alone, but for `advice`, which shows a decision as `simulation` does, and `unchecked`, which `lint`
-and `checkup` share. They know no click and no stream: a command prints what it gets. What comes from outside
-(commands, names of users and programs) goes through `words.printable`, so that no text moves the cursor of a
+Each module reads alone, but for `advice` and `outcomes`, which show a decision as `simulation` does, and `unchecked`,
+which `lint` and `checkup` share. They know no click and no stream: a command prints what it gets. What comes from
+outside (commands, names of users and programs) goes through `words.printable`, so that no text moves the cursor of a
 terminal.
 """

@@ -9,12 +9,19 @@ from numafit.decision.simulation import Simulation
 from numafit.decision.story import decision_sentence, rejected_merge
 from numafit.ledger.ledger import Block
 from numafit.managers.ask import ask_of
+from numafit.notes import GUESS_MATTERS, Note
 from numafit.quantity import Quantity
 from numafit.show.table import BAD, CRASH, GOOD, PLAIN, Screen, aligned
 
 
-def simulation_table(simulation: Simulation, *, wide: bool = False, screen: Screen = PLAIN) -> str:
-    """`wide` adds what each container asks for, and the merged hint that decided about it."""
+def simulation_table(
+    simulation: Simulation, about: Sequence[Note] = (), *, wide: bool = False, screen: Screen = PLAIN
+) -> str:
+    """`wide` adds what each container asks for, and the merged hint that decided about it.
+
+    A pod of which a note says that its decision depends on a guess has a star: at its CPUs, or at a rejection.
+    """
+    unsure = {note.about for note in about if note.code in GUESS_MATTERS}
     more = ("ASKED", "HINT") if wide else ()
     rows: list[Sequence[str]] = [("POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES", *more)]
     notes = []
@@ -23,6 +30,7 @@ def simulation_table(simulation: Simulation, *, wide: bool = False, screen: Scre
     for step in simulation.steps:
         decision = step.decision
         first = True
+        star = "*" if decision.pod.full_name in unsure else ""
         for container, placement in decision.containers.items():
             mask = placement.affinity[0]
             devices = [labels.get(device, device) for own in placement.devices.values() for device in own]
@@ -30,9 +38,9 @@ def simulation_table(simulation: Simulation, *, wide: bool = False, screen: Scre
                 (
                     _container_name(decision, container),
                     decision.qos if first else "",
-                    verdict_text(decision, screen) if first else "",
+                    verdict_text(decision, screen) + ("" if decision.admitted else star) if first else "",
                     "any" if mask is None else cpuset_text(mask) or "-",
-                    "shared" if placement.cpus is None else cpuset_text(placement.cpus) or "-",
+                    _cpus(placement) + (star if decision.admitted else ""),
                     ", ".join(_block_text(block) for block in placement.memory or ()) or "-",
                     ", ".join(sorted(devices)) or "-",
                     *((_asked(decision, container), _hint(decision, container)) if wide else ()),
@@ -42,8 +50,8 @@ def simulation_table(simulation: Simulation, *, wide: bool = False, screen: Scre
         if decision.message:
             ask = ask_of(decision.pod, simulation.node.settings)
             sentence = decision_sentence(simulation.node, decision, ask)
-            told = f" The kubelet says: {decision.message}" if rejected_merge(decision) else ""
-            notes.append(f"{decision.pod.full_name}: {sentence}{told}")
+            words = f" The kubelet says: {decision.message}" if rejected_merge(decision) else ""
+            notes.append(f"{decision.pod.full_name}: {sentence}{words}")
         if decision.panic:
             notes.append(f"{decision.pod.full_name}: the kubelet would crash here: {decision.panic}")
     left: list[Sequence[str]] = [("LEFT", "EXCLUSIVE CPUS", "MEMORY", "DEVICES")]
@@ -54,6 +62,10 @@ def simulation_table(simulation: Simulation, *, wide: bool = False, screen: Scre
         left.append((f"NUMA node {own.numa}", *(cell or "-" for cell in cells)))
     parts = [aligned(rows, screen=screen), "\n".join(notes), aligned(left, screen=screen)]
     return "\n\n".join(part for part in parts if part)
+
+
+def _cpus(placement: Placement) -> str:
+    return "shared" if placement.cpus is None else cpuset_text(placement.cpus) or "-"
 
 
 def _container_name(decision: Decision, container: str) -> str:

@@ -1,8 +1,9 @@
 """Reads hwloc's XML, version 2 (`lstopo --of xml`): CPUs, caches, NUMA nodes, distances and PCI devices.
 
 hwloc hangs a NUMA node without CPUs beside one that has some, with the same CPU set. Of nodes at one place, the one
-with plain memory and the lowest number is taken for the owner of the CPUs, and `numa` is listed under `assumed`. Nor
-does it say that the kernel knows no NUMA node for a PCI device: such a device hangs at the top and counts as unknown.
+with plain memory and the lowest number is taken for the owner of the CPUs, and `numa` is listed under `assumed`, as
+are `core` and `socket` where the file was written without these objects. Nor does it say that the kernel knows no
+NUMA node for a PCI device: such a device hangs at the top and counts as unknown.
 """
 
 import re
@@ -105,7 +106,12 @@ def read_hwloc(data: str | bytes, source: str = "lstopo --of xml") -> Machine:
     devices = devices_of(functions, nics_numbered=True)
     if len({device.id for device in devices}) != len(devices):
         raise topology.error("two PCI devices have the same address or UUID")
-    assumed = [name for name, is_assumed in (("numa", homes.tie), ("socket", not packages)) if is_assumed]
+    guesses = (
+        ("core", any(found.type == "PU" and found.up("Core") is None for found in topology.objects)),
+        ("numa", homes.tie or any(cpu.id not in homes.of for cpu in cpus)),
+        ("socket", not packages),
+    )
+    assumed = [name for name, is_assumed in guesses if is_assumed]
     return Machine(
         cpus=with_uncore_caches(cpus, caches),
         numa_nodes=_numa_nodes(topology, devices),
