@@ -15,12 +15,16 @@ if not RUNS:
     pytest.skip("the shared runs of the kubelet are not there", allow_module_level=True)
 
 
-def simulated(run: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+def node_of(run: Path) -> list[str]:
+    """The options that describe it."""
     case = json.loads((run / "case.json").read_text())
     machine = SHARED / "captures" / (run / "machine").read_text().strip() / "sys.tgz"
     devices = [part for spec in case.get("devices") or () for part in ("--device", spec)]
-    arguments = ["--machine", str(machine), "--kubelet", str(run / "kubelet-config.json"), *devices]
-    status = main(["simulate", *arguments, "-o", "json", str(run / "manifests")])
+    return ["--machine", str(machine), "--kubelet", str(run / "kubelet-config.json"), *devices]
+
+
+def simulated(run: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    status = main(["simulate", *node_of(run), "-o", "json", str(run / "manifests")])
     captured = capsys.readouterr()
     assert status in (0, 1), captured.err
     decisions: list[dict[str, Any]] = json.loads(captured.out)["decisions"]
@@ -75,3 +79,24 @@ def test_every_pod_of_a_run_is_decided_as_the_kubelet_did(result: Path, capsys: 
         }
         assert decision["defaultCPUSet"] == cpu["defaultCpuSet"]
         assert places(decision) == recorded_places(step)
+
+
+@pytest.mark.parametrize("result", RUNS, ids=lambda path: path.parent.name)
+def test_the_pods_that_a_kubelet_lists_come_to_sit_where_they_sat(
+    result: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its own list, with all that it and the API write: rejected pods are left out, the others play by their start."""
+    run = result.parent
+    status = main(["simulate", *node_of(run), "-o", "json", str(run / "pods.json")])
+    assert status == 0, capsys.readouterr().err
+    decisions = json.loads(capsys.readouterr().out)["decisions"]
+    listed = {pod["metadata"]["name"]: pod for pod in json.loads((run / "pods.json").read_text())["items"]}
+    alive = {name: pod["metadata"]["uid"] for name, pod in listed.items() if pod["status"]["phase"] != "Failed"}
+    held = json.loads((run / "cpu_manager_state").read_text()).get("entries") or {}
+    found = {
+        decision["pod"].partition("/")[2]: {
+            n: own["cpus"] for n, own in decision["containers"].items() if "cpus" in own
+        }
+        for decision in decisions
+    }
+    assert found == {name: held.get(uid, {}) for name, uid in alive.items()}

@@ -24,7 +24,9 @@ Members = dict[str, tuple[int, int, "PlacedValue"]]
 
 DEEPEST = 100
 LARGEST = 1_000_000
-"""How many values a stream may hold after its aliases are expanded."""
+"""How many values the aliases of a stream may add to those that are written in it."""
+LARGEST_PLACED = 1 << 24
+"""Of a JSON text, in bytes: places in a larger one are not looked up, since that takes minutes."""
 
 
 class PlacedValue(NamedTuple):
@@ -82,7 +84,7 @@ class Document:
 
     def _nodes(self) -> PlacedValue | None:
         """JSON is read without places; they are looked up when an error needs them."""
-        if self._root is None and self._text:
+        if self._root is None and 0 < len(self._text) <= LARGEST_PLACED:
             try:
                 self._root = next(_yaml_nodes(self._text, self.source), None)
             except InputError:
@@ -208,6 +210,7 @@ class _Builder:
         self.source = source
         self.stack: list[_Open] = []
         self.anchors: dict[str, PlacedValue] = {}
+        self.written = 0
         self.root: PlacedValue | None = None
 
     def error(self, message: str, line: int, column: int) -> InputError:
@@ -222,6 +225,7 @@ class _Builder:
 
     def close(self) -> None:
         opened = self.stack.pop()
+        self.written += 1
         self.add(opened.close(), opened.anchor)
 
     def scalar(self, line: int, column: int, event: "yaml.ScalarEvent") -> None:
@@ -239,6 +243,7 @@ class _Builder:
                 raise self.error(f'a key must be a text, not "{text}"', line, column)
             self.begin(self.stack[-1], _Key(_key_text(value), line, column, merges=plain and text == "<<"))
         else:
+            self.written += 1
             self.add(PlacedValue(value, line, column), event.anchor)
 
     def begin(self, mapping: _Open, key: _Key) -> None:
@@ -265,8 +270,8 @@ class _Builder:
             return
         top = self.stack[-1]
         top.size += node.size
-        if top.size > LARGEST:
-            raise self.error(f"more than {LARGEST} values after the expansion of aliases", node.line, node.column)
+        if top.size > LARGEST + self.written + len(self.stack):
+            raise self.error(f"aliases add more than {LARGEST} values", node.line, node.column)
         if top.items is not None:
             top.items.append(node)
         elif top.key is not None:

@@ -50,6 +50,12 @@ NOTE_CODES = {
     "pod-level-dropped": "resources of the pod as a whole are dropped where their gate is off",
     "ports-not-checked": "host ports are not compared with those of other pods",
     "selectors-not-checked": "node selectors, affinities and tolerations are not compared with the node",
+    "storage-not-checked": "ephemeral-storage is not compared with the disk of the node",
+    "overhead-unknown": "a runtime class may bring an overhead, which is not counted",
+    "preemption-not-played": "a critical pod evicts others where the node is full; that is not played",
+    "pods-replayed": "pods that run are decided again, since nothing tells what they hold",
+    "count-guessed": "how many pods an object makes is a guess",
+    "containers-added": "a controller adds containers to a pod that its template does not show",
     # the run
     "run-ended": "the kubelet crashes here, and later pods are not decided",
     "left-to-chance": "the kubelet leaves the outcome to chance; one of the possible ones is shown",

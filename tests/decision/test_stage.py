@@ -1,11 +1,13 @@
-"""A node that starts again under another configuration."""
+"""A node that starts again under another configuration, and one whose pods are known."""
 
 import pytest
 from msgspec.structs import replace
 
-from numafit.decision.stage import restarted
+from numafit.decision.stage import after_running, restarted, with_pods
 from numafit.errors import KubeletError
+from numafit.notes import Note
 from numafit.quantity import parse_quantity
+from numafit.workload.reading import Reading
 from tests.advice.stages import stage
 from tests.decision.strategies import cpus, pod
 
@@ -44,3 +46,53 @@ def test_a_shortage_of_the_node_names_its_resource() -> None:
     assert (decision.reason, decision.shortage) == ("OutOfcpu", "cpu")
     rejected = on.decide(on.ledger, pod("b", cpus("app", "900")))
     assert (rejected.admitted, rejected.shortage) == (False, "")
+
+
+OLD, NEW = pod("old", cpus("app", "2")), pod("new", cpus("app", "4"))
+BURSTABLE = pod("burstable", replace(cpus("app", "1"), requests={"cpu": parse_quantity("1")}, limits={}))
+
+
+def test_pods_that_run_are_played_first_where_nothing_tells_what_they_hold() -> None:
+    """And this is noted: another order or a pod that has gone since would have given another place."""
+    ready = with_pods(stage(), Reading((OLD, BURSTABLE), (NEW,), {}), known=False)
+    assert (ready.pods, ready.running) == ((OLD, BURSTABLE, NEW), 2)
+    assert [(note.code, note.about) for note in ready.notes if note.code != "release-assumed"] == [
+        ("pods-replayed", OLD.full_name),
+        ("pods-replayed", BURSTABLE.full_name),
+    ]
+
+
+def test_pods_that_run_stay_where_the_state_has_them() -> None:
+    """With their real requests, where the state alone tells what is held; those that hold nothing are there, too."""
+    on = stage()
+    played = on.play([OLD]).after
+    named = pod(OLD.uid, cpus("app", "2"))
+    there = replace(on, ledger=replace(played, active={OLD.uid: replace(OLD, name=OLD.uid)}))
+    ready = with_pods(there, Reading((named, BURSTABLE), (NEW,), {}), known=True)
+    assert (ready.pods, ready.running, ready.notes) == ((NEW,), 0, there.notes)
+    assert ready.ledger.active == {OLD.uid: named, BURSTABLE.uid: BURSTABLE}
+    assert ready.ledger.cpu.entries == played.cpu.entries
+
+
+def test_a_pod_that_runs_and_must_hold_something_is_played_where_the_state_has_nothing_of_it() -> None:
+    ready = with_pods(stage(), Reading((OLD,), (NEW,), {}), known=True)
+    assert (ready.pods, ready.running) == ((OLD, NEW), 1)
+    text = "runs already and is played again, by the time of its start: the state that was given does not know it"
+    assert Note("pods-replayed", OLD.full_name, text) in ready.notes
+
+
+def test_what_a_pod_holds_that_has_ended_is_stale() -> None:
+    """The kubelet removes it when it admits the next pod (all releases)."""
+    on = stage()
+    there = replace(on, ledger=on.play([OLD]).after)
+    ready = with_pods(there, Reading((), (NEW,), {}, frozenset((OLD.uid,))), known=True)
+    assert not ready.ledger.active
+    assert list(ready.play(ready.pods).after.cpu.entries) == [NEW.uid]
+
+
+def test_pods_that_run_are_on_the_node_before_others_are_counted() -> None:
+    ready = with_pods(stage(), Reading((OLD,), (NEW,), {}), known=False)
+    occupied, pods = after_running(ready)
+    assert (list(occupied.ledger.active), pods) == ([OLD.uid], (NEW,))
+    alone = with_pods(stage(), Reading((OLD,), (), {}), known=False)
+    assert after_running(alone)[1] == (OLD,)

@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 from numafit.errors import InputError
 from numafit.quantity import parse_quantity
 from numafit.workload.fields import CONTAINER, POD_SPEC, TEMPLATES
-from numafit.workload.manifest import Workload, made_up_uid, read_pods
+from numafit.workload.manifest import Workload, made_up_uid, read_workload
+from numafit.workload.objects import FileObjects, ManifestFile
 from numafit.workload.pod import Container, PodResources, Resources
+from numafit.workload.reading import read_pods
 
 DEPLOYMENT = """\
 apiVersion: v1
@@ -50,8 +52,9 @@ def manifest(kind: str, **spec: object) -> str:
 
 
 def only(text: str, *, pod_level: bool = True) -> Workload:
-    (workload,) = read_pods(text, "web.yaml", pod_level=pod_level)
-    return workload
+    (part,) = FileObjects(ManifestFile("web.yaml", text)).makers
+    (template,) = part.templates
+    return read_workload(part.part, part.kind, template, pod_level=pod_level)
 
 
 def test_makes_the_pods_of_a_deployment() -> None:
@@ -91,8 +94,9 @@ def test_knows_how_many_pods_each_kind_makes(text: str, names: list[str]) -> Non
 def test_opens_lists_whose_items_leave_the_kind_out() -> None:
     """As `kubectl get pods -o json` and the API server's own lists have it."""
     item = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}
-    lists = {"kind": "List", "items": [{"kind": "PodList", "items": [item]}, {"kind": "Pod"} | item]}
-    assert [workload.name for workload in read_pods(json.dumps(lists))] == ["a", "a"]
+    other = item | {"metadata": {"name": "b"}}
+    lists = {"kind": "List", "items": [{"kind": "PodList", "items": [item]}, {"kind": "Pod"} | other]}
+    assert [pod.name for pod in read_pods(json.dumps(lists)).coming] == ["a", "b"]
 
 
 def test_keeps_what_a_running_pod_says_of_itself() -> None:
@@ -219,7 +223,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_makes_workloads_or_an_input_error_of_anything(value: object) -> None:
     try:
-        workloads = read_pods(json.dumps(value))
+        pods = read_pods(json.dumps(value)).pods
     except InputError:
-        workloads = []
-    assert all(workload.pod.containers for workload in workloads)
+        pods = ()
+    assert all(pod.containers for pod in pods)

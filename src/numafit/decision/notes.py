@@ -65,8 +65,13 @@ def _ignored(known: Start) -> Iterator[Note]:
 
 
 def pod_notes(ledger: Ledger, allocatable: Mapping[str, Quantity], pods: Iterable[Pod]) -> Iterator[Note]:
-    """Resources that the node does not offer: the kubelet drops them from the request without a word."""
+    """What a pod says and nobody looks at, and resources that the node does not offer.
+
+    The kubelet drops those from the request without a word.
+    """
     for pod in pods:
+        for unread in pod.unread:
+            yield Note(unread.code, pod.full_name, unread.text)
         wanted = dict.fromkeys(
             name
             for container in pod.all_containers

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from numafit.decision.admit import admit
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
+from numafit.decision.held import holding_of
 from numafit.decision.node import Node
 from numafit.decision.notes import guess_notes, pod_notes, run_notes, start_notes
 from numafit.decision.simulation import Simulation, play
@@ -19,7 +20,11 @@ from numafit.notes import Note
 from numafit.quantity import Quantity
 from numafit.settings.config import KubeletConfig
 from numafit.settings.versions import KubeVersion
+from numafit.workload.manifest import Workload
 from numafit.workload.pod import Pod
+from numafit.workload.reading import Reading
+
+REPLAYED = "pods-replayed"
 
 
 class Stage(msgspec.Struct, frozen=True):
@@ -33,6 +38,10 @@ class Stage(msgspec.Struct, frozen=True):
     """The configuration that was made up because none was given."""
     notes: tuple[Note, ...] = ()
     """What machine, settings and ledger stand on, and which pods were left out."""
+    running: int = 0
+    """How many of the pods, the first ones, run already and are played again."""
+    makers: Mapping[str, Workload] = {}
+    """Pod UID -> the object that makes it, of the pods to come."""
 
     def decide(self, ledger: Ledger, pod: Pod) -> Decision:
         return decide(self.node, ledger, pod, self.allocatable)
@@ -91,6 +100,48 @@ def restarted(stage: Stage, config: KubeletConfig, version: KubeVersion | None =
             raise KubeletError(f"{pod.full_name} would be rejected: {decision.reason or decision.panic}")
         ledger = decision.ledger
     return replace(fresh, ledger=replace(ledger, ready=True, running=frozenset()))
+
+
+def with_pods(stage: Stage, reading: Reading, *, known: bool) -> Stage:
+    """The pods of files on this node: those that run sit where they are, and the others are to come.
+
+    `known`: the ledger tells what the pods on the node hold. Then one that runs is not decided again, unless it must
+    hold something and the ledger has nothing of it. Else those that run are played again, first of all.
+    """
+    stage = replace(stage, makers=reading.makers)
+    if not known:
+        notes = reading.notes + _replayed(reading.running, "only --state tells what it really holds")
+        return replace(stage, pods=reading.pods, running=len(reading.running), notes=stage.notes + notes)
+    there = stage.ledger.active
+    missing = tuple(pod for pod in reading.running if pod.uid not in there and _holds_something(stage, pod))
+    lacking = {pod.uid for pod in missing}
+    residents = {pod.uid: pod for pod in reading.running if pod.uid not in lacking}
+    others = {uid: pod for uid, pod in there.items() if uid not in residents and uid not in reading.ended}
+    return replace(
+        stage,
+        ledger=replace(stage.ledger, active={**others, **residents}),
+        pods=missing + reading.coming,
+        running=len(missing),
+        notes=stage.notes + reading.notes + _replayed(missing, "the state that was given does not know it"),
+    )
+
+
+def after_running(stage: Stage) -> tuple[Stage, tuple[Pod, ...]]:
+    """The node with those on it that run already, and the pods to come; those that run where no others are given."""
+    if not stage.running:
+        return stage, stage.pods
+    ledger = stage.play(stage.pods[: stage.running]).after
+    return replace(stage, ledger=ledger), stage.pods[stage.running :] or stage.pods
+
+
+def _replayed(running: Sequence[Pod], why: str) -> tuple[Note, ...]:
+    text = f"runs already and is played again, by the time of its start: {why}"
+    return tuple(Note(REPLAYED, pod.full_name, text) for pod in running)
+
+
+def _holds_something(stage: Stage, pod: Pod) -> bool:
+    decision = admit(stage.node, stage.ledger, pod)
+    return not decision.admitted or not holding_of(stage.node, decision.ledger, pod.uid).empty
 
 
 def start_problem(error: KubeletError) -> str:

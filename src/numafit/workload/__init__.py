@@ -5,11 +5,16 @@ Read in this order:
 - `pod`: `Pod`, `Container` and their amounts, the QoS class, and what a pod asks for as a whole: the sum of its
   containers or the peak of its init containers, whichever is more.
 - `api_server`: what the API server fills in and refuses before the kubelet sees a pod, in its own words.
-- `fields`: the names that Kubernetes knows, to tell a typing error from a setting, and the kinds that make pods.
-- `manifest`: `read_pods`, the door: a file of any such kinds, with the place of each problem.
+- `fields`: the names that Kubernetes knows, to tell a typing error from a setting, and its own kinds.
+- `kinds`: where an object of any kind has its pod templates, how many pods they make, and how those are called.
+- `served`: what an API server or a kubelet wrote beside the spec: the node, the phase, the owners.
+- `unread`: what a pod says and nobody here looks at.
+- `manifest`: one template to a `Workload`, with the place of each problem; `values` gets at its parts.
+- `objects`: a file to the objects that make pods, and a count of the others.
+- `reading`: `read_pods` and `read_files`, the doors: which pods count, in which order, and notes on those left out.
 
-`manifest` stands on all others, `api_server` on `pod`, and `pod` on nobody. What a pod asks of the managers on a
-given kubelet is not known here: that is `managers.ask`.
+`reading` stands on all others, `manifest` on all but `objects`, and `pod`, `fields` and `values` on nobody. What a pod
+asks of the managers on a given kubelet is not known here: that is `managers.ask`.
 
 The hard idea: amounts are exact decimals that keep the format in which they were written, since the kubelet prints
 it.

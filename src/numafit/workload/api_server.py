@@ -1,6 +1,7 @@
 """What the API server fills into a pod before the kubelet sees it, and what it refuses in the pod's resources."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -75,6 +76,7 @@ class ResourcesProblem(NamedTuple):
     cure: str = ""
 
 
+@lru_cache(1024)
 def label_problem(name: str) -> str:
     """Why `name` cannot name a container; empty if it can."""
     if len(name) > 63:
@@ -97,6 +99,10 @@ def subdomain_problem(name: str) -> str:
     )
 
 
+PLAIN = frozenset(("cpu", "memory"))
+"""Resources that any container may ask for, in any amount."""
+
+
 def is_extended(name: str) -> bool:
     """Neither one of Kubernetes' own resources nor its quota names: a device, as a rule."""
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
@@ -106,12 +112,14 @@ def resources_problem(requests: Resources, limits: Resources, *, of_pod: bool = 
     """The first thing wrong with the resources of a container, or with those of the pod itself."""
     for part, resources in (("limits", limits), ("requests", requests)):
         for name, amount in resources.items():
+            if name in PLAIN and amount.sign >= 0:
+                continue
             message = _name_problem(name, of_pod=of_pod) or _amount_problem(name, amount)
             if message:
                 return ResourcesProblem((part, name), message)
     for name, amount in requests.items():
         limit = limits.get(name)
-        exact = is_extended(name) or name.startswith("hugepages-")
+        exact = name not in PLAIN and (is_extended(name) or name.startswith("hugepages-"))
         if limit is None:
             if exact:
                 message = "Required value: Limit must be set for non overcommitable resources"
@@ -123,12 +131,15 @@ def resources_problem(requests: Resources, limits: Resources, *, of_pod: bool = 
         elif amount > limit:
             message = f'Invalid value: "{amount}": must be less than or equal to {name} limit of {limit}'
             return ResourcesProblem(("requests", name), message)
-    names = set(requests) | set(limits)
+    names = requests.keys() | limits.keys()
+    if names <= PLAIN:
+        return None
     if any(name.startswith("hugepages-") for name in names) and not names & {"cpu", "memory"}:
         return ResourcesProblem((), "Forbidden: HugePages require cpu or memory")
     return None
 
 
+@lru_cache(1024)
 def _name_problem(name: str, *, of_pod: bool) -> str:
     qualified = _QUALIFIED.fullmatch(name)
     if qualified is None or len(qualified["name"]) > 63 or len(qualified["prefix"] or "") > 253:

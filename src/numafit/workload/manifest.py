@@ -1,12 +1,12 @@
-"""Pods out of Kubernetes manifests: any kind that makes pods, lists of them, several documents in a file."""
+"""A pod out of a manifest: the template of any object, defaulted and checked as the API server does it."""
 
 from collections.abc import Iterator
 from hashlib import sha1
+from math import prod
 
 import msgspec
 
-from numafit.document import Document, Path, read_documents
-from numafit.errors import InputError
+from numafit.document import Document, Path
 from numafit.quantity import Quantity, QuantityError, quantity_of
 from numafit.workload.api_server import (
     ResourcesProblem,
@@ -17,13 +17,12 @@ from numafit.workload.api_server import (
     stored,
     subdomain_problem,
 )
-from numafit.workload.fields import CONTAINER, POD_SPEC, RESOURCES, TEMPLATES, WITHOUT_PODS
-from numafit.workload.pod import Container, Pod, PodResources, Resources
-
-ManifestObject = dict[str, object]
-
-LARGEST_NUMBER = (1 << 31) - 1
-"""Of replicas and the like, which have 32 bits."""
+from numafit.workload.fields import CONTAINER, POD_SPEC, RESOURCES
+from numafit.workload.kinds import Numbers, Template
+from numafit.workload.pod import Container, Pod, PodResources, Resources, Unread
+from numafit.workload.served import Life, is_served, life_of, uid_of
+from numafit.workload.unread import unread_of
+from numafit.workload.values import ManifestObject, ObjectPart, list_at, mapping_at, text_at
 
 
 class Workload(msgspec.Struct, frozen=True):
@@ -32,37 +31,38 @@ class Workload(msgspec.Struct, frozen=True):
     kind: str
     name: str
     namespace: str
-    count: int
     pod: Pod
     """The template; its name and uid are those of the first pod."""
     source: str = ""
-    first: int = 0
-    """The number of the first pod of a StatefulSet."""
+    role: str = ""
+    """What stands between the object's name and the numbers in a pod's name."""
+    numbers: Numbers = ()
+    life: Life = Life()
+
+    @property
+    def count(self) -> int:
+        return prod(many for _, many in self.numbers)
 
     def pods(self) -> Iterator[Pod]:
         """Numbered `name-0`, `name-1` … where the kind makes several."""
-        if self.kind == "Pod":
+        if not self.numbers:
             yield self.pod
             return
-        for index in range(self.first, self.first + self.count):
-            name = f"{self.name}-{index}"
+        for name in _numbered(_prefix(self.name, self.role), self.numbers):
             yield msgspec.structs.replace(self.pod, name=name, uid=made_up_uid(self.namespace, name))
 
 
-def read_pods(data: str | bytes, source: str = "", *, pod_level: bool = True) -> list[Workload]:
-    """The workloads of a file, in its order, defaulted and checked as the API server does it.
+def _prefix(name: str, role: str) -> str:
+    return f"{name}-{role}" if role else name
 
-    `pod_level`: the gate PodLevelResources is on; where it is off the API server drops `spec.resources`.
-    """
-    workloads = [
-        _workload(document, value, path, kind, pod_level=pod_level)
-        for document in read_documents(data, source)
-        for value, path, kind in _objects(document, document.value, ())
-    ]
-    if not workloads:
-        kinds = ", ".join(TEMPLATES)
-        raise InputError("there is no pod in this file", source=source, cure=f"kinds with pods are {kinds}")
-    return workloads
+
+def _numbered(prefix: str, numbers: Numbers) -> Iterator[str]:
+    if not numbers:
+        yield prefix
+        return
+    first, many = numbers[0]
+    for number in range(first, first + many):
+        yield from _numbered(f"{prefix}-{number}", numbers[1:])
 
 
 def made_up_uid(namespace: str, name: str) -> str:
@@ -71,71 +71,45 @@ def made_up_uid(namespace: str, name: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-5{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
 
 
-def _objects(
-    document: Document, value: object, path: Path, kind: str = ""
-) -> Iterator[tuple[ManifestObject, Path, str]]:
-    """The objects that make pods. `kind` is for the items of a list, which may leave it out."""
-    mapping = _mapping(document, value, path)
-    found = mapping.get("kind", kind)
-    if not isinstance(found, str) or not found:
-        raise document.error("the object has no kind", path, cure="is this a Kubernetes manifest?")
-    if found in TEMPLATES:
-        yield mapping, path, found
-    elif found.endswith("List"):
-        for index, item in enumerate(_list(document, mapping.get("items"), (*path, "items"))):
-            yield from _objects(document, item, (*path, "items", index), found.removesuffix("List"))
-    elif found not in WITHOUT_PODS:
-        cure = f"kinds with pods are {', '.join(TEMPLATES)}"
-        raise document.error(f'the kind "{found}" is not known', (*path, "kind"), cure=cure)
+def read_workload(
+    part: ObjectPart, kind: str, template: Template, *, life: Life | None = None, pod_level: bool = True
+) -> Workload:
+    """What this template of the object makes.
+
+    `life` is that of a Pod, for who knows it already. `pod_level`: the gate PodLevelResources is on; where it is off
+    the API server drops `spec.resources`.
+    """
+    metadata = part.part("metadata")
+    name = _object_name(part.document, metadata.value, metadata.path)
+    namespace = metadata.text("namespace") or "default"
+    if kind == "Pod":
+        life, uid = life or life_of(part, metadata), uid_of(metadata)
+    else:
+        life, uid = Life(served=is_served(metadata.value)), ""
+    first = name
+    if template.role or template.numbers:
+        first = "-".join([_prefix(name, template.role), *(str(number) for number, _ in template.numbers)])
+    pod = _pod(template, life, pod_level=pod_level)
+    pod = msgspec.structs.replace(pod, name=first, namespace=namespace, uid=uid or made_up_uid(namespace, first))
+    return Workload(kind, name, namespace, pod, part.document.source, template.role, template.numbers, life)
 
 
-def _workload(document: Document, value: ManifestObject, path: Path, kind: str, *, pod_level: bool) -> Workload:
-    metadata = _mapping(document, value.get("metadata"), (*path, "metadata"))
-    name = _object_name(document, metadata, (*path, "metadata"))
-    namespace = _text(document, metadata, "namespace", (*path, "metadata")) or "default"
-    template, template_path = value, path
-    for step in TEMPLATES[kind]:
-        template_path = (*template_path, step)
-        template = _mapping(document, template.get(step), template_path)
-    count, first = _count(document, value, path, kind)
-    pod_name = name if kind == "Pod" else f"{name}-{first}"
-    uid = _text(document, metadata, "uid", (*path, "metadata")) if kind == "Pod" else ""
-    pod = _pod(document, template, template_path, pod_level=pod_level)
-    pod = msgspec.structs.replace(pod, name=pod_name, namespace=namespace, uid=uid or made_up_uid(namespace, pod_name))
-    return Workload(kind, name, namespace, count, pod, document.source, first)
-
-
-def _count(document: Document, value: ManifestObject, path: Path, kind: str) -> tuple[int, int]:
-    """How many pods, and the number of the first one."""
-    spec = _mapping(document, value.get("spec"), (*path, "spec"))
-    spec_path: Path = (*path, "spec")
-    if kind in ("Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"):
-        ordinals = _mapping(document, spec.get("ordinals"), (*spec_path, "ordinals"))
-        first = _number(document, ordinals, "start", (*spec_path, "ordinals"), 0) if kind == "StatefulSet" else 0
-        return _number(document, spec, "replicas", spec_path, 1), first
-    if kind == "CronJob":
-        job = _mapping(document, spec.get("jobTemplate"), (*spec_path, "jobTemplate"))
-        spec_path = (*spec_path, "jobTemplate", "spec")
-        spec = _mapping(document, job.get("spec"), spec_path)
-    if kind in ("Job", "CronJob"):
-        parallelism = _number(document, spec, "parallelism", spec_path, 1)
-        return min(parallelism, _number(document, spec, "completions", spec_path, parallelism)), 0
-    return 1, 0
-
-
-def _pod(document: Document, template: ManifestObject, path: Path, *, pod_level: bool) -> Pod:
-    spec_path: Path = (*path, "spec")
-    spec = _mapping(document, template.get("spec"), spec_path)
-    _check_fields(document, spec, POD_SPEC, spec_path)
-    status = _mapping(document, template.get("status"), (*path, "status"))
+def _pod(template: Template, life: Life, *, pod_level: bool) -> Pod:
+    document, value, path = template.part
+    spec = template.part.part("spec")
+    spec_path = spec.path
+    check = _FieldCheck(document, strict=not life.served)
+    check.names(spec.value, POD_SPEC | template.more_fields if template.more_fields else POD_SPEC, spec_path)
+    status = mapping_at(document, value.get("status"), (*path, "status"))
     allocated = _allocated(document, status, (*path, "status"))
-    containers = _containers(document, spec, "containers", spec_path, allocated)
-    init_containers = _containers(document, spec, "initContainers", spec_path, allocated)
+    nameless = template.container_name
+    containers = _containers(check, spec.value, "containers", spec_path, allocated, nameless)
+    init_containers = _containers(check, spec.value, "initContainers", spec_path, allocated)
     if not containers:
         raise document.error("Required value: a pod needs at least one container", (*spec_path, "containers"))
     resources = None
-    if pod_level and spec.get("resources") is not None:
-        requests, limits = _resources(document, spec["resources"], (*spec_path, "resources"))
+    if pod_level and spec.value.get("resources") is not None:
+        requests, limits = _resources(check, spec.value["resources"], (*spec_path, "resources"))
         resources = PodResources(requests, limits)
     pod = defaulted(
         Pod(
@@ -144,11 +118,14 @@ def _pod(document: Document, template: ManifestObject, path: Path, *, pod_level:
             containers=containers,
             init_containers=init_containers,
             resources=resources,
-            overhead=_amounts(document, spec.get("overhead"), (*spec_path, "overhead")),
-            status_qos=_text(document, status, "qosClass", (*path, "status")),
+            overhead=_amounts(document, spec.value.get("overhead"), (*spec_path, "overhead")),
+            status_qos=text_at(document, status, "qosClass", (*path, "status")),
         )
     )
     _check_pod(document, pod, spec_path)
+    unread = unread_of(pod, spec, life, pod_level=pod_level)
+    if unread or check.unknown or template.doubts:
+        return msgspec.structs.replace(pod, unread=(*template.doubts, *check.unknown, *unread))
     return pod
 
 
@@ -177,19 +154,25 @@ def _refuse(document: Document, problem: ResourcesProblem | None, path: Path) ->
 
 
 def _containers(
-    document: Document, spec: ManifestObject, part: str, path: Path, allocated: dict[str, Resources]
+    check: "_FieldCheck",
+    spec: ManifestObject,
+    part: str,
+    path: Path,
+    allocated: dict[str, Resources],
+    nameless: str = "",
 ) -> tuple[Container, ...]:
+    document = check.document
     containers = []
-    for index, value in enumerate(_list(document, spec.get(part), (*path, part))):
+    for index, value in enumerate(list_at(document, spec.get(part), (*path, part))):
         here: Path = (*path, part, index)
-        container = _mapping(document, value, here)
-        _check_fields(document, container, CONTAINER, here)
-        name = _text(document, container, "name", here)
+        container = mapping_at(document, value, here)
+        check.names(container, CONTAINER, here)
+        name = text_at(document, container, "name", here) or nameless
         problem = label_problem(name) if name else "Required value: a container needs a name"
         if problem:
             raise document.error(problem, (*here, "name"))
-        requests, limits = _resources(document, container.get("resources"), (*here, "resources"))
-        policy = _text(document, container, "restartPolicy", here)
+        requests, limits = _resources(check, container.get("resources"), (*here, "resources"))
+        policy = text_at(document, container, "restartPolicy", here)
         if policy not in ("", "Always", "OnFailure", "Never"):
             message = f'Unsupported value: "{policy}": supported values: "Always", "Never", "OnFailure"'
             raise document.error(message, (*here, "restartPolicy"))
@@ -198,16 +181,17 @@ def _containers(
     return tuple(containers)
 
 
-def _resources(document: Document, value: object, path: Path) -> tuple[Resources, Resources]:
-    resources = _mapping(document, value, path)
-    _check_fields(document, resources, RESOURCES, path)
+def _resources(check: "_FieldCheck", value: object, path: Path) -> tuple[Resources, Resources]:
+    document = check.document
+    resources = mapping_at(document, value, path)
+    check.names(resources, RESOURCES, path)
     requests = _amounts(document, resources.get("requests"), (*path, "requests"))
     return requests, _amounts(document, resources.get("limits"), (*path, "limits"))
 
 
 def _amounts(document: Document, value: object, path: Path) -> Resources:
     amounts: dict[str, Quantity] = {}
-    for name, amount in _mapping(document, value, path).items():
+    for name, amount in mapping_at(document, value, path).items():
         try:
             amounts[name] = stored(quantity_of(amount))
         except QuantityError as error:
@@ -220,19 +204,19 @@ def _allocated(document: Document, status: ManifestObject, path: Path) -> dict[s
     """`allocatedResources` per container, as far as the status has any."""
     allocated: dict[str, Resources] = {}
     for part in ("initContainerStatuses", "containerStatuses"):
-        for index, value in enumerate(_list(document, status.get(part), (*path, part))):
+        for index, value in enumerate(list_at(document, status.get(part), (*path, part))):
             here: Path = (*path, part, index)
-            entry = _mapping(document, value, here)
+            entry = mapping_at(document, value, here)
             if entry.get("allocatedResources") is not None:
-                name = _text(document, entry, "name", here)
+                name = text_at(document, entry, "name", here)
                 allocated[name] = _amounts(document, entry["allocatedResources"], (*here, "allocatedResources"))
     return allocated
 
 
 def _object_name(document: Document, metadata: ManifestObject, path: Path) -> str:
-    name = _text(document, metadata, "name", path)
+    name = text_at(document, metadata, "name", path)
     if not name:
-        prefix = _text(document, metadata, "generateName", path)
+        prefix = text_at(document, metadata, "generateName", path)
         name = f"{prefix}0" if prefix else ""
     problem = subdomain_problem(name) if name else "Required value: name or generateName is required"
     if problem:
@@ -240,51 +224,26 @@ def _object_name(document: Document, metadata: ManifestObject, path: Path) -> st
     return name
 
 
-def _check_fields(document: Document, mapping: ManifestObject, known: frozenset[str], path: Path) -> None:
-    for name in mapping:
-        if name not in known:
+class _FieldCheck:
+    """Names that Kubernetes 1.36 does not know: mistakes of a person, or fields of a server that is younger."""
+
+    def __init__(self, document: Document, *, strict: bool) -> None:
+        self.document = document
+        self.strict = strict
+        self.unknown: tuple[Unread, ...] = ()
+
+    def names(self, mapping: ManifestObject, known: frozenset[str], path: Path) -> None:
+        if mapping.keys() <= known:
+            return
+        for name in mapping:
+            if name in known:
+                continue
+            if not self.strict:
+                text = f'the field "{name}" is left out: no release up to 1.36 knows it'
+                self.unknown += (Unread("field-ignored", text),)
+                continue
             from difflib import get_close_matches
 
             close = get_close_matches(name, sorted(known), 1)
             cure = f"did you mean {close[0]}?" if close else f"known here: {', '.join(sorted(known))}"
-            raise document.error(f'unknown field "{name}"', (*path, name), cure=cure, key=True)
-
-
-def _mapping(document: Document, value: object, path: Path) -> ManifestObject:
-    """A missing mapping is an empty one."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise document.error("a mapping is expected here", path)
-    return value
-
-
-def _list(document: Document, value: object, path: Path) -> list[object]:
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise document.error("a list is expected here", path)
-    return value
-
-
-def _text(document: Document, mapping: ManifestObject, name: str, path: Path) -> str:
-    value = mapping.get(name)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise document.error("a text is expected here", (*path, name), cure="put it in quotes")
-    return value
-
-
-def _number(document: Document, mapping: ManifestObject, name: str, path: Path, missing: int) -> int:
-    value = mapping.get(name)
-    if value is None:
-        return missing
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise document.error("a whole number is expected here", (*path, name))
-    if value > LARGEST_NUMBER:
-        message = f"{value} is more than the API server takes, which is {LARGEST_NUMBER}"
-        raise document.error(message, (*path, name), cure="is this the right number?")
-    if value < 0:
-        raise document.error(f"Invalid value: {value}: must be greater than or equal to 0", (*path, name))
-    return value
+            raise self.document.error(f'unknown field "{name}"', (*path, name), cure=cure, key=True)

@@ -5,6 +5,7 @@ asks for the sum of its containers or the peak of its init containers, whichever
 """
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,6 +31,13 @@ class PodResources(msgspec.Struct, frozen=True):
     limits: Resources = {}
 
 
+class Unread(NamedTuple):
+    """Something that a pod says and that is not looked at here: the code of a note, and its text."""
+
+    code: str
+    text: str
+
+
 class Pod(msgspec.Struct, frozen=True):
     uid: str
     name: str
@@ -39,6 +47,7 @@ class Pod(msgspec.Struct, frozen=True):
     resources: PodResources | None = None
     overhead: Resources = {}
     status_qos: str = ""
+    unread: tuple[Unread, ...] = ()
 
     @property
     def full_name(self) -> str:

@@ -9,7 +9,7 @@ from numafit.advice.propose.proposal import Proposal, patch_of
 from numafit.decision.stage import Stage
 from numafit.settings.config import fields_of
 from numafit.settings.read.loader import merge_patch
-from numafit.workload.manifest import read_pods
+from numafit.workload.reading import read_pods
 from tests.advice.stages import ALL_ON, stage, stages
 from tests.decision.strategies import cpus, pod
 
@@ -38,15 +38,15 @@ def strategic(target: object, patch: object) -> object:
 
 def test_the_patched_manifest_is_the_pod_that_was_proposed() -> None:
     """A strategic merge patch: containers merge by their name."""
-    (workload,) = read_pods(msgspec.json.encode(MANIFEST))
-    (advice,) = advise(stage(), [workload.pod])
+    (old,) = read_pods(msgspec.json.encode(MANIFEST)).pods
+    (advice,) = advise(stage(), [old])
     proposal = advice.proposals[0]
-    patch = patch_of(proposal, workload.pod, ALL_ON)
+    patch = patch_of(proposal, old, ALL_ON)
     assert patch == {
         "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "8"}, "limits": {"cpu": "8"}}}]}
     }
-    (patched,) = read_pods(msgspec.json.encode(strategic(MANIFEST, patch)))
-    assert patched.pod == proposal.pods[0]
+    (patched,) = read_pods(msgspec.json.encode(strategic(MANIFEST, patch))).pods
+    assert patched == proposal.pods[0]
 
 
 def test_the_patch_of_a_deployment_leads_to_its_template() -> None:

@@ -20,7 +20,7 @@ from numafit.service.node import Change, Snapshot
 from numafit.service.sources import kubelet
 from numafit.service.sources.kubelet import KubeletNode
 from numafit.settings.example import example_kubelet
-from numafit.workload.manifest import read_pods
+from numafit.workload.reading import read_pods
 from tests.service.agents import POD, ROOT
 
 SHARED = ROOT.parent / "shared"
@@ -47,7 +47,7 @@ def write_state(folder: Path, stage: Stage) -> None:
 
 
 def with_pods(stage: Stage, *names: str) -> Stage:
-    pods = [read_pods(POD.replace("asked", name))[0].pod for name in names]
+    pods = [read_pods(POD.replace("asked", name)).pods[0] for name in names]
     return replace(stage, ledger=play(stage.node, stage.ledger, pods, stage.allocatable).after)
 
 
@@ -154,7 +154,7 @@ def test_a_pod_gets_its_name_when_its_logs_come(tmp_path: Path) -> None:
     """The kubelet writes its state before it makes the folder of the logs; questions use the name, too."""
     source = node(tmp_path)
     write_state(tmp_path, with_pods(source.idle, "one"))
-    uid = read_pods(POD.replace("asked", "one"))[0].pod.uid
+    uid = read_pods(POD.replace("asked", "one")).pods[0].uid
     first, second = changes_of(source, lambda: (tmp_path / "pod-logs" / f"team_one_{uid}").mkdir(parents=True))
     assert [first.known[uid].name, second.known[uid].name] == [uid, "team/one"]
     pod = second.stage.ledger.active[uid]

@@ -10,7 +10,7 @@ from numafit.machine.file.write import machine_value
 from numafit.service.node import Snapshot
 from numafit.service.sources.demo import Demo
 from numafit.service.workers.question import Place, Shorthand
-from numafit.service.workers.scene import MOST_PODS, MOST_STAGES, Scenes, pods_of
+from numafit.service.workers.scene import MOST_PODS, MOST_STAGES, Scenes, with_pods_of
 from tests.service.agents import POD
 
 
@@ -102,9 +102,9 @@ def test_too_many_pods_are_refused_before_they_are_made() -> None:
         "    spec: {containers: [{name: c, image: i}]}\n"
     )
     stage = busy().snapshot.stage
-    assert len(pods_of(text, stage)[0]) == 1
-    with pytest.raises(InputError, match=f"more than {MOST_PODS}"):
-        pods_of(deployment, stage)
+    assert len(with_pods_of(text, stage).pods) == 1
+    with pytest.raises(InputError, match=f"at most {MOST_PODS} are played"):
+        with_pods_of(deployment, stage)
 
 
 def test_a_pod_that_is_there_already_is_refused() -> None:
@@ -113,7 +113,7 @@ def test_a_pod_that_is_there_already_is_refused() -> None:
     pod = next(iter(scenes.snapshot.ledger.active.values()))
     text = POD.replace("{name: asked}", f"{{name: {pod.name}, namespace: {pod.namespace}}}")
     with pytest.raises(InputError, match="on this node already"):
-        pods_of(text, scenes.snapshot.stage)
+        with_pods_of(text, scenes.snapshot.stage)
 
 
 def test_only_so_many_nodes_are_remembered() -> None:

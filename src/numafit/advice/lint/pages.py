@@ -10,7 +10,7 @@ from numafit.errors import InputError
 from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.decoder import API_VERSION, KIND, known_fields
 from numafit.settings.versions import LATEST_PATCH, NEWEST_MINOR, KubeVersion
-from numafit.workload.fields import TEMPLATES
+from numafit.workload.kinds import group_of, is_native
 
 _ASSIGNMENT = re.compile(r"[ \t]*(?:export[ \t]+)?[A-Za-z_][A-Za-z0-9_]*=")
 _KUBELET_GROUP = API_VERSION.partition("/")[0]
@@ -84,7 +84,7 @@ def read_page(data: bytes, name: str) -> LintPage:
                 kubelets.append(part)
             elif _is_plugin(part.value):
                 plugins.append(part)
-            elif part.value.get("kind") in TEMPLATES or _is_pod_without_kind(part.value):
+            elif is_native(str(part.value.get("kind")), group_of(part.value)) or _is_pod_without_kind(part.value):
                 pods.append(part)
             else:
                 skipped.append(_skipped(part))

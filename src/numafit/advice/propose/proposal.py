@@ -86,7 +86,7 @@ NUMBERS = {
 
 
 def patch_of(proposal: Proposal, pod: Pod, config: KubeletConfig, kind: str = "Pod") -> dict[str, object] | None:
-    """None for what is no change of a file: a pod that goes, or several pods instead of one.
+    """None for what is no change of a file (a pod that goes, or several pods instead of one), or of a foreign kind.
 
     `kind` is that of the object that makes the pod.
     """
@@ -95,7 +95,7 @@ def patch_of(proposal: Proposal, pod: Pod, config: KubeletConfig, kind: str = "P
         return {"apiVersion": API_VERSION, "kind": KIND, **changes}
     if proposal.replicas is not None:
         return {"spec": {NUMBERS[kind]: proposal.replicas}} if kind in NUMBERS else None
-    if len(proposal.pods) != 1:
+    if len(proposal.pods) != 1 or kind not in TEMPLATES:
         return None
     patch: dict[str, object] = {"spec": _spec(pod, proposal.pods[0])}
     for step in reversed(TEMPLATES[kind]):

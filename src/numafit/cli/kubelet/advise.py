@@ -1,11 +1,8 @@
 """`numafit advise`: the smallest changes that put a rejected or badly placed pod in its place."""
 
-from pathlib import Path
-
 import click
 
 from numafit.advice.propose.advise import advise as advise_pods
-from numafit.cli.files import manifest_paths, read_bytes
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option, tell
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
@@ -16,7 +13,6 @@ from numafit.errors import InputError, meant_or_there
 from numafit.show.json import json_text
 from numafit.show.records.advice import advice_record
 from numafit.show.text.advice import advice_patches, advice_text
-from numafit.workload.manifest import Workload, read_pods
 
 
 @click.command(
@@ -50,7 +46,7 @@ def advise(
         there = meant_or_there(pod_name, [pod.full_name for pod in stage.pods])
         raise InputError(f"there is no pod {pod_name}", source="--pod", cure=there)
     chosen = None if pod_name is None else known[pod_name]
-    makers = _makers(options, pod_level=stage.node.settings.gate("PodLevelResources"))
+    makers = stage.makers
     names = {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in makers.items()}
     with progress_over([Event("add", pod) for pod in stage.pods]) as watched:
         simulation = play_events(stage.node, stage.ledger, watched, stage.allocatable)
@@ -64,13 +60,3 @@ def advise(
     else:
         say(lambda screen: advice_text(advices, most, screen), notes)
     return status(notes, strict=strict, failed=check and any(advice.fault for advice in advices))
-
-
-def _makers(options: NodeOptions, *, pod_level: bool) -> dict[str, Workload]:
-    """Pod UID -> the object that makes it. What came by standard input cannot be read again: each pod by itself."""
-    makers: dict[str, Workload] = {}
-    for path in manifest_paths([path for path in options.pods if path != Path("-")]):
-        if path.stem not in ("machine", "kubelet"):
-            for workload in read_pods(read_bytes(path), str(path), pod_level=pod_level):
-                makers |= {pod.uid: workload for pod in workload.pods()}
-    return makers

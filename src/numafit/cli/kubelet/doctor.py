@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
@@ -14,11 +13,10 @@ from numafit.advice.inspection.inspection import inspected
 from numafit.cli.files import manifest_paths, read_bytes, read_state, write_whole
 from numafit.cli.options.answer import say, status, strict_option
 from numafit.cli.options.machine import resolve_machine
-from numafit.cli.options.node import NodeOptions, config_sources, node_options, state_paths
+from numafit.cli.options.node import NodeOptions, config_sources, node_options, read_manifests, state_paths
 from numafit.cli.options.one_of import OneOf
 from numafit.decision.notes import config_notes
 from numafit.decision.start import UNKNOWN, Start
-from numafit.document import read_documents
 from numafit.errors import InputError
 from numafit.machine.sketch.devices import with_devices
 from numafit.notes import Note
@@ -27,14 +25,12 @@ from numafit.settings.gates import default_gates
 from numafit.show.json import json_text
 from numafit.show.records.checkup import WrittenRepairs, checkup_record
 from numafit.show.text.checkup import checkup_text
-from numafit.workload.manifest import made_up_uid, read_pods
+from numafit.workload.manifest import made_up_uid
 from numafit.workload.pod import Pod
 
 CONFIG_FILE = "config.yaml"
 FLAGS_FILE = "kubeadm-flags.env"
 """Where kubeadm puts a kubelet's configuration and its flags."""
-STATIC_POD_UID = "kubernetes.io/config.hash"
-"""The kubelet knows a pod of its own manifests by this, not by the UID of its mirror in the API."""
 
 
 class Ward(msgspec.Struct, frozen=True):
@@ -44,6 +40,7 @@ class Ward(msgspec.Struct, frozen=True):
     texts: dict[str, str] = {}
     pods: tuple[Pod, ...] = ()
     owners: frozenset[str] | None = None
+    notes: tuple[Note, ...] = ()
 
 
 @click.command(
@@ -98,7 +95,7 @@ def doctor(
     known = replace(known, machine=with_devices(combined.machine, options.devices), files=ward.texts)
     checkup = examine(known, owners=ward.owners, pods=ward.pods, place=place)
     written = _repair(checkup, ward, in_place=yes) if repairs else ()
-    notes = (*combined.notes, *config_notes(read.known), *checkup.notes)
+    notes = (*combined.notes, *config_notes(read.known), *checkup.notes, *ward.notes)
     _print(checkup, known, output, notes, written)
     return status(notes, strict=strict, failed=bool(checkup.findings))
 
@@ -145,26 +142,11 @@ def _ward(options: NodeOptions, gates: dict[str, bool], root: str) -> Ward:
     folder = _folder(options, root)
     paths = state_paths(folder) if folder is not None else {}
     texts = {name: read_state(path) for name, path in paths.items()}
-    pods: list[Pod] = []
-    owners: set[str] = set()
-    for path in manifest_paths(options.pods):
-        source = "standard input" if str(path) == "-" else str(path)
-        data = read_bytes(path)
-        for workload in read_pods(data, source, pod_level=gates.get("PodLevelResources", False)):
-            pods += workload.pods()
-        for document in read_documents(data, source):
-            owners |= _static_pods(document.value)
-    owners |= {pod.uid for pod in pods}
-    return Ward(paths, texts, tuple(pods), frozenset(owners) if options.pods else None)
-
-
-def _static_pods(value: Any) -> set[str]:
-    """`Any`: a parsed manifest, which `read_pods` has checked."""
-    if not isinstance(value, dict):
-        return set()
-    found = {uid for item in value.get("items") or () for uid in _static_pods(item)}
-    annotations = (value.get("metadata") or {}).get("annotations") or {}
-    return found | ({str(annotations[STATIC_POD_UID])} if STATIC_POD_UID in annotations else set())
+    if not options.pods:
+        return Ward(paths, texts, (), None)
+    pod_level = gates.get("PodLevelResources", False)
+    reading = read_manifests(options, manifest_paths(options.pods), pod_level=pod_level)
+    return Ward(paths, texts, reading.pods, frozenset(pod.uid for pod in reading.pods), reading.notes)
 
 
 def _check_owners(ward: Ward) -> None:

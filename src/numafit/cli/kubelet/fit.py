@@ -10,6 +10,7 @@ from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
+from numafit.decision.stage import after_running
 from numafit.show.json import json_text
 from numafit.show.records.fit import fit_record, variants_record
 from numafit.show.text.fit import fit_text, variants_text
@@ -44,7 +45,8 @@ def fit(options: NodeOptions, order: str, compared: bool, output: str, check: bo
     an answer with notes.
     """
     stage = load_stage(options)
-    shapes = shapes_of(stage.pods)
+    stage, pods = after_running(stage)
+    shapes = shapes_of(pods)
     turns = cast(Turns, order)
     result = count_fits(stage, shapes, turns)
     notes = stage.notes_about(shapes)

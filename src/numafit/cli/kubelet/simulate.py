@@ -8,7 +8,7 @@
     restart              # the kubelet restarts
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,7 +83,7 @@ def simulate(
     left out or not known. Exit status: 0 answered; with --check 1 if not all are admitted; 2 bad input or a kubelet
     that would not start, and with --strict also an answer with notes.
     """
-    stage = load_stage(options)
+    stage = load_stage(options, idle=True)
     if stage.example:
         click.echo(f"No kubelet configuration given; using this one:\n\n{stage.example}", err=True)
         if save_kubelet is not None:
@@ -91,7 +91,7 @@ def simulate(
     happens = (
         [Event("add", pod) for pod in stage.pods]
         if events is None
-        else read_events(read_text(events), str(events), stage.pods)
+        else read_events(read_text(events), str(events), stage.pods, stage.ledger.active.values())
     )
     with progress_over(happens) as watched:
         simulation = play_events(stage.node, stage.ledger, watched, stage.allocatable)
@@ -173,9 +173,9 @@ def _write_record(simulation: Simulation, path: Path) -> None:
 CURE = "write add POD, remove POD, reconcile or restart"
 
 
-def read_events(text: str, source: str, pods: Sequence[Pod]) -> list[Event]:
-    """Pods that the file never adds are added first, in their order."""
-    named = {name: pod for pod in pods for name in (pod.name, pod.full_name)}
+def read_events(text: str, source: str, pods: Sequence[Pod], residents: Iterable[Pod] = ()) -> list[Event]:
+    """Pods that the file never adds are added first, in their order. `residents` are there already, and may go."""
+    named = {name: pod for pod in (*residents, *pods) for name in (pod.name, pod.full_name)}
     events: list[Event] = []
     for number, line in enumerate(text.splitlines(), 1):
         words = line.partition("#")[0].split()

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
+from socket import gethostname
 from typing import Any, TypeVar
 
 import click
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 
 from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_state, read_text
 from numafit.cli.options.machine import complete_machine, resolve_machine
-from numafit.decision.stage import Stage, new_stage
+from numafit.decision.stage import Stage, new_stage, with_pods
 from numafit.decision.start import UNKNOWN, Files, Start, start
 from numafit.errors import InputError, StartError, StartRefusedError
 from numafit.ledger.state_files import CPU_FILE, DEVICE_PLUGINS, MEMORY_FILE, STATE_FILES
@@ -25,8 +26,9 @@ from numafit.settings.example import EXAMPLE_NAME, example_kubelet
 from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
-from numafit.workload.manifest import read_pods
+from numafit.workload.objects import ManifestFile
 from numafit.workload.pod import Pod
+from numafit.workload.reading import NodeChoice, Reading, read_files
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,6 +60,8 @@ class NodeOptions(msgspec.Struct, frozen=True):
     state: Path | None = None
     devices: tuple[str, ...] = ()
     agent: AgentNode | None = None
+    node_name: str = ""
+    all_nodes: bool = False
 
     @property
     def machine_sources(self) -> tuple[str | Source, ...]:
@@ -90,11 +94,23 @@ def node_options(command: F) -> F:
         kube_version: str | None,
         state: Path | None,
         devices: Sequence[str],
+        node_name: str,
+        all_nodes: bool,
         agent: AgentNode | None = None,
         **rest: Any,
     ) -> Any:
         options = NodeOptions(
-            tuple(pods), tuple(machines), kubelet, config_dir, kubelet_env, kube_version, state, tuple(devices), agent
+            tuple(pods),
+            tuple(machines),
+            kubelet,
+            config_dir,
+            kubelet_env,
+            kube_version,
+            state,
+            tuple(devices),
+            agent,
+            node_name,
+            all_nodes,
         )
         return command(options=options, **rest)
 
@@ -123,14 +139,19 @@ def node_options(command: F) -> F:
                 metavar="RESOURCE=ID@NUMA,…",
                 help="Devices of a plugin; an id without @ has no NUMA node.",
             ),
+            click.option("--node-name", default="", help="Of pods that name their node, those of this one only."),
+            click.option("--all-nodes", is_flag=True, help="Pods of all nodes, as if they were on this one."),
         )
     ):
         decorated = decorator(decorated)
     return decorated  # type: ignore[no-any-return]
 
 
-def load_stage(options: NodeOptions) -> Stage:
-    """Raises InputError also for a kubelet that would not start, in its own words."""
+def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
+    """Raises InputError also for a kubelet that would not start, in its own words.
+
+    `idle`: no pod need come, where those that are given are on the node already.
+    """
     options = _with_folder(options)
     version, given = options.release()
     machine, disputed = _machine(options)
@@ -152,8 +173,14 @@ def load_stage(options: NodeOptions) -> Stage:
         from numafit.advice.refusal import start_refusal
 
         raise start_refusal(error, known.sources) from None
-    pods = _pods(options.pods, pod_level=stage.node.settings.gate("PodLevelResources"))
-    return replace(stage, pods=tuple(pods), example=example, notes=(*disputed, *stage.notes))
+    reading = read_manifests(options, options.pods, pod_level=stage.node.settings.gate("PodLevelResources"))
+    known_state = options.state is not None or options.agent is not None
+    stage = replace(stage, example=example, notes=(*disputed, *stage.notes))
+    stage = with_pods(stage, reading, known=known_state)
+    if not stage.pods and not idle:
+        cure = "give pods to come, too; `numafit simulate` shows what is left"
+        raise InputError("no pods to play: those that are given are on the node already", cure=cure)
+    return stage
 
 
 def _with_folder(options: NodeOptions) -> NodeOptions:
@@ -248,22 +275,11 @@ def state_paths(folder: Path) -> dict[str, Path]:
     return paths
 
 
-def _pods(paths: Sequence[Path], *, pod_level: bool) -> list[Pod]:
-    pods: dict[str, Pod] = {}
-    for path in paths:
-        source = "standard input" if str(path) == "-" else str(path)
-        for workload in read_pods(read_bytes(path), source, pod_level=pod_level):
-            if len(pods) + workload.count > MOST_PODS:
-                raise InputError(
-                    f"{len(pods) + workload.count} pods with those of {workload.kind} {workload.name}",
-                    source=source,
-                    cure=f"at most {MOST_PODS} are played; are the replicas right?",
-                )
-            for pod in workload.pods():
-                if pod.uid in pods:
-                    name = pod.full_name
-                    raise InputError(f"the pod {name} comes twice", source=source, cure="give it another name or uid")
-                pods[pod.uid] = pod
-    if not pods:
+def read_manifests(options: NodeOptions, paths: Sequence[Path], *, pod_level: bool) -> Reading:
+    """The pods of these files; of the node that is meant, where they are on several."""
+    if not paths:
         raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
-    return list(pods.values())
+    files = [ManifestFile("standard input" if str(path) == "-" else str(path), read_bytes(path)) for path in paths]
+    here = (gethostname().lower(),) if not options.machine_sources else ()
+    choice = NodeChoice(options.node_name, options.all_nodes, here, "choose one by --node-name, or --all-nodes")
+    return read_files(files, pod_level=pod_level, choice=choice, most=MOST_PODS)

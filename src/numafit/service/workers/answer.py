@@ -4,7 +4,7 @@ Runs in a worker: nothing in here knows of HTTP.
 """
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numafit.advice.compare import compare
@@ -15,11 +15,12 @@ from numafit.advice.propose.advise import advise
 from numafit.advice.variants import variants
 from numafit.decision.notes import release_notes
 from numafit.decision.simulation import Simulation
+from numafit.decision.stage import after_running
 from numafit.decision.story import story_of
 from numafit.errors import InputError, StartRefusedError
 from numafit.notes import Note
 from numafit.service.workers import question
-from numafit.service.workers.scene import Scenes, pods_of
+from numafit.service.workers.scene import Scenes, with_pods_of
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
 from numafit.show.records.advice import AdviseAnswer, advice_record
 from numafit.show.records.comparison import CompareAnswer, comparison_record, no_start_record
@@ -52,19 +53,20 @@ def explain(scenes: Scenes, asked: question.Explain) -> ExplainAnswer:
 
 def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> AdviseAnswer:
     scene = scenes.scene(asked, empty=asked.empty)
-    pods, makers = pods_of(asked.pods, scene.stage)
+    stage = with_pods_of(asked.pods, scene.stage)
     own = asked if isinstance(asked, question.Advise) else None
-    chosen = _chosen(own.pod if own else None, pods)
-    names = {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in makers.items()}
-    simulation = scene.stage.play(pods)
-    advices = advise(scene.stage, pods, names, only=chosen, simulation=simulation)
+    chosen = _chosen(own.pod if own else None, stage.pods)
+    names = {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in stage.makers.items()}
+    simulation = stage.play(stage.pods)
+    advices = advise(stage, stage.pods, names, only=chosen, simulation=simulation)
     most = own.most if own else question.MOST_PROPOSALS
-    return advice_record(advices, scene.stage.config, makers, most, scene.stage.notes_on(simulation))
+    return advice_record(advices, stage.config, stage.makers, most, stage.notes_on(simulation))
 
 
 def fit(scenes: Scenes, asked: question.Fit) -> FitAnswer:
-    stage = scenes.scene(asked, empty=asked.empty).stage
-    shapes = shapes_of(pods_of(asked.pods, stage)[0])
+    stage = with_pods_of(asked.pods, scenes.scene(asked, empty=asked.empty).stage)
+    stage, pods = after_running(stage)
+    shapes = shapes_of(pods)
     notes = stage.notes_about(shapes)
     if not asked.compare:
         return fit_record(count_fits(stage, shapes, asked.order), notes)
@@ -76,8 +78,8 @@ def fit(scenes: Scenes, asked: question.Fit) -> FitAnswer:
 
 def whatif(scenes: Scenes, asked: question.WhatIf) -> WhatIfAnswer:
     scene = scenes.scene(asked, empty=asked.empty)
-    pods, _ = pods_of(asked.pods, scene.stage)
-    simulation = scene.stage.play(pods)
+    stage = with_pods_of(asked.pods, scene.stage)
+    simulation = stage.play(stage.pods)
     snapshot = scenes.snapshot
     view = ledger_view(
         simulation.node,
@@ -86,9 +88,9 @@ def whatif(scenes: Scenes, asked: question.WhatIf) -> WhatIfAnswer:
         revision=snapshot.revision,
         time=snapshot.time,
         simulation=True,
-        new=frozenset(pod.uid for pod in pods),
+        new=frozenset(pod.uid for pod in stage.pods),
     )
-    return whatif_record(simulation, view, scene.kubelet, scene.stage.notes_on(simulation))
+    return whatif_record(simulation, view, scene.kubelet, stage.notes_on(simulation))
 
 
 def compare_places(scenes: Scenes, asked: question.Compare) -> CompareAnswer:
@@ -97,7 +99,8 @@ def compare_places(scenes: Scenes, asked: question.Compare) -> CompareAnswer:
         second = scenes.scene(asked.right, empty=asked.empty).stage
     except StartRefusedError as error:
         return no_start_record(error, first.notes)
-    result = compare(first, second, pods_of(asked.pods, first)[0], pods_of(asked.pods, second)[0])
+    first, second = with_pods_of(asked.pods, first), with_pods_of(asked.pods, second)
+    result = compare(first, second, first.pods, second.pods)
     return comparison_record(result, result.notes)
 
 
@@ -116,14 +119,13 @@ def log(scenes: Scenes, data: bytes) -> LogAnswer:
     return log_record(report_of(io.BytesIO(data), "log", lambda admission: True), None)
 
 
-def _played(scenes: Scenes, asked: question.Simulate) -> tuple[Simulation, list[Pod], tuple[Note, ...]]:
-    stage = scenes.scene(asked, empty=asked.empty).stage
-    pods, _ = pods_of(asked.pods, stage)
-    simulation = stage.play(pods)
-    return simulation, pods, stage.notes_on(simulation)
+def _played(scenes: Scenes, asked: question.Simulate) -> tuple[Simulation, tuple[Pod, ...], tuple[Note, ...]]:
+    stage = with_pods_of(asked.pods, scenes.scene(asked, empty=asked.empty).stage)
+    simulation = stage.play(stage.pods)
+    return simulation, stage.pods, stage.notes_on(simulation)
 
 
-def _chosen(name: str | None, pods: list[Pod]) -> str | None:
+def _chosen(name: str | None, pods: Sequence[Pod]) -> str | None:
     """The UID of the pod that is called so, by its name or namespace/name."""
     if name is None:
         return None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 
 from numafit.advice.refusal import start_refusal
-from numafit.decision.stage import Stage, new_stage, restarted, start_problem
+from numafit.decision.stage import Stage, new_stage, restarted, start_problem, with_pods
 from numafit.decision.start import Start, start
 from numafit.document import read_document
 from numafit.errors import InputError, KubeletError, StartError
@@ -27,8 +27,8 @@ from numafit.settings.read.decoder import API_VERSION, KIND
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
 from numafit.show.records.ledger import Known
-from numafit.workload.manifest import Workload, read_pods
-from numafit.workload.pod import Pod
+from numafit.workload.objects import ManifestFile
+from numafit.workload.reading import read_files
 
 SOURCE = "kubelet"
 
@@ -170,24 +170,12 @@ def _changes(asked: Asked) -> bool:
     return any(part for part in (asked.kubelet, asked.settings, asked.version, asked.devices))
 
 
-def pods_of(text: str, stage: Stage) -> tuple[list[Pod], dict[str, Workload]]:
-    """The pods in their order, and for each UID the object that makes it."""
-    workloads = read_pods(text, "pods", pod_level=stage.node.settings.gate("PodLevelResources"))
-    total = sum(workload.count for workload in workloads)
-    if total > MOST_PODS:
-        raise InputError(f"{total} pods are more than {MOST_PODS}", source="pods", cure="ask for fewer replicas")
-    makers: dict[str, Workload] = {}
-    pods: list[Pod] = []
-    for workload in workloads:
-        for pod in workload.pods():
-            name = pod.full_name
-            if pod.uid in makers:
-                raise InputError(f"the pod {name} comes twice", source="pods", cure="give it another name or uid")
-            if pod.uid in stage.ledger.active:
-                cure = 'give it another name, or ask an idle node with "empty": true'
-                raise InputError(f"the pod {name} is on this node already", source="pods", cure=cure)
-            makers[pod.uid] = workload
-            pods.append(pod)
-    if not pods:
-        raise InputError("no pods to play", source="pods", cure="are the replicas right?")
-    return pods, makers
+def with_pods_of(text: str, stage: Stage) -> Stage:
+    """With the pods of a question. One to come may not be on the node already."""
+    pod_level = stage.node.settings.gate("PodLevelResources")
+    reading = read_files([ManifestFile("pods", text)], pod_level=pod_level, most=MOST_PODS)
+    for pod in reading.coming:
+        if pod.uid in stage.ledger.active:
+            cure = 'give it another name, or ask an idle node with "empty": true'
+            raise InputError(f"the pod {pod.full_name} is on this node already", source="pods", cure=cure)
+    return with_pods(stage, reading, known=bool(stage.ledger.active))

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import msgspec
-
 from numafit.advice.inspection.places import DocumentPart, Position
-from numafit.document import Path
+from numafit.document import Document, Path
 from numafit.errors import InputError
 from numafit.workload.api_server import is_extended
 from numafit.workload.fields import TEMPLATES
-from numafit.workload.manifest import read_pods
+from numafit.workload.kinds import templates_of
+from numafit.workload.manifest import read_workload
 from numafit.workload.pod import Container, Pod
+from numafit.workload.values import ObjectPart
 
 Raw = dict[str, object]
 
@@ -86,7 +86,9 @@ def read_pod(part: DocumentPart, *, pod_level: bool) -> PodText:
     source = part.document.source
     value: Raw = part.value if "kind" in part.value else {"metadata": {"name": "pod"}, **part.value, "kind": POD}
     try:
-        workload = read_pods(msgspec.json.encode(value), source, pod_level=pod_level)[0]
+        own = ObjectPart(Document(value, source), value)
+        (template,) = templates_of(own, str(value["kind"]), None)
+        workload = read_workload(own, str(value["kind"]), template, pod_level=pod_level)
     except InputError as error:
         place = part.place(error.path, key=error.key)
         raise InputError(

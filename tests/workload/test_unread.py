@@ -1,0 +1,93 @@
+"""What a pod says and nobody looks at."""
+
+import json
+from typing import Any
+
+import pytest
+
+from numafit.notes import NOTE_CODES
+from numafit.workload.reading import read_pods
+from tests.workload.dumps import dump, manifest, pending, running
+
+
+def container(**more: Any) -> dict[str, Any]:
+    return {"containers": [{"name": "app", **more}]}
+
+
+def unread(text: str, *, pod_level: bool = True) -> list[tuple[str, str]]:
+    (pod,) = read_pods(text, pod_level=pod_level).pods
+    return [(each.code, each.text) for each in pod.unread]
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "text"),
+    [
+        (
+            {"resourceClaims": [{"name": "gpu", "resourceClaimName": "one"}]},
+            "claim-not-decided",
+            "its resource claims (DRA) are not decided",
+        ),
+        (
+            container(resources={"claims": [{"name": "gpu"}]}),
+            "claim-not-decided",
+            "its resource claims (DRA) are not decided",
+        ),
+        (
+            container(ports=[{"containerPort": 80, "hostPort": 80}]),
+            "ports-not-checked",
+            "its host ports are not compared with those of other pods",
+        ),
+        (
+            {"hostNetwork": True, **container(ports=[{"containerPort": 80}])},
+            "ports-not-checked",
+            "its host ports are not compared with those of other pods",
+        ),
+        ({"nodeSelector": {"a": "b"}}, "selectors-not-checked", "its nodeSelector is not compared with the node"),
+        (
+            {"affinity": {"nodeAffinity": {}}, "tolerations": [{"operator": "Exists"}]},
+            "selectors-not-checked",
+            "its affinity and tolerations are not compared with the node",
+        ),
+        (
+            {"topologySpreadConstraints": [{"maxSkew": 1}]},
+            "selectors-not-checked",
+            "its topologySpreadConstraints are not compared with the node",
+        ),
+        (
+            container(resources={"requests": {"ephemeral-storage": "1Gi"}}),
+            "storage-not-checked",
+            "its ephemeral-storage is not compared with the disk of the node",
+        ),
+        (
+            {"runtimeClassName": "kata"},
+            "overhead-unknown",
+            "its runtimeClassName may bring an overhead, which is not counted; spec.overhead would be",
+        ),
+        (
+            {"priorityClassName": "system-node-critical"},
+            "preemption-not-played",
+            "it is critical and would evict others where the node as a whole is full, which is not played",
+        ),
+    ],
+)
+def test_what_is_not_looked_at_is_noted(spec: dict[str, Any], code: str, text: str) -> None:
+    assert unread(json.dumps(manifest("a", **spec))) == [(code, text)]
+    assert code in NOTE_CODES
+
+
+@pytest.mark.parametrize("spec", [{}, {"tolerations": []}, {"runtimeClassName": "kata", "overhead": {"cpu": "1"}}])
+def test_an_ordinary_pod_has_no_notes(spec: dict[str, Any]) -> None:
+    assert unread(json.dumps(manifest("a", **spec))) == []
+
+
+def test_pod_level_resources_are_noted_where_their_gate_drops_them() -> None:
+    text = json.dumps(manifest("a", resources={"limits": {"cpu": "4"}}))
+    assert unread(text) == []
+    assert [code for code, _ in unread(text, pod_level=False)] == ["pod-level-dropped"]
+
+
+def test_what_scheduler_and_kubelet_have_looked_at_already_is_not_noted() -> None:
+    """Of a pod that runs nothing of that is open any more; of a bound one the place is not."""
+    for made in (running("a"), pending("b", "one")):
+        made["spec"] |= {"nodeSelector": {"a": "b"}, "runtimeClassName": "kata"}
+        assert unread(dump(made)) == []
