@@ -110,7 +110,8 @@ def with_pods(stage: Stage, reading: Reading, *, known: bool) -> Stage:
     """
     stage = replace(stage, makers=reading.makers)
     if not known:
-        notes = reading.notes + _replayed(reading.running, "only --state tells what it really holds")
+        holders = [pod for pod in reading.running if _holds_something(stage, pod)]
+        notes = reading.notes + _replayed(holders, "only --state tells what it really holds")
         return replace(stage, pods=reading.pods, running=len(reading.running), notes=stage.notes + notes)
     there = stage.ledger.active
     missing = tuple(pod for pod in reading.running if pod.uid not in there and _holds_something(stage, pod))
