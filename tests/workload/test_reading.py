@@ -205,10 +205,16 @@ def test_a_pod_of_a_person_comes_once_and_one_of_a_server_counts_once() -> None:
 
 def test_when_all_pods_are_left_out_it_says_why() -> None:
     with pytest.raises(InputError) as error:
-        read_pods(dump(ended("f"), running("a")), choice=NodeChoice("elsewhere"))
+        read_pods(dump(NODE, ended("f"), running("a")), choice=NodeChoice("two"))
     assert str(error.value).startswith(
-        "no pods to play: default/f has ended (Failed), and holds nothing; default/a is on another node than elsewhere"
+        "no pods to play: default/f has ended (Failed), and holds nothing; default/a is on another node than two"
     )
+
+
+def test_a_node_that_no_pod_is_on_is_a_typing_error() -> None:
+    """An empty node would be the answer; a Node object says that there is one."""
+    with pytest.raises(InputError, match=r"no pod is on the node oen; they are on two \(2\), one \(1\)"):
+        read_pods(TWO, choice=NodeChoice("oen"))
 
 
 def test_more_pods_than_are_played_are_refused() -> None:

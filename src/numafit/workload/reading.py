@@ -94,7 +94,8 @@ def _no_pod(pages: Sequence[FileObjects]) -> InputError:
     files = "this file" if len(pages) == 1 else "these files"
     message = f"there is no pod in {files}" + (f", only {seen}" if seen else "")
     source = pages[0].source if len(pages) == 1 else ""
-    return InputError(message, source=source, cure=f"kinds with pods are {', '.join(TEMPLATES)}")
+    cure = f"kinds with pods are {', '.join(TEMPLATES)} and others with a pod template"
+    return InputError(message, source=source, cure=cure)
 
 
 def _nothing_left(notices: "_Notices") -> InputError:
@@ -163,6 +164,8 @@ class _Lives:
 def _node_of(nodes: Counter[str], objects: Sequence[str], choice: NodeChoice) -> str:
     """The node whose pods count; empty where no pod names one."""
     if choice.name:
+        if nodes and choice.name not in nodes and choice.name not in objects:
+            raise InputError(f"no pod is on the node {choice.name}; they are on {_listed(nodes)}", cure=choice.cure)
         return choice.name
     if len(nodes) < 2:
         return next(iter(nodes), "")
@@ -170,9 +173,13 @@ def _node_of(nodes: Counter[str], objects: Sequence[str], choice: NodeChoice) ->
     for name in (*told, *choice.likely):
         if name in nodes:
             return name
+    raise InputError(f"the pods are on {len(nodes)} nodes: {_listed(nodes)}", cure=choice.cure)
+
+
+def _listed(nodes: Counter[str]) -> str:
+    """With their numbers of pods, the one with most first."""
     names = [f"{name} ({count})" for name, count in nodes.most_common(MOST_NAMES)]
-    more = f" and {len(nodes) - MOST_NAMES} more" if len(nodes) > MOST_NAMES else ""
-    raise InputError(f"the pods are on {len(nodes)} nodes: {', '.join(names)}{more}", cure=choice.cure)
+    return ", ".join(names) + (f" and {len(nodes) - MOST_NAMES} more" if len(nodes) > MOST_NAMES else "")
 
 
 class _Owners(NamedTuple):
