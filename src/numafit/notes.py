@@ -22,6 +22,14 @@ def notes_about(about: str, notes: Sequence[Note]) -> tuple[Note, ...]:
     return tuple(note for note in notes if note.about == about)
 
 
+def notes_by_subject(notes: Sequence[Note]) -> dict[str, tuple[Note, ...]]:
+    """For who asks for many of them."""
+    found: dict[str, list[Note]] = {}
+    for note in notes:
+        found.setdefault(note.about, []).append(note)
+    return {about: tuple(own) for about, own in found.items()}
+
+
 NOTE_CODES = {
     # the machine
     "cpus-unknown": "there may be more CPUs than the source lists",

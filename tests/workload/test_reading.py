@@ -55,6 +55,21 @@ def test_a_pod_that_has_ended_holds_nothing_and_is_left_out() -> None:
     ]
 
 
+def test_a_rejected_pod_comes_again_where_it_is_asked_for_or_alone() -> None:
+    """`kubectl get pod X -o yaml` of a pod that failed is a question about it."""
+    text = "was rejected by its kubelet (TopologyAffinityError) and is played again, after those that run"
+    evicted = ended("evicted")
+    evicted["status"]["reason"] = "Evicted"
+    for reading in (
+        read_pods(json.dumps(ended("f"))),
+        read_pods(dump(ended("f"), running("a"), evicted), choice=NodeChoice(rejected=True)),
+    ):
+        assert names(reading)[1] == ["f"]
+        assert ("pods-replayed", "default/f", text) in notes(reading)
+    with pytest.raises(InputError, match="no pods to play: default/evicted has ended"):
+        read_pods(json.dumps(evicted))
+
+
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Unknown", "Odd", ""])
 def test_a_pod_that_its_kubelet_took_in_holds_what_it_got_in_any_other_phase(phase: str) -> None:
     """Also while it terminates, and while its images are pulled."""
@@ -165,6 +180,12 @@ def test_objects_without_pods_are_counted_in_one_note() -> None:
     assert names(reading) == ([], ["a"])
     text = "left out, since no pod template was found in it: 2 Gateway, 1 Certificate"
     assert notes(reading) == [("kind-skipped", "chart.yaml", text)]
+
+
+def test_a_limit_range_is_not_applied() -> None:
+    limits = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "l"}}
+    text = "its LimitRange is left out: to pods of manifests the API server would add what it says"
+    assert notes(read_pods(dump(limits, manifest("a")), "a.yaml")) == [("kind-skipped", "a.yaml", text)]
 
 
 def test_a_virtual_machine_is_no_pod_template() -> None:

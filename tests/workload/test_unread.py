@@ -91,3 +91,12 @@ def test_what_scheduler_and_kubelet_have_looked_at_already_is_not_noted() -> Non
     for made in (running("a"), pending("b", "one")):
         made["spec"] |= {"nodeSelector": {"a": "b"}, "runtimeClassName": "kata"}
         assert unread(dump(made)) == []
+
+
+def test_a_template_can_only_wish_for_a_node() -> None:
+    """A Pod that names its node is bound to it, a Deployment is not."""
+    spec = manifest("a", nodeName="one")["spec"]
+    made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}
+    text = json.dumps(made | {"spec": {"template": {"spec": spec}}})
+    assert unread(text) == [("selectors-not-checked", "its nodeName is not compared with the node")]
+    assert unread(json.dumps(manifest("a", nodeName="one"))) == []

@@ -22,9 +22,7 @@ from numafit.settings.config import KubeletConfig
 from numafit.settings.versions import KubeVersion
 from numafit.workload.manifest import Workload
 from numafit.workload.pod import Pod
-from numafit.workload.reading import Reading
-
-REPLAYED = "pods-replayed"
+from numafit.workload.reading import REPLAYED, Reading
 
 
 class Stage(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ from numafit.workload.pod import Pod
 from numafit.workload.served import Life, is_over, life_of, owners_of, uid_of
 
 LEFT_OUT = "pod-left-out"
+REPLAYED = "pods-replayed"
 SKIPPED = "kind-skipped"
 
 MOST_NAMES = 5
@@ -32,6 +33,8 @@ class NodeChoice(NamedTuple):
     name: str = ""
     every: bool = False
     """All of them, as if they were on one node."""
+    rejected: bool = False
+    """Those that the kubelet has rejected come again."""
     likely: tuple[str, ...] = ()
     """Names that the node in question may have."""
     cure: str = "give the pods of one node"
@@ -121,6 +124,9 @@ class _Notices:
 
 
 def _tell_skipped(page: FileObjects, notices: _Notices) -> None:
+    if page.seen["LimitRange"]:
+        text = "its LimitRange is left out: to pods of manifests the API server would add what it says"
+        notices.add(SKIPPED, page.source, text)
     if page.unknown:
         text = f"left out, since no pod template was found in it: {counted(page.unknown)}"
         notices.add(SKIPPED, page.source, text)
@@ -130,7 +136,10 @@ def _tell_skipped(page: FileObjects, notices: _Notices) -> None:
 
 
 class _Lives:
-    """Which pods of which node count."""
+    """Which pods of which node count.
+
+    Those that were rejected count if somebody asks for them, or if there is nothing else to ask about.
+    """
 
     def __init__(self, pages: Sequence[FileObjects], choice: NodeChoice, notices: _Notices) -> None:
         self.notices = notices
@@ -138,8 +147,14 @@ class _Lives:
         self.lives = {
             id(maker): life_of(maker.part, maker.metadata) for page in pages for maker in page.makers if maker.is_pod
         }
-        nodes = Counter(life.node for life in self.lives.values() if life.node and not life.ended)
+        alone = all(life.ended for life in self.lives.values())
+        others = any(not maker.is_pod for page in pages for maker in page.makers)
+        self.again = choice.rejected or (alone and not others)
+        nodes = Counter(life.node for life in self.lives.values() if life.node and not self._is_over(life))
         self.node = "" if choice.every else _node_of(nodes, [name for page in pages for name in page.nodes], choice)
+
+    def _is_over(self, life: Life) -> bool:
+        return life.ended and not (self.again and life.rejected)
 
     def of(self, maker: Maker) -> Life | None:
         """None for an object that makes pods."""
@@ -151,13 +166,16 @@ class _Lives:
             if is_over(maker.part, maker.kind):
                 self.notices.add(LEFT_OUT, maker.title, "has ended, and makes no pods any more")
                 return True
-        elif life.ended:
+        elif self._is_over(life):
             self.ended.add(uid_of(maker.metadata))
             self.notices.add(LEFT_OUT, maker.title, f"has ended ({life.phase}), and holds nothing")
             return True
         elif self.node and life.node and life.node != self.node:
             self.notices.add(LEFT_OUT, maker.title, f"is on another node than {self.node}")
             return True
+        elif life.rejected:
+            text = f"was rejected by its kubelet ({life.reason}) and is played again, after those that run"
+            self.notices.add(REPLAYED, maker.title, text)
         return False
 
 

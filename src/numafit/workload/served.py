@@ -10,6 +10,9 @@ ENDED = ("Failed", "Succeeded")
 OVER = ("Complete", "Completed", "Succeeded", "Failed")
 """Conditions of a job that makes no pods any more: those of Kubernetes, JobSet and Kubeflow."""
 
+REJECTIONS = ("TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignmentError", "EmptyPodSharedPoolError")
+"""Reasons of a kubelet that does not take a pod in; beside them there is OutOf and a resource."""
+
 STATIC_POD_UID = "kubernetes.io/config.hash"
 """The annotation with the UID by which the kubelet knows a static pod; its mirror pod has another one of its own."""
 
@@ -26,10 +29,17 @@ class Life(NamedTuple):
     """It comes from a server, which accepted all that stands in it."""
     seen: bool = False
     """Its kubelet tells of it: it was admitted, unless it has ended."""
+    reason: str = ""
+    """Why it has failed, in one word."""
 
     @property
     def ended(self) -> bool:
         return self.phase in ENDED
+
+    @property
+    def rejected(self) -> bool:
+        """The kubelet did not take it in, and no container of it ever ran."""
+        return self.phase == "Failed" and (self.reason in REJECTIONS or self.reason.startswith("OutOf"))
 
     @property
     def running(self) -> bool:
@@ -62,6 +72,7 @@ def life_of(part: ObjectPart, metadata: ObjectPart) -> Life:
         metadata.text("creationTimestamp"),
         served,
         bool(started or own.value.get("containerStatuses") or own.value.get("initContainerStatuses")),
+        own.text("reason"),
     )
 
 

@@ -11,7 +11,7 @@ CRITICAL = 2_000_000_000
 CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 DISK = "ephemeral-storage"
-_SELECTORS = ("nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulingGates")
+_SELECTORS = ("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulingGates")
 _SERVER_TOLERATIONS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Keys of the tolerations that the API server adds to each pod."""
 
@@ -41,6 +41,7 @@ def unread_of(pod: Pod, spec: ObjectPart, life: Life, *, pod_level: bool) -> tup
         return tuple(found)
     if any(_has_host_port(container, host=value.get("hostNetwork") is True) for container in containers):
         found.append(Unread("ports-not-checked", "its host ports are not compared with those of other pods"))
+    # a Pod that names its node is bound to it; a template can only wish
     selectors = [] if life.node else [name for name in _SELECTORS if _selects(name, value.get(name))]
     if selectors:
         is_are = "is" if len(selectors) == 1 and not selectors[0].endswith("s") else "are"

@@ -12,6 +12,7 @@ from numafit.service.sources.demo import Demo
 from numafit.service.workers.question import Place, Shorthand
 from numafit.service.workers.scene import MOST_PODS, MOST_STAGES, Scenes, with_pods_of
 from tests.service.agents import POD
+from tests.workload.dumps import dump, manifest, running
 
 
 def busy() -> Scenes:
@@ -122,3 +123,15 @@ def test_only_so_many_nodes_are_remembered() -> None:
     for cores in range(2, 2 + MOST_STAGES + 5):
         scenes.scene(Place(machine=f"sketch:1 socket x {cores} cores x 2 threads, 8Gi per numa"), empty=True)
     assert len(scenes.stages) == MOST_STAGES
+
+
+def test_pods_of_a_dump_that_are_on_the_node_are_not_played_again() -> None:
+    """Only those to come are; with none of them there is nothing to ask."""
+    scenes = busy()
+    there = next(iter(scenes.snapshot.ledger.active.values()))
+    runs = running(there.name, namespace=there.namespace, uid=there.uid)
+    ready = with_pods_of(dump(runs, manifest("new")), scenes.snapshot.stage)
+    assert [pod.name for pod in ready.pods] == ["new"]
+    assert list(ready.ledger.active) == [*(uid for uid in scenes.snapshot.ledger.active if uid != there.uid), there.uid]
+    with pytest.raises(InputError, match="those that are given are on the node already"):
+        with_pods_of(dump(runs), scenes.snapshot.stage)

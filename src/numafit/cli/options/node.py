@@ -62,6 +62,7 @@ class NodeOptions(msgspec.Struct, frozen=True):
     agent: AgentNode | None = None
     node_name: str = ""
     all_nodes: bool = False
+    rejected: bool = False
 
     @property
     def machine_sources(self) -> tuple[str | Source, ...]:
@@ -96,6 +97,7 @@ def node_options(command: F) -> F:
         devices: Sequence[str],
         node_name: str,
         all_nodes: bool,
+        rejected: bool,
         agent: AgentNode | None = None,
         **rest: Any,
     ) -> Any:
@@ -111,6 +113,7 @@ def node_options(command: F) -> F:
             agent,
             node_name,
             all_nodes,
+            rejected,
         )
         return command(options=options, **rest)
 
@@ -141,6 +144,7 @@ def node_options(command: F) -> F:
             ),
             click.option("--node-name", default="", help="Of pods that name their node, those of this one only."),
             click.option("--all-nodes", is_flag=True, help="Pods of all nodes, as if they were on this one."),
+            click.option("--rejected", is_flag=True, help="Play those again that the kubelet has rejected."),
         )
     ):
         decorated = decorator(decorated)
@@ -281,5 +285,6 @@ def read_manifests(options: NodeOptions, paths: Sequence[Path], *, pod_level: bo
         raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
     files = [ManifestFile("standard input" if str(path) == "-" else str(path), read_bytes(path)) for path in paths]
     here = (gethostname().lower(),) if not options.machine_sources else ()
-    choice = NodeChoice(options.node_name, options.all_nodes, here, "choose one by --node-name, or --all-nodes")
+    cure = "choose one by --node-name, or --all-nodes"
+    choice = NodeChoice(options.node_name, options.all_nodes, options.rejected, here, cure)
     return read_files(files, pod_level=pod_level, choice=choice, most=MOST_PODS)

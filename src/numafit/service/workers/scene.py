@@ -178,4 +178,7 @@ def with_pods_of(text: str, stage: Stage) -> Stage:
         if pod.uid in stage.ledger.active:
             cure = 'give it another name, or ask an idle node with "empty": true'
             raise InputError(f"the pod {pod.full_name} is on this node already", source="pods", cure=cure)
-    return with_pods(stage, reading, known=bool(stage.ledger.active))
+    stage = with_pods(stage, reading, known=bool(stage.ledger.active))
+    if not stage.pods:
+        raise InputError("no pods to play: those that are given are on the node already", source="pods")
+    return stage

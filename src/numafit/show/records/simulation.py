@@ -9,7 +9,7 @@ from numafit.bits import cpuset_text
 from numafit.decision.chance import Extent, Others
 from numafit.decision.left import NodeLeft, left_on_nodes
 from numafit.decision.simulation import Simulation, Step
-from numafit.notes import Note, notes_about
+from numafit.notes import Note, notes_by_subject
 from numafit.replay.outcomes import (
     CallOutcome,
     FileLog,
@@ -86,6 +86,7 @@ def simulation_record(
 ) -> SimulateAnswer:
     """To write the state files takes most of the time; where nobody reads them they can be left out."""
     node = simulation.node
+    about = notes_by_subject(notes)
     files = FileLog() if with_files else None
     if files is not None:
         files.changed(node, simulation.before)
@@ -94,7 +95,9 @@ def simulation_record(
         cpuset_text(node.cpu.reserved),
         tuple(
             [
-                _simulated(simulation, step, files, notes, (outcomes or {}).get(number))
+                _simulated(
+                    simulation, step, files, about.get(step.decision.pod.full_name, ()), (outcomes or {}).get(number)
+                )
                 for number, step in enumerate(simulation.steps)
             ]
         ),
@@ -104,7 +107,7 @@ def simulation_record(
 
 
 def _simulated(
-    simulation: Simulation, step: Step, files: FileLog | None, notes: Sequence[Note], others: Others | None
+    simulation: Simulation, step: Step, files: FileLog | None, notes: tuple[Note, ...], others: Others | None
 ) -> Simulated:
     decision = step.decision
     outcome = decision_outcome(decision)
@@ -127,7 +130,7 @@ def _simulated(
         default_cpus=cpuset_text(decision.ledger.cpu.default),
         files=changed,
         files_after_start=started,
-        notes=notes_about(decision.pod.full_name, notes) or UNSET,
+        notes=notes or UNSET,
         outcomes=UNSET if others is None else _others(others),
     )
 
