@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numafit import document
 from numafit.document import DEEPEST, Document, field_text, read_document, read_documents
 from numafit.errors import InputError
 
@@ -134,6 +135,22 @@ def test_refuses_aliases_that_would_fill_the_memory() -> None:
     """Ten lists of ten lists of … : small in the file, a billion values for whoever walks them."""
     lines = ["- &a0 [x]"] + [f"- &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     assert "aliases add more than" in error_of("\n".join(lines)).message
+
+
+def test_takes_as_many_values_as_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pods of a large cluster are no attack; only what aliases add is limited."""
+    monkeypatch.setattr(document, "LARGEST", 10)
+    written = "[" + ", ".join("[a, b]" for _ in range(100)) + "]"
+    assert len(str(read_document(f"a: {written}").value)) > 1000
+    with pytest.raises(InputError, match="aliases add more than 10 values"):
+        read_document("a: &a [1, 2, 3, 4]\nb: [*a, *a, *a]")
+
+
+def test_does_not_look_for_places_in_very_large_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are found by the reader of YAML, which takes minutes over the pods of a cluster; the field is told."""
+    monkeypatch.setattr(document, "LARGEST_PLACED", 10)
+    error = read_document('{"a": {"b": 1}}', "pods.json").error("wrong", ("a", "b"))
+    assert str(error) == "pods.json: a.b: wrong"
 
 
 def test_wants_exactly_one_document_where_one_is_asked_for() -> None:

@@ -100,3 +100,16 @@ def test_the_pods_that_a_kubelet_lists_come_to_sit_where_they_sat(
         for decision in decisions
     }
     assert found == {name: held.get(uid, {}) for name, uid in alive.items()}
+
+
+@pytest.mark.parametrize("result", RUNS, ids=lambda path: path.parent.name)
+def test_the_pods_that_a_kubelet_rejected_are_rejected_again(result: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Over those that run, whatever else came and went."""
+    run = result.parent
+    main(["simulate", *node_of(run), "-o", "json", "--rejected", str(run / "pods.json")])
+    found = {
+        decision["pod"].partition("/")[2]: decision.get("reason")
+        for decision in json.loads(capsys.readouterr().out)["decisions"]
+    }
+    listed = json.loads((run / "pods.json").read_text())["items"]
+    assert found == {pod["metadata"]["name"]: pod["status"].get("reason") for pod in listed}
