@@ -50,6 +50,8 @@ NOTE_CODES = {
     "field-ignored": "a field that only later releases know is left out, as the kubelet does",
     "file-not-read": "flags name a file or folder that was not given",
     "device-state-unread": "the kubelet goes on without its device manager's file",
+    # the node
+    "node-disagrees": "the Node object shows another release, capacity or offer than what was given makes",
     # the pods
     "kind-skipped": "an object of a kind without pods, or of one that is not known",
     "pod-left-out": "a pod that is not played, and why",

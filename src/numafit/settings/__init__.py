@@ -10,6 +10,7 @@ Read in this order:
 - `eviction`, `allocatable`: what is reserved of a machine; `settings_of` is the last step, from a `KubeletConfig` and
   a machine to `Settings`.
 - `example`: a configuration for those who have none.
+- `node_object`: the API server's Node, compared with what machine, configuration and release make.
 
 `read/` makes a `KubeletConfig` out of files and flags; `tables/` holds facts by release and no rules. `read`,
 `allocatable` and `options` do not know each other; `tables` knows nobody.

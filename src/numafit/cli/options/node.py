@@ -23,6 +23,13 @@ from numafit.managers.cpu.start import START as CPU_START
 from numafit.managers.memory.start import START as MEMORY_START
 from numafit.notes import Note
 from numafit.settings.example import EXAMPLE_NAME, example_kubelet
+from numafit.settings.node_object import (
+    NodeObject,
+    holds_node,
+    node_disagreements,
+    read_node,
+    with_total_memory,
+)
 from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
@@ -63,15 +70,19 @@ class NodeOptions(msgspec.Struct, frozen=True):
     node_name: str = ""
     all_nodes: bool = False
     rejected: bool = False
+    node_object: Path | None = None
 
     @property
     def machine_sources(self) -> tuple[str | Source, ...]:
         return (self.agent.machine,) if self.agent is not None and not self.machines else self.machines
 
     def release(self) -> tuple[KubeVersion, bool]:
-        """With whether somebody named it."""
+        """With whether somebody named it: the option, else the Node object."""
         if self.kube_version is not None:
             return parse_version(self.kube_version), True
+        node = self.node()
+        if node is not None:
+            return node.version(), True
         if self.agent is not None:
             return parse_version(self.agent.version), not self.agent.assumed
         return DEFAULT_VERSION, False
@@ -81,6 +92,10 @@ class NodeOptions(msgspec.Struct, frozen=True):
             return ConfigFile(str(self.kubelet), read_text(self.kubelet))
         return self.agent.kubelet if self.agent is not None else None
 
+    def node(self) -> NodeObject | None:
+        if self.node_object is None:
+            return None
+        return read_node(read_bytes(self.node_object), _source_name(self.node_object))
 
 def node_options(command: F) -> F:
     """Adds the options, and hands them to the command as one `options: NodeOptions`."""
@@ -98,6 +113,7 @@ def node_options(command: F) -> F:
         node_name: str,
         all_nodes: bool,
         rejected: bool,
+        node_object: Path | None,
         agent: AgentNode | None = None,
         **rest: Any,
     ) -> Any:
@@ -114,6 +130,7 @@ def node_options(command: F) -> F:
             node_name,
             all_nodes,
             rejected,
+            node_object,
         )
         return command(options=options, **rest)
 
@@ -133,7 +150,11 @@ def node_options(command: F) -> F:
             click.option("--kubelet", type=path, help="Its KubeletConfiguration (YAML or JSON)."),
             click.option("--config-dir", type=path, help="Folder of drop-in files (*.conf)."),
             click.option("--kubelet-env", type=path, help='File with flags, as in KUBELET_ARGS="--…".'),
-            click.option("--kube-version", metavar="V", help=f"Release of the kubelet; default {DEFAULT_VERSION}."),
+            click.option(
+                "--kube-version",
+                metavar="V",
+                help=f"Release of the kubelet; default that of --node-object, else {DEFAULT_VERSION}.",
+            ),
             click.option("--state", type=path, help="Start from the state files in this folder."),
             click.option(
                 "--device",
@@ -145,6 +166,11 @@ def node_options(command: F) -> F:
             click.option("--node-name", default="", help="Of pods that name their node, those of this one only."),
             click.option("--all-nodes", is_flag=True, help="Pods of all nodes, as if they were on this one."),
             click.option("--rejected", is_flag=True, help="Play those again that the kubelet has rejected."),
+            click.option(
+                "--node-object",
+                type=click.Path(path_type=Path, allow_dash=True),
+                help="The API server's Node (kubectl get node NAME -o json), compared with the rest.",
+            ),
         )
     ):
         decorated = decorator(decorated)
@@ -158,7 +184,10 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
     """
     options = _with_folder(options)
     version, given = options.release()
+    node = options.node()
     machine, disputed = _machine(options)
+    if node is not None:
+        machine = with_total_memory(machine, node)
     known = Start(version=version, release_given=given, machine=machine)
     file = options.kubelet_file()
     example = ""
@@ -179,7 +208,8 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
         raise start_refusal(error, known.sources) from None
     reading = read_manifests(options, options.pods, pod_level=stage.node.settings.gate("PodLevelResources"))
     known_state = options.state is not None or options.agent is not None
-    stage = replace(stage, example=example, notes=(*disputed, *stage.notes))
+    notes = () if node is None else node_disagreements(node, machine, stage.allocatable, known.version)
+    stage = replace(stage, example=example, notes=(*disputed, *stage.notes, *notes))
     stage = with_pods(stage, reading, known=known_state)
     if not stage.pods and not idle:
         cure = "give pods to come, too; `numafit simulate` shows what is left"
@@ -188,7 +218,7 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
 
 
 def _with_folder(options: NodeOptions) -> NodeOptions:
-    """A folder may bring its machine and its kubelet along, in files of these names."""
+    """A folder may bring its machine, its kubelet and its Node object along, in files of these names."""
     pods: list[Path] = []
     for path in options.pods:
         if not path.is_dir():
@@ -203,6 +233,8 @@ def _with_folder(options: NodeOptions) -> NodeOptions:
             elif entry.stem == "kubelet":
                 own = options.kubelet or (options.agent and options.agent.kubelet)
                 options = options if own else replace(options, kubelet=entry)
+            elif entry.stem == "node" and holds_node(read_bytes(entry)):
+                options = options if options.node_object else replace(options, node_object=entry)
             else:
                 pods.append(entry)
     return replace(options, pods=tuple(pods))
@@ -279,11 +311,15 @@ def state_paths(folder: Path) -> dict[str, Path]:
     return paths
 
 
+def _source_name(path: Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
+
+
 def read_manifests(options: NodeOptions, paths: Sequence[Path], *, pod_level: bool) -> Reading:
     """The pods of these files; of the node that is meant, where they are on several."""
     if not paths:
         raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
-    files = [ManifestFile("standard input" if str(path) == "-" else str(path), read_bytes(path)) for path in paths]
+    files = [ManifestFile(_source_name(path), read_bytes(path)) for path in paths]
     here = (gethostname().lower(),) if not options.machine_sources else ()
     cure = "choose one by --node-name, or --all-nodes"
     choice = NodeChoice(options.node_name, options.all_nodes, options.rejected, here, cure)
