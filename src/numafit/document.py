@@ -52,7 +52,7 @@ class Document:
 
     def place(self, path: Path, *, key: bool = False) -> tuple[int, int] | tuple[None, None]:
         """Line and column of the value at `path`, or of its key; of the deepest part that exists, if it does not."""
-        node = self._nodes()
+        node = self.nodes()
         if node is None:
             return None, None
         line, column = node.line, node.column
@@ -82,7 +82,7 @@ class Document:
             key=key,
         )
 
-    def _nodes(self) -> PlacedValue | None:
+    def nodes(self) -> PlacedValue | None:
         """JSON is read without places; they are looked up when an error needs them."""
         if self._root is None and 0 < len(self._text) <= LARGEST_PLACED:
             try:

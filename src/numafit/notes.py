@@ -49,6 +49,8 @@ NOTE_CODES = {
     "kubelet-assumed": "no configuration was given; an example stands for it",
     "field-ignored": "a field that only later releases know is left out, as the kubelet does",
     "file-not-read": "flags name a file or folder that was not given",
+    "flags-not-told": "the source of the configuration cannot tell flags that stand outside it",
+    "kubelet-of-cluster": "the configuration is that of a cluster; a node may have its own flags and patches",
     "device-state-unread": "the kubelet goes on without its device manager's file",
     # the node
     "node-disagrees": "the Node object shows another release, capacity or offer than what was given makes",

@@ -104,5 +104,5 @@ class Machine(msgspec.Struct, frozen=True):
     assumed: tuple[str, ...] = ()
     """What the source does not state and its reader filled with a stand-in, so that the machine can stand alone:
     `core`, `socket`, `numa` or `uncore_cache` of the CPUs, `cpus` (there may be more of them), `memory`, `hugepages` or
-    `distances` of the NUMA nodes, `device_numa`, `links`. A source that states it is right instead, and there is
-    nothing to disagree about. `combine` adds what is simply missing."""
+    `distances` of the NUMA nodes, `devices` (their ids are made up), `device_numa`, `links`. A source that states it is
+    right instead, and there is nothing to disagree about. `combine` adds what is simply missing."""

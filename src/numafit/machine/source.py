@@ -12,11 +12,12 @@ T = TypeVar("T")
 FILE, SKETCH, CATALOGUE = "machine file", "sketch", "catalogue"
 PODRESOURCES, CADVISOR, SYSFS = "podresources", "cadvisor", "sysfs"
 HWLOC, LSCPU, NUMACTL, LSPCI = "hwloc", "lscpu", "numactl", "lspci"
+NRT = "NodeResourceTopology"
 NVML, NVIDIA_TOPO, NVIDIA_LIST = "nvml", "nvidia-topo", "nvidia-list"
 
 KINDS = (
     *(FILE, SKETCH, CATALOGUE, PODRESOURCES, CADVISOR, SYSFS),
-    *(HWLOC, LSCPU, NUMACTL, LSPCI, NVML, NVIDIA_TOPO, NVIDIA_LIST),
+    *(HWLOC, LSCPU, NUMACTL, NRT, LSPCI, NVML, NVIDIA_TOPO, NVIDIA_LIST),
 )
 """Who is believed first: what a person wrote down, then the nearer to what the kubelet itself reads."""
 

@@ -188,3 +188,10 @@ def test_no_mixture_of_lines_makes_it_crash(lines: list[str], with_machine: bool
         assert each.code in CODES
         assert each.place.line >= 1
         assert each.place.column >= 1
+
+
+def test_what_a_running_kubelet_answers_is_linted_with_its_own_places() -> None:
+    """/configz has no kind; a field that the release does not know is found where it stands."""
+    text = b'{"kubeletconfig": {\n "maxPods": 110,\n "singleProcessOOMKill": true}}'
+    report = lint([LintFile("configz.json", text)], parse_version("1.28"))
+    assert [(each.code, each.place.line, each.place.column) for each in report.findings] == [("NF201", 3, 2)]

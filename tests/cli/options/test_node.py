@@ -58,3 +58,21 @@ def test_a_manifest_called_node_is_a_manifest(folder: Path) -> None:
     """The name alone makes no Node object."""
     (folder / "pod.yaml").rename(folder / "node.yaml")
     assert [pod.full_name for pod in load_stage(NodeOptions(pods=(folder,))).pods] == ["default/train"]
+
+
+@pytest.mark.parametrize("form", ["configz.json", "kubelet-config.yaml"])
+def test_a_kubelet_is_the_same_in_every_form(form: str) -> None:
+    """What a running kubelet answers, and the ConfigMap of kubeadm."""
+    plain = load_stage(NodeOptions(pods=(SMALL,)))
+    other = load_stage(NodeOptions(pods=(SMALL,), kubelet=SMALL / "cluster" / form))
+    assert (other.node.settings, other.allocatable) == (plain.node.settings, plain.allocatable)
+
+
+def test_configz_in_the_folder_is_the_kubelet(folder: Path) -> None:
+    """The note of what it cannot tell goes where flags are given."""
+    (folder / "kubelet.yaml").unlink()
+    shutil.copy(folder / "cluster" / "configz.json", folder)
+    assert [note.code for note in load_stage(NodeOptions(pods=(folder,))).notes] == ["flags-not-told"]
+    (folder / "kubelet.env").write_text("ARGS=--root-dir=/data/kubelet\n")
+    stage = load_stage(NodeOptions(pods=(folder,)))
+    assert (stage.notes, stage.config.root_dir) == ((), "/data/kubelet")

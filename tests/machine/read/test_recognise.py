@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from numafit.errors import InputError
 from numafit.machine.catalogue.names import machine_named
+from numafit.machine.convert.nrt import nrt_text
 from numafit.machine.convert.numactl import numactl_text
 from numafit.machine.file.write import machine_text
 from numafit.machine.read.recognise import kind_of, source_of
@@ -29,8 +30,11 @@ TEXTS = {
     "hwloc": fixture("hwloc-coherent-gpu.xml").decode(),
     "cadvisor": fixture("cadvisor-two-caches.json").decode(),
     "podresources": fixture("podresources-camel.json").decode(),
+    "NodeResourceTopology": fixture("nrt-v1alpha1.json").decode(),
 }
 OTHER_TEXTS = [
+    ("NodeResourceTopology", nrt_text(machine_named("laptop"))),
+    ("NodeResourceTopology", '{"kind": "NodeResourceTopologyList", "items": []}'),
     ("hwloc", '<?xml version="1.0"?>\n<topology version="2.0"/>'),
     ("cadvisor", '{"machine_id": "", "topology": []}'),
     ("podresources", '{"cpu_ids": [0, 1]}'),

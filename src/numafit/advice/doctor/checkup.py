@@ -82,7 +82,7 @@ def examine(
     `place`: what to call the configuration where no value of it is to blame. What only numafit refuses is raised.
     """
     files = known.files
-    text = KubeletText(None, None) if known.sources is UNKNOWN else kubelet_text(known.sources)
+    text = KubeletText(None, None) if known.sources is UNKNOWN else kubelet_text(known.sources, known.version)
     inspection = inspected(replace(known, active={}))
     if inspection.limit is not None and (not inspection.mistakes or inspection.known.config is UNKNOWN):
         raise inspection.limit

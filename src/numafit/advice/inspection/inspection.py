@@ -107,7 +107,7 @@ class _Walk:
                 for mistake in _mistakes(refusal.step, refusal.error):
                     self._add(mistake)
                 for problem in refusal.error.problems:
-                    sources, doubt = readable(sources, problem, refusal.step)
+                    sources, doubt = readable(sources, problem, refusal.step, known.version)
                     if doubt is not None:
                         self.doubts[doubt] = problem.facts.get("file") or said(doubt) or "the file"
             if sources == known.sources:

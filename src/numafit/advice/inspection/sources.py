@@ -8,12 +8,14 @@ from msgspec.structs import replace
 from numafit.advice.inspection.checks import ALL, DROP_IN
 from numafit.advice.inspection.places import written
 from numafit.advice.inspection.text import FLAG_OF
-from numafit.document import Path, read_document
+from numafit.document import Path
 from numafit.errors import InputError, KubeletError
 from numafit.settings.read.arguments import Argument
 from numafit.settings.read.decoder import API_VERSION, KIND
 from numafit.settings.read.flags import FlagError
+from numafit.settings.read.forms import config_document
 from numafit.settings.read.loader import ConfigFile, ConfigSources
+from numafit.settings.versions import KubeVersion
 
 HEAD = {"apiVersion": API_VERSION, "kind": KIND}
 _FIELD_OF = {flag: field for field, flag in FLAG_OF.items()}
@@ -34,7 +36,9 @@ def without_file(sources: ConfigSources, name: str) -> ConfigSources:
     return replace(sources, drop_ins=tuple(patch for patch in sources.drop_ins or () if patch.name != name))
 
 
-def readable(sources: ConfigSources, problem: KubeletError, step: str) -> tuple[ConfigSources, Path | None]:
+def readable(
+    sources: ConfigSources, problem: KubeletError, step: str, version: KubeVersion
+) -> tuple[ConfigSources, Path | None]:
     """The sources without what this refusal is about, and the value that nobody knows then."""
     if problem.code in ("flag-value", "flag-needs-value"):
         flag = problem.facts["flag"]
@@ -43,47 +47,47 @@ def readable(sources: ConfigSources, problem: KubeletError, step: str) -> tuple[
     if problem.field[:1] == ("featureGates",) and problem.code.startswith("gate-"):
         names = problem.facts["missing"].split() if problem.code == "gate-depends" else [str(problem.field[1])]
         for name in (str(problem.field[1]), *names):
-            sources = _without_gate(sources, name)
+            sources = _without_gate(sources, name, version)
         return sources, None
     if problem.code in ("drop-in-kind", "file-empty") and "file" in problem.facts:
-        return _with_kind(sources, problem.facts["file"])
+        return _with_kind(sources, problem.facts["file"], version)
     if problem.code == "file-empty":
         return replace(sources, file=sources.file and sources.file._replace(text=written(HEAD))), None
     if problem.code in _KINDS:
-        file = sources.file and _changed(sources.file, ())
-        unknown = sources.file is not None and not isinstance(_value(sources.file), dict)
+        file = sources.file and _changed(sources.file, (), version)
+        unknown = sources.file is not None and not isinstance(_value(sources.file, version), dict)
         return replace(sources, file=file), ALL if unknown else None
     if step == "file":
-        return replace(sources, file=sources.file and _changed(sources.file, problem.field)), problem.field
-    return _without_field(sources, problem.field), problem.field
+        return replace(sources, file=sources.file and _changed(sources.file, problem.field, version)), problem.field
+    return _without_field(sources, problem.field, version), problem.field
 
 
-def _without_field(sources: ConfigSources, field: Path) -> ConfigSources:
-    file = sources.file and _changed(sources.file, field)
-    patches = sources.drop_ins and tuple(_changed(patch, field) for patch in sources.drop_ins)
+def _without_field(sources: ConfigSources, field: Path, version: KubeVersion) -> ConfigSources:
+    file = sources.file and _changed(sources.file, field, version)
+    patches = sources.drop_ins and tuple(_changed(patch, field, version) for patch in sources.drop_ins)
     return replace(sources, file=file, drop_ins=patches)
 
 
-def _with_kind(sources: ConfigSources, name: str) -> tuple[ConfigSources, Path | None]:
+def _with_kind(sources: ConfigSources, name: str, version: KubeVersion) -> tuple[ConfigSources, Path | None]:
     """A drop-in file that only lacks its kind is read as if it had one."""
     for patch in sources.drop_ins or ():
-        value = _value(patch) if patch.name == name and patch.text else None
+        value = _value(patch, version) if patch.name == name and patch.text else None
         if isinstance(value, dict) and not value.get("kind"):
-            kept = tuple(_changed(each, ()) if each.name == name else each for each in sources.drop_ins or ())
+            kept = tuple(_changed(each, (), version) if each.name == name else each for each in sources.drop_ins or ())
             return replace(sources, drop_ins=kept), None
     return without_file(sources, name), (*DROP_IN, name)
 
 
-def _value(file: ConfigFile) -> object:
+def _value(file: ConfigFile, version: KubeVersion) -> object:
     try:
-        return read_document(file.text, file.name).value
+        return config_document(file.text, file.name, version).document.value
     except InputError:
         return None
 
 
-def _changed(file: ConfigFile, field: Path) -> ConfigFile:
+def _changed(file: ConfigFile, field: Path, version: KubeVersion) -> ConfigFile:
     """Without this field; of no field, with the kind that it should have."""
-    value = _value(file)
+    value = _value(file, version)
     if not field:
         return file._replace(text=written({**value, **HEAD} if isinstance(value, dict) else HEAD))
     pruned = _pruned(value, field)
@@ -112,7 +116,7 @@ def _without_value(sources: ConfigSources, flag: str, value: str | None) -> Conf
     return replace(sources, arguments=tuple(kept))
 
 
-def _without_gate(sources: ConfigSources, name: str) -> ConfigSources:
+def _without_gate(sources: ConfigSources, name: str, version: KubeVersion) -> ConfigSources:
     kept: list[Argument] = []
     for (flag, value), words in _given(sources.arguments):
         if flag == "feature-gates":
@@ -120,7 +124,7 @@ def _without_gate(sources: ConfigSources, name: str) -> ConfigSources:
             kept.append(words[0]._replace(text=f"--feature-gates={','.join(pairs)}"))
         else:
             kept += words
-    return _without_field(replace(sources, arguments=tuple(kept)), ("featureGates", name))
+    return _without_field(replace(sources, arguments=tuple(kept)), ("featureGates", name), version)
 
 
 def _given(arguments: Sequence[Argument]) -> Iterator[tuple[tuple[str, str], tuple[Argument, ...]]]:

@@ -4,10 +4,12 @@ import re
 from itertools import pairwise
 
 from numafit.advice.inspection.places import DocumentPart, FlagFile, Position
-from numafit.document import Path, read_document
+from numafit.document import Path
 from numafit.errors import InputError, KubeletError
 from numafit.settings.read.arguments import Argument
+from numafit.settings.read.forms import config_document
 from numafit.settings.read.loader import DROP_IN_STAGE, FILE_STAGE, ConfigFile, ConfigSources, in_merge_order
+from numafit.settings.versions import DEFAULT_VERSION, KubeVersion
 
 FLAG_OF = {
     "cpuManagerPolicy": "cpu-manager-policy",
@@ -163,19 +165,19 @@ class KubeletText:
         return found
 
 
-def kubelet_text(sources: ConfigSources) -> KubeletText:
+def kubelet_text(sources: ConfigSources, version: KubeVersion = DEFAULT_VERSION) -> KubeletText:
     """Of files that cannot be read nothing is shown."""
-    file = None if sources.example or sources.file is None else _part(sources.file)
+    file = None if sources.example or sources.file is None else _part(sources.file, version)
     flags = None
     if sources.arguments_source:
         flags = FlagFile(sources.arguments_source, sources.arguments_text, sources.arguments)
-    parts = (_part(patch) for patch in in_merge_order(sources.drop_ins or ()))
+    parts = (_part(patch, version) for patch in in_merge_order(sources.drop_ins or ()))
     return KubeletText(file, flags, tuple(part for part in parts if part is not None))
 
 
-def _part(file: ConfigFile) -> DocumentPart | None:
+def _part(file: ConfigFile, version: KubeVersion) -> DocumentPart | None:
     try:
-        return DocumentPart(read_document(file.text, file.name), text=file.text)
+        return DocumentPart(config_document(file.text, file.name, version).document, text=file.text)
     except InputError:
         return None
 

@@ -9,6 +9,7 @@ from numafit.document import Document, Path, read_documents
 from numafit.errors import InputError
 from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.decoder import API_VERSION, KIND, known_fields
+from numafit.settings.read.forms import is_configz, of_configz
 from numafit.settings.versions import LATEST_PATCH, NEWEST_MINOR, KubeVersion
 from numafit.workload.kinds import group_of, is_native
 
@@ -142,6 +143,9 @@ def _parts(document: Document, path: Path, text: str) -> Iterator[DocumentPart |
     if isinstance(kind, str) and kind.endswith("List") and isinstance(items, list):
         for index in range(len(items)):
             yield from _parts(document, (*path, "items", index), text)
+        return
+    if is_configz(value):
+        yield DocumentPart(of_configz(document, path), text=text)
         return
     yield DocumentPart(document, path, text=text)
     data = value.get("data")

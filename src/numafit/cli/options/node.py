@@ -97,6 +97,7 @@ class NodeOptions(msgspec.Struct, frozen=True):
             return None
         return read_node(read_bytes(self.node_object), _source_name(self.node_object))
 
+
 def node_options(command: F) -> F:
     """Adds the options, and hands them to the command as one `options: NodeOptions`."""
 
@@ -147,7 +148,9 @@ def node_options(command: F) -> F:
                 shell_complete=complete_machine,
                 help="A file, folder, catalogue name or sketch; default this machine. Repeat to combine sources.",
             ),
-            click.option("--kubelet", type=path, help="Its KubeletConfiguration (YAML or JSON)."),
+            click.option(
+                "--kubelet", type=path, help="Its KubeletConfiguration, /configz answer or ConfigMap (YAML or JSON)."
+            ),
             click.option("--config-dir", type=path, help="Folder of drop-in files (*.conf)."),
             click.option("--kubelet-env", type=path, help='File with flags, as in KUBELET_ARGS="--…".'),
             click.option(
@@ -205,12 +208,13 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
         # Only a refusal needs its place and cure, and a command starts quicker without them.
         from numafit.advice.refusal import start_refusal
 
-        raise start_refusal(error, known.sources) from None
+        raise start_refusal(error, known.sources, known.version) from None
     reading = read_manifests(options, options.pods, pod_level=stage.node.settings.gate("PodLevelResources"))
     known_state = options.state is not None or options.agent is not None
-    notes = () if node is None else node_disagreements(node, machine, stage.allocatable, known.version)
-    stage = replace(stage, example=example, notes=(*disputed, *stage.notes, *notes))
-    stage = with_pods(stage, reading, known=known_state)
+    notes = (*disputed, *stage.notes, *known.sources.notes(known.merged))
+    if node is not None:
+        notes += node_disagreements(node, machine, stage.allocatable, known.version)
+    stage = with_pods(replace(stage, example=example, notes=notes), reading, known=known_state)
     if not stage.pods and not idle:
         cure = "give pods to come, too; `numafit simulate` shows what is left"
         raise InputError("no pods to play: those that are given are on the node already", cure=cure)
@@ -220,6 +224,7 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
 def _with_folder(options: NodeOptions) -> NodeOptions:
     """A folder may bring its machine, its kubelet and its Node object along, in files of these names."""
     pods: list[Path] = []
+    machines: list[str] = []
     for path in options.pods:
         if not path.is_dir():
             pods.append(path)
@@ -228,15 +233,17 @@ def _with_folder(options: NodeOptions) -> NodeOptions:
         if options.kubelet_env is None and env.is_file():
             options = replace(options, kubelet_env=env)
         for entry in manifest_paths([path]):
-            if entry.stem == "machine":
-                options = options if options.machine_sources else replace(options, machines=(str(entry),))
-            elif entry.stem == "kubelet":
+            if entry.stem in ("machine", "nrt"):
+                machines.append(str(entry))
+            elif entry.stem in ("kubelet", "configz"):
                 own = options.kubelet or (options.agent and options.agent.kubelet)
                 options = options if own else replace(options, kubelet=entry)
             elif entry.stem == "node" and holds_node(read_bytes(entry)):
                 options = options if options.node_object else replace(options, node_object=entry)
             else:
                 pods.append(entry)
+    if machines and not options.machine_sources:
+        options = replace(options, machines=tuple(machines))
     return replace(options, pods=tuple(pods))
 
 

@@ -21,6 +21,9 @@ _SAYS_UNKNOWN = (*WRITTEN, PODRESOURCES, SYSFS)
 DEVICE_NUMA = "device_numa"
 """Among the assumed: nobody says what the plugin would say of a device; a NUMA node that the driver names stands in."""
 
+DEVICES = "devices"
+"""Among the assumed: the source only counts devices, and their ids are made up."""
+
 Descriptions = list[tuple[Source, Device]]
 
 
@@ -34,10 +37,11 @@ class CombinedDevices(msgspec.Struct, frozen=True):
 
 def combine_devices(sources: Sequence[Source]) -> CombinedDevices:
     """`sources` in the order in which they are believed; devices in the order in which they are met first."""
+    sources = _without_made_up(sources)
     devices: list[Device] = []
     names: dict[tuple[str, str], str] = {}
     disagreements: list[Disagreement] = []
-    assumed = {name for source in sources for name in source.machine.assumed if name == DEVICE_NUMA}
+    assumed = {name for source in sources for name in source.machine.assumed if name in (DEVICE_NUMA, DEVICES)}
     taken: dict[str, set[str]] = {}
     """Id -> resources that have a device of this id."""
     groups = _groups(sources)
@@ -69,6 +73,24 @@ def combine_devices(sources: Sequence[Source]) -> CombinedDevices:
         tuple(disagreements),
         tuple(sorted(assumed)),
     )
+
+
+def _without_made_up(sources: Sequence[Source]) -> Sequence[Source]:
+    """A made-up device gives way where another source lists the devices of its resource."""
+    listed = {
+        device.resource
+        for source in sources
+        if DEVICES not in source.machine.assumed
+        for device in source.machine.devices
+    }
+    return [source if DEVICES not in source.machine.assumed else _less(source, listed) for source in sources]
+
+
+def _less(source: Source, listed: set[str]) -> Source:
+    machine = source.machine
+    devices = tuple(device for device in machine.devices if device.resource not in listed)
+    assumed = machine.assumed if devices else tuple(name for name in machine.assumed if name != DEVICES)
+    return msgspec.structs.replace(source, machine=msgspec.structs.replace(machine, devices=devices, assumed=assumed))
 
 
 def _marks(device: Device) -> Iterator[tuple[str, str]]:

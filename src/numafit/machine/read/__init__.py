@@ -8,6 +8,7 @@ loads only that one: whoever adds a reader adds it to the tables there and, with
     pci           PCI functions, and the devices among them that matter to a workload; for lspci, hwloc/ and sysfs/
     lscpu numactl lspci nvidia_smi     what these tools print
     cadvisor podresources              what the kubelet, or its part, answers as JSON
+    nrt           NodeResourceTopology objects: NUMA nodes as a cluster tells of them
     hwloc/        lstopo's XML
     sysfs/        /sys and /proc: live, in a folder or in a .tgz
     recognise     which of them it is; machine files and sketches count, too

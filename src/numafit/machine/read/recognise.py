@@ -14,7 +14,8 @@ Reader = Callable[[str, str], Machine]
 
 KNOWN = (
     "a machine file, numactl --hardware, lscpu, lscpu -p, lscpu --json, nvidia-smi topo -m, nvidia-smi -L, lspci -v, "
-    "lstopo --of xml, cAdvisor's machine info, podresources answers and sketches are understood"
+    "lstopo --of xml, cAdvisor's machine info, podresources answers, NodeResourceTopology objects and sketches are "
+    "understood"
 )
 
 # What each tool's text shows of itself, from the most to the least peculiar.
@@ -28,6 +29,7 @@ _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (source.LSCPU, re.compile(r"^# *CPU\b", re.M)),
     (source.LSCPU, re.compile(r"^[ \t]*(?:CPU\(s\)|On-line CPU\(s\) list):", re.M)),
     (source.LSPCI, re.compile(r"^(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7] \S", re.M)),
+    (source.NRT, re.compile(r"^[ \t-]{0,20}kind:[ \t]*[\"']?NodeResourceTopology\b", re.M)),
     (source.FILE, re.compile(r"^(?:format|numaNodes|cpus|caches|devices|links)[ \t]*:", re.M)),
     (source.SKETCH, re.compile(r"\A\s*\d{1,6}\s+(?:sockets?|numa|cores?|threads?)\b", re.I)),
 )
@@ -79,6 +81,10 @@ def _reader(kind: str) -> Reader:
             from numafit.machine.read.numactl import read_numactl
 
             return read_numactl
+        case source.NRT:
+            from numafit.machine.read.nrt import read_nrt
+
+            return read_nrt
         case source.LSPCI:
             from numafit.machine.read.lspci import read_lspci
 
@@ -119,6 +125,8 @@ def _kind_of_document(text: str, name: str) -> str:
     value = documents[0].value if documents else None
     if not isinstance(value, dict):
         raise InputError("this is no description of a machine: a mapping is needed", source=name, cure=KNOWN)
+    if _is_nrt(value):
+        return source.NRT
     for kind, names in _FIELDS:
         if names & value.keys():
             return kind
@@ -130,3 +138,11 @@ def _kind_of_document(text: str, name: str) -> str:
     if isinstance(devices, list) and devices and isinstance(devices[0], dict) and "id" not in devices[0]:
         return source.PODRESOURCES
     return source.FILE
+
+
+def _is_nrt(value: dict[str, object]) -> bool:
+    """One such object, or a list that begins with one."""
+    items = value.get("items")
+    first = items[0] if isinstance(items, list) and items else None
+    kinds = [value.get("kind"), first.get("kind") if isinstance(first, dict) else None]
+    return any(isinstance(kind, str) and kind.startswith("NodeResourceTopology") for kind in kinds)

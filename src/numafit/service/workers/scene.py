@@ -11,7 +11,6 @@ import msgspec
 from numafit.advice.refusal import start_refusal
 from numafit.decision.stage import Stage, new_stage, restarted, start_problem, with_pods
 from numafit.decision.start import Start, start
-from numafit.document import read_document
 from numafit.errors import InputError, KubeletError, StartError
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.file.read import read_machine_file
@@ -24,6 +23,7 @@ from numafit.settings.example import example_kubelet
 from numafit.settings.gates import default_gates
 from numafit.settings.options import CPU_OPTION_STAGES, TOPOLOGY_OPTION_STAGES, OptionStages, stage_of
 from numafit.settings.read.decoder import API_VERSION, KIND
+from numafit.settings.read.forms import config_document
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
 from numafit.show.records.ledger import Known
@@ -37,7 +37,7 @@ def with_shorthand(text: str, shorthand: Shorthand, version: KubeVersion) -> str
     """The configuration with these settings. Options are laid over those that are there, key by key."""
     import yaml
 
-    document = read_document(text, SOURCE)
+    document = config_document(text, SOURCE, version).document
     if not isinstance(document.value, dict):
         cure = f"it starts with apiVersion: {API_VERSION}"
         raise InputError("is not a KubeletConfiguration", source=SOURCE, cure=cure)
@@ -163,7 +163,7 @@ class Scenes:
             refuse_unknown(known.merged, version)
             return new_stage(known), text
         except StartError as error:
-            raise start_refusal(error, sources) from None
+            raise start_refusal(error, sources, version) from None
 
 
 def _changes(asked: Asked) -> bool:

@@ -3,6 +3,8 @@
 - `arguments`: the words of a command line, from a list or from an environment file, with their lines.
 - `flags`: what the flags say, and how they override a file.
 - `decoder`: a parsed file into typed fields, with the errors of Go's decoder; unknown fields are listed, not refused.
+- `inner`: a document inside another one, with its places.
+- `forms`: a KubeletConfiguration out of what people have: a file, /configz, a ConfigMap; with places in the outer file.
 - `loader`: `ConfigSources`, all that was written, and what becomes of it: the file, the drop-in files, gates and the
   static validation. `decision.start` says in which order.
 

@@ -8,11 +8,13 @@ import msgspec
 from numafit.document import Document, Path, field_text, read_document
 from numafit.errors import InputError, StartError
 from numafit.golang.text import aggregate_text
+from numafit.notes import Note
 from numafit.settings.config import KubeletConfig, config_of_file, config_of_merged, default_config, fields_of
 from numafit.settings.gates import GateError, resolve_gates
 from numafit.settings.read.arguments import Argument
 from numafit.settings.read.decoder import API_VERSION, DECODE_FAILED, KIND, DecodeError, decode_config, unknown_fields
 from numafit.settings.read.flags import Flags, parse_flags
+from numafit.settings.read.forms import config_document
 from numafit.settings.validation import GATE_PANIC, validate
 from numafit.settings.versions import LATEST_PATCH, NEWEST_MINOR, KubeVersion, behaviour_of
 
@@ -40,6 +42,8 @@ class UnknownField(msgspec.Struct, frozen=True):
 class LoadedConfig(msgspec.Struct, frozen=True):
     config: KubeletConfig
     unknown: tuple[UnknownField, ...] = ()
+    notes: tuple[Note, ...] = ()
+    """What the form of the file does not tell."""
 
 
 class ConfigSources(msgspec.Struct, frozen=True):
@@ -62,6 +66,10 @@ class ConfigSources(msgspec.Struct, frozen=True):
         flags = parse_flags(self.arguments, version, source=self.arguments_source)
         resolved_gates(version, flags.feature_gates)
         return flags
+
+    def notes(self, loaded: LoadedConfig) -> tuple[Note, ...]:
+        """What the configuration stands on. Where flags are given, a source need not tell them."""
+        return tuple(note for note in loaded.notes if note.code != "flags-not-told" or not self.arguments)
 
     def missing(self, flags: Flags) -> dict[str, str]:
         """`--config` and `--config-dir` of the arguments -> what they name, where that was not given."""
@@ -108,14 +116,15 @@ def read_file(file: ConfigFile | None, version: KubeVersion, gates: Mapping[str,
         return LoadedConfig(default_config(version))
     if not file.text:
         raise StartError(FILE_STAGE, f'kubelet config file "{file.name}" was empty', code="file-empty")
-    document = read_document(file.text, file.name)
+    found = config_document(file.text, file.name, version)
+    document = found.document
     try:
-        decoded = decode_config(document.value, version, text=file.text, sort_keys=not _is_json(file.text))
+        decoded = decode_config(document.value, version, text=found.text, sort_keys=not _is_json(found.text))
     except DecodeError as error:
         raise StartError(FILE_STAGE, f"{DECODE_FAILED}{error}", cause=error) from None
     config = config_of_file(decoded.fields, version)
     _check_file_gates(version, {**gates, **config.feature_gates})
-    return LoadedConfig(config, _places(document, decoded.unknown))
+    return LoadedConfig(config, _places(document, decoded.unknown, running=found.running), found.notes)
 
 
 def with_drop_ins(
@@ -147,7 +156,7 @@ def with_drop_ins(
         raise StartError(DROP_IN_STAGE, message, cause=error) from None
     config = config_of_merged(decoded.fields)
     _check_file_gates(version, {**gates, **config.feature_gates})
-    return LoadedConfig(config, unknown)
+    return LoadedConfig(config, unknown, loaded.notes)
 
 
 def _check_drop_in_kind(document: Document, patch: ConfigFile) -> None:
@@ -191,9 +200,11 @@ def validated(config: KubeletConfig, version: KubeVersion, gates: Mapping[str, b
     return config
 
 
-def _places(document: Document, unknown: Sequence[Path]) -> tuple[UnknownField, ...]:
+def _places(document: Document, unknown: Sequence[Path], *, running: bool = False) -> tuple[UnknownField, ...]:
+    """`running`: a kubelet printed the document, so there is one that knows all of it."""
     # No field has ever been taken out of a configuration: what the newest release lacks, none has.
-    nowhere = unknown_fields(document.value, KubeVersion(1, NEWEST_MINOR, LATEST_PATCH)) if unknown else ()
+    newest = KubeVersion(1, NEWEST_MINOR, LATEST_PATCH)
+    nowhere = unknown_fields(document.value, newest) if unknown and not running else ()
     return tuple(
         UnknownField(document.source, field_text(path), document.place(path, key=True)[0], later=path not in nowhere)
         for path in unknown
