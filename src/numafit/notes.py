@@ -51,6 +51,7 @@ NOTE_CODES = {
     "file-not-read": "flags name a file or folder that was not given",
     "flags-not-told": "the source of the configuration cannot tell flags that stand outside it",
     "kubelet-of-cluster": "the configuration is that of a cluster; a node may have its own flags and patches",
+    "drop-ins-alpha": "kubelets 1.28 and 1.29 read drop-in files only with an environment variable",
     "device-state-unread": "the kubelet goes on without its device manager's file",
     # the node
     "node-disagrees": "the Node object shows another release, capacity or offer than what was given makes",

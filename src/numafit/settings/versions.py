@@ -173,8 +173,10 @@ class Behaviour(msgspec.Struct, frozen=True):
     containerfs_signals: bool = False
     eviction_share_limit: int = 100
     """The largest share of an eviction threshold (1 is 100%)."""
-    drop_ins: bool = False
-    """Drop-in files are merge patches on the configuration with its defaults; before, by rules that are not covered."""
+    drop_ins: Literal["unknown", "overridden", "folded", "patched"] = "unknown"
+    """How drop-in files change a configuration (`read.drop_ins`); unknown where there is no `--config-dir`."""
+    drop_ins_alpha: bool = False
+    """`--config-dir` needs the environment variable KUBELET_CONFIG_DROPIN_DIR_ALPHA."""
     two_topology_gates: bool = False
     """The text for topology options without their gate names TopologyManager too."""
     topology_options_split: bool = False
@@ -257,7 +259,11 @@ _CHANGES: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("reservation_names_capacity", True, ("1.30.0",)),
     ("containerfs_signals", True, ("1.29.0",)),
     ("eviction_share_limit", 1, ("1.21.0",)),
-    ("drop_ins", True, ("1.32.0",)),
+    ("drop_ins", "overridden", ("1.28.0",)),
+    ("drop_ins", "folded", ("1.29.0",)),
+    ("drop_ins", "patched", ("1.32.0",)),
+    ("drop_ins_alpha", True, ("1.28.0",)),
+    ("drop_ins_alpha", False, ("1.30.0",)),
     ("two_topology_gates", True, ("1.26.0",)),
     ("two_topology_gates", False, ("1.27.0",)),
     ("topology_options_split", True, ("1.31.0",)),

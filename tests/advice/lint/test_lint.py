@@ -194,4 +194,5 @@ def test_what_a_running_kubelet_answers_is_linted_with_its_own_places() -> None:
     """/configz has no kind; a field that the release does not know is found where it stands."""
     text = b'{"kubeletconfig": {\n "maxPods": 110,\n "singleProcessOOMKill": true}}'
     report = lint([LintFile("configz.json", text)], parse_version("1.28"))
-    assert [(each.code, each.place.line, each.place.column) for each in report.findings] == [("NF201", 3, 2)]
+    unknown = [each.place for each in report.findings if each.code == "NF201"]
+    assert unknown == [Position("configz.json", 3, 2)]

@@ -202,10 +202,10 @@ def test_a_bad_drop_in_file_is_refused(patch: str, message: str) -> None:
     assert refused.value.message == message
 
 
-def test_drop_in_files_of_older_releases_are_not_guessed() -> None:
-    """1.28 to 1.31 merge them in other ways."""
-    with pytest.raises(InputError, match=r"a\.conf: the drop-in files of kubelet 1\.30 are merged by rules"):
-        load("", release="1.30.0", drop_ins={"a.conf": "maxPods: 3\n"})
+def test_a_kubelet_that_knows_no_drop_in_files_is_not_given_any() -> None:
+    """They came with 1.28."""
+    with pytest.raises(InputError, match=r"a\.conf: a kubelet 1\.27 has no --config-dir and reads no drop-in files"):
+        load("", release="1.27.3", drop_ins={"a.conf": "maxPods: 3\n"})
 
 
 JSON = st.recursive(

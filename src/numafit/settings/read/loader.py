@@ -1,6 +1,6 @@
 """From a kubelet's files and command line to its configuration, in the kubelet's order: file, drop-in files, flags."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -13,6 +13,7 @@ from numafit.settings.config import KubeletConfig, config_of_file, config_of_mer
 from numafit.settings.gates import GateError, resolve_gates
 from numafit.settings.read.arguments import Argument
 from numafit.settings.read.decoder import API_VERSION, DECODE_FAILED, KIND, DecodeError, decode_config, unknown_fields
+from numafit.settings.read.drop_ins import field_meant, folded, merge_patch, overridden
 from numafit.settings.read.flags import Flags, parse_flags
 from numafit.settings.read.forms import config_document
 from numafit.settings.validation import GATE_PANIC, validate
@@ -44,6 +45,8 @@ class LoadedConfig(msgspec.Struct, frozen=True):
     unknown: tuple[UnknownField, ...] = ()
     notes: tuple[Note, ...] = ()
     """What the form of the file does not tell."""
+    default_thresholds: bool = False
+    """The file names no evictionHard."""
 
 
 class ConfigSources(msgspec.Struct, frozen=True):
@@ -97,19 +100,6 @@ def refuse_unknown(loaded: LoadedConfig, version: KubeVersion) -> None:
             )
 
 
-def merge_patch(target: object, patch: object) -> object:
-    """A JSON merge patch: objects merge key by key, null deletes, anything else replaces."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = merge_patch(merged.get(key), value)
-    return merged
-
-
 def read_file(file: ConfigFile | None, version: KubeVersion, gates: Mapping[str, bool]) -> LoadedConfig:
     """The configuration file; without one the defaults. `gates` are those of the flags."""
     if file is None:
@@ -124,48 +114,99 @@ def read_file(file: ConfigFile | None, version: KubeVersion, gates: Mapping[str,
         raise StartError(FILE_STAGE, f"{DECODE_FAILED}{error}", cause=error) from None
     config = config_of_file(decoded.fields, version)
     _check_file_gates(version, {**gates, **config.feature_gates})
-    return LoadedConfig(config, _places(document, decoded.unknown, running=found.running), found.notes)
+    unknown = _places(document, decoded.unknown, running=found.running)
+    return LoadedConfig(config, unknown, found.notes, "evictionHard" not in decoded.fields)
 
 
 def with_drop_ins(
     loaded: LoadedConfig, drop_ins: Sequence[ConfigFile], version: KubeVersion, gates: Mapping[str, bool]
 ) -> LoadedConfig:
+    """The three ways are told in `drop_ins`."""
     patches = in_merge_order(drop_ins)
     if not patches:
         return loaded
-    if not behaviour_of(version).drop_ins:
+    behaviour = behaviour_of(version)
+    if behaviour.drop_ins == "unknown":
         raise InputError(
-            f"the drop-in files of kubelet 1.{version.minor} are merged by rules that numafit does not cover",
+            f"a kubelet 1.{version.minor} has no --config-dir and reads no drop-in files",
             source=patches[0].name,
-            cure="1.32 and later are covered; or put everything into the configuration file",
+            cure="1.28 was the first; leave them away, or check --kube-version",
         )
-    unknown = loaded.unknown
-    merged: object = fields_of(loaded.config)
-    for patch in patches:
-        if not patch.text:
-            message = f'kubelet config file "{patch.name}" was empty'
-            raise StartError(DROP_IN_STAGE, message, code="file-empty", facts={"file": patch.name})
-        document = read_document(patch.text, patch.name)
-        _check_drop_in_kind(document, patch)
-        unknown += _places(document, unknown_fields(document.value, version))
-        merged = merge_patch(merged, document.value)
+    documents = [_drop_in(patch) for patch in patches]
+    unknown = tuple(each for document in documents for each in _unknown_in(document, version))
+    match behaviour.drop_ins:
+        case "overridden":
+            files = [_whole_file(patch, version) for patch in patches]
+            config = overridden(
+                loaded.config,
+                [(file.config, file.default_thresholds) for file in files],
+                shares=loaded.default_thresholds,
+            )
+        case "folded":
+            for patch, document in zip(patches, documents, strict=True):
+                _check_drop_in_kind(document, patch, any_kind=True)
+            config = _unmarshalled(lambda: folded(loaded.config, [each.value for each in documents], version))
+        case _:
+            for patch, document in zip(patches, documents, strict=True):
+                _check_drop_in_kind(document, patch)
+            merged: object = fields_of(loaded.config)
+            for document in documents:
+                merged = merge_patch(merged, document.value)
+            config = _unmarshalled(
+                lambda: config_of_merged(decode_config(merged, version, text="", sort_keys=True).fields)
+            )
+    _check_file_gates(version, {**gates, **config.feature_gates})
+    notes = (*loaded.notes, DROP_INS_ALPHA) if behaviour.drop_ins_alpha else loaded.notes
+    return LoadedConfig(config, loaded.unknown + unknown, notes)
+
+
+DROP_INS_ALPHA = Note(
+    "drop-ins-alpha",
+    "kubelet",
+    "kubelets 1.28 and 1.29 do not start with --config-dir unless the environment variable "
+    "KUBELET_CONFIG_DROPIN_DIR_ALPHA is set; it is taken as set",
+)
+
+
+def _drop_in(patch: ConfigFile) -> Document:
+    if not patch.text:
+        message = f'kubelet config file "{patch.name}" was empty'
+        raise StartError(DROP_IN_STAGE, message, code="file-empty", facts={"file": patch.name})
+    return read_document(patch.text, patch.name)
+
+
+def _whole_file(patch: ConfigFile, version: KubeVersion) -> LoadedConfig:
+    """A drop-in file read like the configuration itself."""
     try:
-        decoded = decode_config(merged, version, text="", sort_keys=True)
+        return read_file(patch, version, {})
+    except StartError as error:
+        problem = f"error: failed to load Kubelet config file {patch.name}, error {error.message}"
+        message = f"failed to load kubelet dropin file, path: {patch.name}, {problem}"
+        raise StartError(DROP_IN_STAGE, message, facts={"file": patch.name}, cause=error) from None
+
+
+def _unmarshalled(merge: Callable[[], KubeletConfig]) -> KubeletConfig:
+    try:
+        return merge()
     except DecodeError as error:
         message = f"failed to unmarshal merged JSON into kubelet configuration: {error}"
         raise StartError(DROP_IN_STAGE, message, cause=error) from None
-    config = config_of_merged(decoded.fields)
-    _check_file_gates(version, {**gates, **config.feature_gates})
-    return LoadedConfig(config, unknown, loaded.notes)
 
 
-def _check_drop_in_kind(document: Document, patch: ConfigFile) -> None:
+def _unknown_in(document: Document, version: KubeVersion) -> tuple[UnknownField, ...]:
+    """Fields that have no effect; where Go folds names, another case has one."""
+    folds = behaviour_of(version).drop_ins == "folded"
+    paths = unknown_fields(document.value, version)
+    return _places(document, [path for path in paths if not (folds and field_meant(str(path[0]), version))])
+
+
+def _check_drop_in_kind(document: Document, patch: ConfigFile, *, any_kind: bool = False) -> None:
     value = document.value if isinstance(document.value, dict) else {}
     api_version, kind = value.get("apiVersion") or "", value.get("kind") or ""
     problem = ""
     if not kind:
         problem = f"error: Object 'Kind' is missing in '{patch.text}'"
-    elif (api_version, kind) != (API_VERSION, KIND):
+    elif not any_kind and (api_version, kind) != (API_VERSION, KIND):
         group, _, name = str(api_version).rpartition("/")
         problem = f"unknown apiVersion/kind: {group}/{name}, Kind={kind}"
     if problem:
