@@ -3,7 +3,8 @@
 NumafitError
 ├── InputError             something a person or a file gave us is wrong (exit 2)
 │   ├── StartRefusedError  … a kubelet that would not start
-│   └── NeedsLinuxError    … of another system than Linux
+│   ├── NeedsLinuxError    … of another system than Linux
+│   └── ApiServerError     … a Kubernetes API server that refuses, or does not answer
 └── KubeletError           the kubelet itself would refuse, in its own words
     ├── StartError         … while it starts: names the stage that fails
     └── KubeletPanic       … by crashing, or by never coming back
@@ -87,6 +88,14 @@ class NeedsLinuxError(InputError):
     def __init__(self, what: str) -> None:
         cure = "what predicts works here, from simulate to replay, with --machine FILE, NAME or SKETCH"
         super().__init__(f"{what} needs Linux", cure=cure)
+
+
+class ApiServerError(InputError):
+    """`status` is that of its answer; 0: there was none, or none of an API server."""
+
+    def __init__(self, message: str, *, source: str = "", cure: str = "", status: int = 0) -> None:
+        self.status = status
+        super().__init__(message, source=source, cure=cure)
 
 
 def shortened(text: str) -> str:

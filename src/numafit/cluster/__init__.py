@@ -1,0 +1,8 @@
+"""On Kubernetes: what numafit asks a cluster, and what it makes of the answers.
+
+    kube/       the API server: which one, as whom, its answers and its refusals
+    case/       one node as the cluster tells of it, kept as a value or as a folder
+
+Read `kube/` first. Whatever only a cluster needs is an extra (`numafit[kubernetes]`): nothing outside this room
+imports it before somebody asks for a node.
+"""

@@ -1,0 +1,198 @@
+"""One question to the API server, and its answer as bytes; a list page by page. Nothing is ever changed there."""
+
+import base64
+import ssl
+import time
+from collections.abc import Mapping
+from http import HTTPStatus
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+
+import httpx2
+import msgspec
+from lightkube.config.client_adapter import user_auth, verify_cluster
+from lightkube.core.exceptions import ConfigError
+from msgspec.structs import replace
+
+from numafit import __version__
+from numafit.cluster.kube.access import Access, ClusterEntry, UserEntry
+from numafit.cluster.kube.failure import no_answer, no_json, refused
+from numafit.cluster.kube.plugin import credential, encoded
+from numafit.errors import ApiServerError, InputError
+
+SECONDS = 15.0
+"""For one answer; half of it to be let in."""
+JSON = "application/json"
+PAGE = 250
+"""Objects of a list that are asked for at once."""
+TRIES = 3
+PAUSE, LONGEST_PAUSE = 0.5, 5.0
+"""Seconds before another try, where the server does not say how long to wait."""
+BUSY = (
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
+)
+"""May pass by itself within seconds."""
+
+
+class Client:
+    """Made for a few questions one after the other; close it, or use it in a `with`."""
+
+    def __init__(self, access: Access, seconds: float = SECONDS) -> None:
+        self.access = access
+        self.seconds = seconds
+        self._http = self._connected()
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._http.close()
+
+    def get(
+        self, path: str, parameters: Mapping[str, str] | None = None, *, accept: str = JSON, tries: int = TRIES
+    ) -> bytes:
+        """JSON. Raises ApiServerError; what may pass by itself is tried again before."""
+        for left in range(tries - 1, -1, -1):
+            try:
+                response = self._send(path, parameters, accept)
+            except (httpx2.RemoteProtocolError, httpx2.ReadError) as error:
+                # A connection that was closed while nobody used it.
+                if not left:
+                    raise no_answer(error, self.access, self.seconds) from None
+                continue
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+                raise no_answer(error, self.access, self.seconds) from None
+            except ConfigError as error:
+                raise InputError(str(error), source=self.access.place) from None
+            if response.status_code not in BUSY or not left:
+                break
+            time.sleep(_pause(response))
+        if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
+            raise refused(response, self.access)
+        data = response.content
+        if data.lstrip()[:1] not in (b"{", b"["):
+            raise no_json(response, self.access)
+        return data
+
+    def pages(self, path: str, parameters: Mapping[str, str], *, accept: str = JSON) -> list[bytes]:
+        """A list in parts, all as they stood at one moment. A server that forgot that moment is asked from the start
+        again."""
+        try:
+            return self._pages(path, parameters, accept)
+        except ApiServerError as error:
+            if error.status != HTTPStatus.GONE:
+                raise
+            return self._pages(path, parameters, accept)
+
+    def _pages(self, path: str, parameters: Mapping[str, str], accept: str) -> list[bytes]:
+        asked = {**parameters, "limit": str(PAGE)}
+        found = []
+        while True:
+            found.append(self.get(path, asked, accept=accept))
+            rest = _rest_of(found[-1], self.access)
+            if not rest:
+                return found
+            asked = {**asked, "continue": rest}
+
+    def _send(self, path: str, parameters: Mapping[str, str] | None, accept: str) -> httpx2.Response:
+        response = self._get(path, parameters, accept)
+        if response.status_code == HTTPStatus.UNAUTHORIZED and self.access.user.exec is not None:
+            # What the program handed out may have ended since.
+            self._http.close()
+            self._http = self._connected()
+            response = self._get(path, parameters, accept)
+        return response
+
+    def _get(self, path: str, parameters: Mapping[str, str] | None, accept: str) -> httpx2.Response:
+        name = self.access.cluster.tls_server_name
+        extensions = {"sni_hostname": name} if name else {}
+        return self._http.get(path, params=dict(parameters or {}), headers={"Accept": accept}, extensions=extensions)
+
+    def _connected(self) -> httpx2.Client:
+        cluster, user = self.access.cluster, self.access.user
+        if user.exec is not None and not (user.token or user.token_file):
+            handed = credential(user.exec, cluster)
+            certificate, key = encoded(handed.clientCertificateData), encoded(handed.clientKeyData)
+            user = replace(user, exec=None, token=handed.token)
+            if certificate:
+                user = replace(user, client_cert_data=certificate, client_key_data=key)
+        try:
+            context = _tls(cluster, user)
+            # Certificates of clusters are often made without what this asks for, and kubectl does not ask.
+            context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
+            return httpx2.Client(
+                base_url=cluster.server,
+                verify=context,
+                auth=user_auth(user),
+                timeout=httpx2.Timeout(self.seconds, connect=self.seconds / 2),
+                proxy=cluster.proxy_url,
+                headers=self._headers(),
+            )
+        except OSError as error:
+            # ssl.SSLError is one of them.
+            file = error.filename or cluster.certificate_auth or user.client_cert
+            why = f"a certificate or key cannot be used: {error.strerror or error}"
+            raise InputError(why, source=file or self.access.place, cure="fetch the kubeconfig again") from None
+        except (ValueError, TypeError, ConfigError, httpx2.InvalidURL) as error:
+            raise InputError(f"cannot be used: {error}", source=self.access.place) from None
+
+    def _headers(self) -> list[tuple[str, str]]:
+        user = self.access.user
+        headers = [("User-Agent", f"numafit/{__version__}")]
+        if user.acts_as:
+            headers.append(("Impersonate-User", user.acts_as))
+            headers += [("Impersonate-Group", group) for group in user.acts_as_groups or ()]
+        return headers
+
+
+def _tls(cluster: ClusterEntry, user: UserEntry) -> ssl.SSLContext:
+    """What stands in the kubeconfig itself lies in files for as long as it is read, and no longer."""
+    with TemporaryDirectory(prefix="numafit-") as folder:
+
+        def file(name: str, data: str | None, given: str | None) -> str | None:
+            if data is None:
+                return given
+            path = Path(folder, name)
+            path.write_bytes(base64.b64decode(data))
+            return str(path)
+
+        cluster = replace(
+            cluster,
+            certificate_auth=file("ca", cluster.certificate_auth_data, cluster.certificate_auth),
+            certificate_auth_data=None,
+        )
+        user = replace(
+            user,
+            client_cert=file("certificate", user.client_cert_data, user.client_cert),
+            client_key=file("key", user.client_key_data, user.client_key),
+            client_cert_data=None,
+            client_key_data=None,
+        )
+        return verify_cluster(cluster, user, lambda name: name)
+
+
+class _ListMetadata(msgspec.Struct, rename={"rest": "continue"}):
+    rest: str = ""
+
+
+class _Page(msgspec.Struct):
+    metadata: _ListMetadata
+
+
+def _rest_of(page: bytes, access: Access) -> str:
+    try:
+        return msgspec.json.decode(page, type=_Page).metadata.rest
+    except msgspec.MsgspecError:
+        raise ApiServerError("this is no list of an API server", source=access.cluster.server) from None
+
+
+def _pause(response: httpx2.Response) -> float:
+    """Seconds."""
+    said = response.headers.get("retry-after", "")
+    return min(float(said), LONGEST_PAUSE) if said.isdecimal() else PAUSE
