@@ -19,6 +19,8 @@ import click
 import pytest
 
 from numafit.cli import COMMANDS, numafit
+from tests.cluster.api_server import ApiServer, serving
+from tests.cluster.api_server import kubeconfig as write_kubeconfig
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = ("docs", "examples", "tests/recordings")
@@ -60,16 +62,23 @@ def pattern(output: tuple[str, ...]) -> str:
     return "".join(r"(?:.*\n)*" if line == "..." else re.escape(line) + r"\n" for line in output)
 
 
+@pytest.fixture(scope="module")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Of a recorded API server, which commands with --node ask."""
+    with serving(ApiServer()) as server:
+        yield write_kubeconfig(tmp_path_factory.mktemp("kube"), server.url)
+
+
 SHOWN = [shown for page in PAGES for shown in shown_in(page.read_text(), str(page.relative_to(ROOT)))]
 
 
 @pytest.mark.parametrize("shown", SHOWN, ids=lambda shown: shown.place)
-def test_a_shown_command_does_what_the_page_says(shown: Shown, tmp_path: Path) -> None:
-    """Exit status and, where the page shows output, the output. The ledger of the host is an empty one."""
+def test_a_shown_command_does_what_the_page_says(shown: Shown, tmp_path: Path, kubeconfig: Path) -> None:
+    """Exit status and, where the page shows output, the output. Ledger of the host: empty; cluster: recorded."""
     if shown.command.startswith(NOT_RUN):
         pytest.skip("runs the checks themselves")
     words = shlex.split(shown.command)
-    environment = {**os.environ, "NUMAFIT_STATE": str(tmp_path)}
+    environment = {**os.environ, "NUMAFIT_STATE": str(tmp_path), "KUBECONFIG": str(kubeconfig)}
     while VARIABLE.match(words[0]):
         name, _, value = words.pop(0).partition("=")
         environment[name] = value

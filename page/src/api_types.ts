@@ -46,7 +46,7 @@ export interface DeviceEntry {
 export interface MachineAnswer {
   machine: MachineFile;
   name: string;
-  source: "live" | "demo" | "kubelet";
+  source: "live" | "demo" | "kubelet" | "cluster";
   catalogue: { name: string; title: string }[];
 }
 

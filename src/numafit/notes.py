@@ -54,6 +54,7 @@ NOTE_CODES = {
     "drop-ins-alpha": "kubelets 1.28 and 1.29 read drop-in files only with an environment variable",
     "device-state-unread": "the kubelet goes on without its device manager's file",
     # the node
+    "node-partly-known": "the cluster does not tell something of its node: its configuration, its pods, its topology",
     "node-disagrees": "the Node object shows another release, capacity or offer than what was given makes",
     # the pods
     "kind-skipped": "an object of a kind without pods, or of one that is not known",

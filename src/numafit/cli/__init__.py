@@ -3,9 +3,11 @@
     kubelet/    what would a kubelet do: simulate explain advise fit compare lint doctor replay
     host/       jobs on this host: run rank docker ps free history release audit
     machine/    looking at machines: show links list convert capture
+    node/       nodes of a cluster: pull
     agent/      serve, and the metrics that it offers
     completion  the script for a shell
     options/    options that several commands share, up to the value that they stand for
+    held        a folder in memory, which reads like any other
     files       reading what people name, writing files that appear whole or not at all
     terminal    the screen for answers, warnings, a bar for long work, signals that end it tidily
 
@@ -69,6 +71,7 @@ COMMANDS: dict[str, LazyCommand] = {
     "metrics": LazyCommand(
         "numafit.cli.agent.metrics:metrics", "List the metrics that `numafit serve` offers.", group=True
     ),
+    "node": LazyCommand("numafit.cli.node.group:node", "Keep a node of a cluster as a folder.", group=True),
     "ps": LazyCommand("numafit.cli.host.leases:ps", "Show who holds what of this host.", linux=True),
     "release": LazyCommand("numafit.cli.host.release:release", "Give a lease back.", linux=True),
     "rank": LazyCommand(

@@ -39,6 +39,8 @@ class NodeChoice(NamedTuple):
     """Names that the node in question may have."""
     cure: str = "give the pods of one node"
     """What to do where it cannot be told."""
+    again: str = ""
+    """A pod by its name or namespace/name: where it has ended, it comes again."""
 
 
 ANY_NODE = NodeChoice()
@@ -147,6 +149,7 @@ class _Lives:
         self.lives = {
             id(maker): life_of(maker.part, maker.metadata) for page in pages for maker in page.makers if maker.is_pod
         }
+        self.named = self._to_come_again(pages, choice.again)
         alone = all(life.ended for life in self.lives.values())
         others = any(not maker.is_pod for page in pages for maker in page.makers)
         self.again = choice.rejected or (alone and not others)
@@ -166,17 +169,23 @@ class _Lives:
             if is_over(maker.part, maker.kind):
                 self.notices.add(LEFT_OUT, maker.title, "has ended, and makes no pods any more")
                 return True
-        elif self._is_over(life):
+        elif self._is_over(life) and maker.title not in self.named:
             self.ended.add(uid_of(maker.metadata))
             self.notices.add(LEFT_OUT, maker.title, f"has ended ({life.phase}), and holds nothing")
             return True
         elif self.node and life.node and life.node != self.node:
             self.notices.add(LEFT_OUT, maker.title, f"is on another node than {self.node}")
             return True
-        elif life.rejected:
-            text = f"was rejected by its kubelet ({life.reason}) and is played again, after those that run"
-            self.notices.add(REPLAYED, maker.title, text)
+        elif life.ended:
+            why = f"was rejected by its kubelet ({life.reason})" if life.rejected else f"has ended ({life.phase})"
+            self.notices.add(REPLAYED, maker.title, f"{why} and is played again, after those that run")
         return False
+
+    def _to_come_again(self, pages: Sequence[FileObjects], name: str) -> set[str]:
+        """Titles of the pods of this name, but for those of which another one has taken the place."""
+        pods = [maker for page in pages for maker in page.makers if maker.is_pod] if name else []
+        there = {maker.title for maker in pods if not self.lives[id(maker)].ended}
+        return {pod.title for pod in pods if name in (pod.title, pod.title.partition("/")[2])} - there
 
 
 def _node_of(nodes: Counter[str], objects: Sequence[str], choice: NodeChoice) -> str:

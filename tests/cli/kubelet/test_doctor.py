@@ -57,7 +57,7 @@ def test_without_state_files_only_the_configuration_is_looked_at(capsys: pytest.
     status, out, _ = run(NODE, capsys)
     assert (status, out) == (
         0,
-        "The kubelet v1.36.4 would start. Its configuration fits the machine; there are no state files.\n",
+        "The kubelet v1.36.4 would start. Its configuration fits the machine; no state files were looked at.\n",
     )
     assert run([*MACHINE, *RELEASE, "--config", NODE[3]], capsys)[1] == out
 

@@ -1,6 +1,7 @@
 """`numafit serve`: the agent with its page, its API and its metrics."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,8 @@ import click
 
 from numafit.cli.files import read_text
 from numafit.cli.options.lease import state_option
+from numafit.cli.options.live import ClusterOptions, cluster_options, held, new_client
+from numafit.cluster.case.case import NODE
 from numafit.errors import InputError, NeedsLinuxError
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
 
@@ -26,6 +29,7 @@ Examples:
   numafit serve --demo
   numafit serve --demo dgx-h100 --port 8080
   numafit serve --kubelet-dir /var/lib/kubelet --config /var/lib/kubelet/config.yaml
+  numafit serve --node gpu-1 --context production
   numafit serve --socket /run/numafit.sock"""
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -33,9 +37,11 @@ Examples:
 @click.option("--socket", "socket_path", type=click.Path(path_type=Path), help="Listen on this unix socket as well.")
 @click.option("--demo", is_flag=False, flag_value="", metavar="[NAME]", help="Simulate a machine of the catalogue.")
 @click.option("--kubelet-dir", type=click.Path(path_type=Path), help="Watch the state files of a kubelet.")
-@click.option("--config", type=click.Path(path_type=Path), help="With --kubelet-dir: its KubeletConfiguration.")
-@click.option("--machine", "specs", multiple=True, metavar="SPEC", help="With --kubelet-dir: its machine.")
-@click.option("--kube-version", default=None, metavar="V", help="With --kubelet-dir: its release.")
+@click.option("--node", metavar="NAME", help="A node of a cluster, with the pods that the API tells of.")
+@cluster_options
+@click.option("--config", type=click.Path(path_type=Path), help="With --kubelet-dir or --node: its configuration.")
+@click.option("--machine", "specs", multiple=True, metavar="SPEC", help="With --kubelet-dir or --node: its machine.")
+@click.option("--kube-version", default=None, metavar="V", help="With --kubelet-dir or --node: its release.")
 @state_option
 @click.option("--token-file", type=click.Path(path_type=Path), help="File with the token that requests must bring.")
 @click.option("--allow-writes", is_flag=True, help="Take and release leases by TCP too, with the token.")
@@ -45,6 +51,8 @@ def serve(
     socket_path: Path | None,
     demo: str | None,
     kubelet_dir: Path | None,
+    node: str | None,
+    cluster: ClusterOptions,
     config: Path | None,
     specs: tuple[str, ...],
     kube_version: str | None,
@@ -54,11 +62,12 @@ def serve(
 ) -> None:
     """Show a machine and who sits where on it, in a page and by an HTTP API, until told to stop.
 
-    Shown is this machine with its leases, a simulated one (--demo), or the node of a kubelet (--kubelet-dir). Exit
-    status: 0 stopped by SIGTERM or Ctrl-C, 2 it cannot start.
+    Shown is this machine with its leases, a simulated one (--demo), the node of a kubelet (--kubelet-dir), or a node of
+    a cluster (--node), whose pods are asked for every few seconds. Exit status: 0 stopped by SIGTERM or Ctrl-C, 2 it
+    cannot start.
     """
-    if demo is None and kubelet_dir is None and sys.platform != "linux":
-        raise NeedsLinuxError("`numafit serve` without --demo or --kubelet-dir")
+    if demo is None and kubelet_dir is None and node is None and sys.platform != "linux":
+        raise NeedsLinuxError("`numafit serve` without --demo, --kubelet-dir or --node")
     from numafit.service.api.guard import Rules
     from numafit.service.app import Agent
     from numafit.service.server import require_token, tcp_socket, unix_socket
@@ -68,7 +77,12 @@ def serve(
     require_token(host, token)
     if allow_writes and not token:
         raise InputError("writes by TCP need a token", source="--allow-writes", cure="give one with --token-file")
-    source = _source(demo, kubelet_dir, config, specs, kube_version, folder)
+    what = {"--demo": demo, "--kubelet-dir": kubelet_dir, "--node": node}
+    _refuse_several(what, config or specs or kube_version, cluster)
+    if node is not None:
+        source = _cluster_node(node, cluster, config, specs, kube_version)
+    else:
+        source = _source(demo, kubelet_dir, config, specs, kube_version, folder)
     agent = Agent(source, Rules(host, token, allow_writes))
     sockets = [tcp_socket(host, port)]
     place = f"[{host}]" if ":" in host else host
@@ -76,12 +90,22 @@ def serve(
     if socket_path is not None:
         sockets.append(unix_socket(socket_path))
         addresses.append(str(socket_path))
-    what = f"{source.place.name} (simulated)" if source.place.simulation else source.place.name
+    shown = f"{source.place.name} (simulated)" if source.place.simulation else source.place.name
     try:
-        listen(agent, sockets, lambda: click.echo(f"numafit shows {what} at {' and '.join(addresses)}"))
+        listen(agent, sockets, lambda: click.echo(f"numafit shows {shown} at {' and '.join(addresses)}"))
     finally:
         if socket_path is not None:
             socket_path.unlink(missing_ok=True)
+
+
+def _refuse_several(what: Mapping[str, object], description: object, cluster: ClusterOptions) -> None:
+    first, *others = [name for name, value in what.items() if value is not None] or [""]
+    if others:
+        raise InputError(f"does not go with {others[0]}", source=first, cure="leave one of both away")
+    if description and first not in ("--kubelet-dir", "--node"):
+        raise InputError("--config, --machine and --kube-version go with --kubelet-dir or --node only")
+    if first != "--node" and cluster != ClusterOptions():
+        raise InputError("--context and --kubeconfig go with --node only")
 
 
 def _source(
@@ -92,10 +116,6 @@ def _source(
     version: str | None,
     folder: Path | None,
 ) -> "NodeSource":
-    if demo is not None and kubelet_dir is not None:
-        raise InputError("does not go with --kubelet-dir", source="--demo", cure="leave one of both away")
-    if kubelet_dir is None and (config or specs or version):
-        raise InputError("--config, --machine and --kube-version go with --kubelet-dir only")
     if demo is not None:
         from numafit.service.sources.demo import DEFAULT_MACHINE, Demo
 
@@ -118,6 +138,29 @@ def _kubelet_node(folder: Path, config: Path | None, specs: tuple[str, ...], ver
         raise InputError(f"there is no {CONFIG} in it", source=str(folder), cure="name the configuration with --config")
     release = str(parse_version(version or str(DEFAULT_VERSION)))
     return KubeletNode(folder, resolve_machine(specs).machine, read_text(file), release)
+
+
+def _cluster_node(
+    name: str, cluster: ClusterOptions, config: Path | None, specs: tuple[str, ...], version: str | None
+) -> "NodeSource":
+    from numafit.cli.options.case import case_parts
+    from numafit.cli.options.machine import resolve_machine
+    from numafit.settings.node_object import read_node
+
+    client = new_client(cluster)
+    from numafit.cluster.case.fetch import fetched, pods_of
+    from numafit.service.sources.cluster import ClusterNode
+
+    case = fetched(client, name)
+    for note in case.about.notes:
+        click.echo(f"numafit: {note.about}: {note.text}", err=True)
+    parts = case_parts(held(case))
+    file = config or parts.kubelet
+    if file is None:
+        raise InputError(f"the configuration of node {name} is not known", cure="give it with --config")
+    machine = resolve_machine(specs or (parts.machine_source(),)).machine
+    release = parse_version(version) if version else read_node(case.files[NODE], str(parts.node)).version()
+    return ClusterNode(f"node {name}", machine, read_text(file), str(release), lambda: pods_of(client, name))
 
 
 def _token(path: Path | None) -> str:

@@ -1,10 +1,12 @@
 """`numafit advise`: the smallest changes that put a rejected or badly placed pod in its place."""
 
 import click
+from msgspec.structs import replace
 
 from numafit.advice.propose.advise import advise as advise_pods
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option, tell
+from numafit.cli.options.live import live_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import progress_over
@@ -22,6 +24,7 @@ Examples:
   numafit advise --machine box.yaml --kubelet kubelet.yaml --pod default/train pods/
   numafit advise --patch --pod train pods/"""
 )
+@live_option
 @agent_option
 @node_options
 @click.option("--pod", "pod_name", metavar="NAME", help="Only for this pod (name or namespace/name).")
@@ -40,7 +43,7 @@ def advise(
     options, reservation and policy. Exit status: 0 answered; with --check 1 if there is something to change; 2
     bad input, and with --strict also an answer with notes.
     """
-    stage = load_stage(options)
+    stage = load_stage(replace(options, again=pod_name or ""))
     known = {name: pod.uid for pod in stage.pods for name in (pod.name, pod.full_name)}
     if pod_name is not None and pod_name not in known:
         there = meant_or_there(pod_name, [pod.full_name for pod in stage.pods])

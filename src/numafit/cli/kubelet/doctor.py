@@ -12,8 +12,9 @@ from numafit.advice.doctor.repair import Repair, repair
 from numafit.advice.inspection.inspection import inspected
 from numafit.cli.files import manifest_paths, read_bytes, read_state, write_whole
 from numafit.cli.options.answer import say, status, strict_option
+from numafit.cli.options.live import live_option
 from numafit.cli.options.machine import resolve_machine
-from numafit.cli.options.node import NodeOptions, config_sources, node_options, read_manifests, state_paths
+from numafit.cli.options.node import NodeOptions, config_sources, node_options, read_manifests, state_paths, with_cases
 from numafit.cli.options.one_of import OneOf
 from numafit.decision.notes import config_notes
 from numafit.decision.start import UNKNOWN, Start
@@ -50,8 +51,10 @@ Examples:
   numafit doctor --kubelet-dir /var/lib/kubelet --kube-version 1.31
   numafit doctor --machine box.yaml --kubelet kubelet.yaml
   kubectl get pods -A --field-selector spec.nodeName=NODE -o yaml | numafit doctor -
+  numafit doctor --node gpu-1
   numafit doctor --repair"""
 )
+@live_option
 @node_options
 @click.option(
     "--kubelet-dir",
@@ -81,21 +84,25 @@ def doctor(
     """
     if yes and not repairs:
         raise InputError("goes with --repair only", source="--yes")
-    options = _with_folder(replace(options, state=_one("--kubelet-dir", kubelet_dir, options.state)), config)
+    told = with_cases(options)
+    if told.pods != options.pods and options.state is None:
+        why = "its state files are not checked, the API does not tell them: give a copy with --state"
+        told = replace(told, notes=(*told.notes, Note("node-partly-known", "node", why)))
+    options = _with_folder(replace(told, state=_one("--kubelet-dir", kubelet_dir, options.state)), config)
     version, given = options.release()
     place = str(options.kubelet or options.kubelet_env)
     known = Start(version=version, release_given=given, sources=config_sources(options, options.kubelet_file()))
     read = inspected(known)
     if read.limit is not None:
         raise read.limit
-    told = read.known.config
-    ward = _ward(options, {**default_gates(version), **told.feature_gates}, told.root_dir)
+    written_down = read.known.config
+    ward = _ward(options, {**default_gates(version), **written_down.feature_gates}, written_down.root_dir)
     _check_owners(ward)
     combined = resolve_machine(options.machines)
     known = replace(known, machine=with_devices(combined.machine, options.devices), files=ward.texts)
     checkup = examine(known, owners=ward.owners, pods=ward.pods, place=place)
     written = _repair(checkup, ward, in_place=yes) if repairs else ()
-    notes = (*combined.notes, *config_notes(read.known), *checkup.notes, *ward.notes)
+    notes = (*combined.notes, *config_notes(read.known), *checkup.notes, *options.notes, *ward.notes)
     _print(checkup, known, output, notes, written)
     return status(notes, strict=strict, failed=bool(checkup.findings))
 

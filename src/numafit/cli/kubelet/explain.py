@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
+from numafit.cli.options.live import live_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
@@ -29,6 +31,7 @@ Examples:
   numafit explain --log kubelet.log.gz
   journalctl -u kubelet | numafit explain --log - --pod default/train --all"""
 )
+@live_option
 @agent_option
 @node_options
 @click.option(
@@ -74,7 +77,7 @@ def explain(
 
 
 def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> Told:
-    stage = load_stage(options)
+    stage = load_stage(replace(options, again=pod_name or ""))
     simulation = stage.play(stage.pods)
     decisions = [step.decision for step in simulation.steps]
     told = [d for d in decisions if _is_named(d.pod.full_name, pod_name)]

@@ -8,6 +8,7 @@ from numafit.advice.fit import Turns, count_fits, shapes_of
 from numafit.advice.variants import variants
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
+from numafit.cli.options.live import live_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
 from numafit.decision.stage import after_running
@@ -24,6 +25,7 @@ Examples:
   numafit fit --order one-by-one large.yaml small.yaml
   numafit fit --compare examples/small-node"""
 )
+@live_option
 @agent_option
 @node_options
 @click.option(

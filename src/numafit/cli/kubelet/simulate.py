@@ -18,6 +18,7 @@ import msgspec
 from numafit.cli.files import read_text, write_whole
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
+from numafit.cli.options.live import live_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import progress_over
@@ -41,6 +42,7 @@ Examples:
   numafit simulate --machine dgx-h100 --state /var/lib/kubelet -o json - < pod.yaml
   numafit simulate --record case.jsonl examples/small-node && numafit replay case.jsonl"""
 )
+@live_option
 @agent_option
 @node_options
 @click.option(

@@ -3,10 +3,12 @@
     one_of    one word out of several, with the one that was probably meant
     machine   `--machine`: files, folders, names, sketches, this machine; combined to one
     node      machine, kubelet, release, state and pods: a node that has started, and the pods to play on it
+    case      a node that was pulled from a cluster: what in its folder is what
     agent     `--agent` in the place of those
     answer    `--strict` and `--check`: the notes below an answer, and its exit status
+    live      `--node`: the same, pulled now
     lease     CPUs, memory, devices, policy and waiting: what is asked of this host; `--state-dir`
 
-A decorator adds the options and hands them to the command as one value. `agent` goes above `node`, whose parameters
-it fills.
+A decorator adds the options and hands them to the command as one value. `agent` and `live` go above `node`, whose
+parameters they fill.
 """

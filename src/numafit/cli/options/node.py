@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_state, read_text
+from numafit.cli.options.case import case_parts, is_case
 from numafit.cli.options.machine import complete_machine, resolve_machine
 from numafit.decision.stage import Stage, new_stage, with_pods
 from numafit.decision.start import UNKNOWN, Files, Start, start
@@ -59,7 +60,7 @@ class NodeOptions(msgspec.Struct, frozen=True):
     """What was typed. `pods` may name a folder that also holds `machine.*` and `kubelet.*`."""
 
     pods: tuple[Path, ...] = ()
-    machines: tuple[str, ...] = ()
+    machines: tuple[str | Source, ...] = ()
     kubelet: Path | None = None
     config_dir: Path | None = None
     kubelet_env: Path | None = None
@@ -71,6 +72,10 @@ class NodeOptions(msgspec.Struct, frozen=True):
     all_nodes: bool = False
     rejected: bool = False
     node_object: Path | None = None
+    again: str = ""
+    """A pod that is played also where it has ended, by its name or namespace/name."""
+    notes: tuple[Note, ...] = ()
+    """What is not known of the node that these options stand for."""
 
     @property
     def machine_sources(self) -> tuple[str | Source, ...]:
@@ -185,7 +190,7 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
 
     `idle`: no pod need come, where those that are given are on the node already.
     """
-    options = _with_folder(options)
+    options = with_folder(options)
     version, given = options.release()
     node = options.node()
     machine, disputed = _machine(options)
@@ -211,7 +216,7 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
         raise start_refusal(error, known.sources, known.version) from None
     reading = read_manifests(options, options.pods, pod_level=stage.node.settings.gate("PodLevelResources"))
     known_state = options.state is not None or options.agent is not None
-    notes = (*disputed, *stage.notes, *known.sources.notes(known.merged))
+    notes = (*disputed, *stage.notes, *options.notes, *known.sources.notes(known.merged))
     if node is not None:
         notes += node_disagreements(node, machine, stage.allocatable, known.version)
     stage = with_pods(replace(stage, example=example, notes=notes), reading, known=known_state)
@@ -221,8 +226,20 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
     return stage
 
 
-def _with_folder(options: NodeOptions) -> NodeOptions:
+def with_cases(options: NodeOptions) -> NodeOptions:
+    """What nodes that were pulled tell, or the one of --node; other folders stay as they are."""
+    pods: list[Path] = []
+    for path in options.pods:
+        own_pods = [path]
+        if path.is_dir() and is_case(path):
+            options, own_pods = _with_case(options, path)
+        pods += own_pods
+    return replace(options, pods=tuple(pods))
+
+
+def with_folder(options: NodeOptions) -> NodeOptions:
     """A folder may bring its machine, its kubelet and its Node object along, in files of these names."""
+    options = with_cases(options)
     pods: list[Path] = []
     machines: list[str] = []
     for path in options.pods:
@@ -245,6 +262,17 @@ def _with_folder(options: NodeOptions) -> NodeOptions:
     if machines and not options.machine_sources:
         options = replace(options, machines=tuple(machines))
     return replace(options, pods=tuple(pods))
+
+
+def _with_case(options: NodeOptions, folder: Path) -> tuple[NodeOptions, list[Path]]:
+    """The options with what a pulled node tells, and its pods; an agent knows those better."""
+    parts = case_parts(folder)
+    if not options.machine_sources:
+        options = replace(options, machines=(parts.machine_source(),))
+    if options.kubelet is None and options.kubelet_env is None and options.agent is None:
+        options = replace(options, kubelet=parts.kubelet)
+    options = replace(options, node_object=options.node_object or parts.node, notes=options.notes + parts.notes)
+    return options, [parts.pods] if parts.pods is not None and options.agent is None else []
 
 
 def _machine(options: NodeOptions) -> tuple[Machine, tuple[Note, ...]]:
@@ -329,5 +357,5 @@ def read_manifests(options: NodeOptions, paths: Sequence[Path], *, pod_level: bo
     files = [ManifestFile(_source_name(path), read_bytes(path)) for path in paths]
     here = (gethostname().lower(),) if not options.machine_sources else ()
     cure = "choose one by --node-name, or --all-nodes"
-    choice = NodeChoice(options.node_name, options.all_nodes, options.rejected, here, cure)
+    choice = NodeChoice(options.node_name, options.all_nodes, options.rejected, here, cure, options.again)
     return read_files(files, pod_level=pod_level, choice=choice, most=MOST_PODS)

@@ -6,6 +6,8 @@ Each source has a `node.ShownNode` and yields a `node.Change` for whatever happe
     host      this machine with its leases; also frees the leases of those who are gone and moves shared work
     wake      what makes `host` look at once: a process ended, Docker tells of a container
     kubelet   a kubelet's state files, watched; what it decided is seen by what it left there
+    cluster   a node of a cluster, whose pods are asked for again and again, and played
+    holders   who holds what, and what is told when that changes; for `kubelet` and `cluster`
 
 Sources know neither the board nor HTTP, and not each other. The first change says how things stand. One that cannot
 be read raises an error of `errors`; the application asks it again and keeps showing what was read last.

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from numafit.bits import cpuset_text, parse_cpuset
-from numafit.decision.held import Holding, holdings
+from numafit.bits import parse_cpuset
+from numafit.decision.held import holdings
 from numafit.decision.node import Node
 from numafit.decision.stage import Stage
 from numafit.decision.start import again, start
@@ -21,8 +21,8 @@ from numafit.ledger.files.memory import parse_memory
 from numafit.ledger.ledger import CpuLedger, Ledger, MemoryLedger
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE, STATE_FILES, state_path
 from numafit.machine.model import Machine
-from numafit.quantity import Quantity
-from numafit.service.node import Change, Happening, ShownNode
+from numafit.service.node import Change, ShownNode
+from numafit.service.sources.holders import Holders, came, gone, holders_of
 from numafit.show.records.ledger import Known
 from numafit.show.records.time import now_text
 
@@ -34,8 +34,6 @@ POD_LOGS = Path("/var/log/pods")
 """Its folders are called `namespace_name_uid`."""
 LARGEST_FILE = 64 << 20
 
-Holders = dict[str, tuple[str, Holding]]
-"""Pod UID -> its name, and what it holds."""
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
@@ -91,12 +89,12 @@ class KubeletNode:
             for uid in stage.ledger.active
         }
         stage = _with_names(stage, names)
-        before, self.holders = self.holders, _by_name(self.known, holdings(stage.node, stage.ledger))
+        before, self.holders = self.holders, holders_of(self.known, holdings(stage.node, stage.ledger))
         if self.first:
             self.first = False
             yield Change(stage, self.known)
             return
-        happened = [*_gone(before, self.holders), *_came(before, self.holders)]
+        happened = [*gone(before, self.holders), *came(before, self.holders)]
         for each in happened:
             yield Change(stage, self.known, each)
         if not happened:
@@ -148,32 +146,6 @@ def as_written(node: Node, files: Mapping[str, str], source: str) -> Ledger:
     except KubeletError as error:
         raise InputError(f"the state cannot be read: {error}", source=source) from None
     return start(known).ledger
-
-
-def _by_name(known: Mapping[str, Known], held: Mapping[str, Holding]) -> Holders:
-    """In the order of the names."""
-    named = {uid: (known[uid].name if uid in known else uid, holding) for uid, holding in held.items()}
-    return dict(sorted(named.items(), key=lambda item: (item[1][0], item[0])))
-
-
-def _gone(before: Holders, after: Holders) -> Iterator[Happening]:
-    for uid, (name, _) in before.items():
-        if uid not in after:
-            yield Happening("release", name, f"{name} holds nothing any more.", uid=uid)
-
-
-def _came(before: Holders, after: Holders) -> Iterator[Happening]:
-    for uid, (name, holding) in after.items():
-        if uid not in before or before[uid][1] != holding:
-            yield Happening("pod", name, _sentence(name, holding), uid=uid)
-
-
-def _sentence(name: str, holding: Holding) -> str:
-    parts = [f"CPUs {cpuset_text(holding.cpus)}"] if holding.cpus else []
-    parts += [f"{Quantity(block.size, 0, 'BinarySI')} of {block.type}" for block in holding.memory]
-    parts += [device for ids in holding.devices.values() for device in ids]
-    nodes = ", ".join(map(str, holding.nodes))
-    return f"{name} holds {', '.join(parts) or 'nothing'}" + (f" on NUMA node {nodes}." if nodes else ".")
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int] | None:

@@ -30,4 +30,4 @@ class State(msgspec.Struct, frozen=True):
         return msgspec.convert(self.pods, tuple[Pod, ...], dec_hook=lambda _, text: parse_quantity(text))
 
 
-NodeKind = Literal["live", "demo", "kubelet"]
+NodeKind = Literal["live", "demo", "kubelet", "cluster"]

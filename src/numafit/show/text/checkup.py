@@ -36,7 +36,7 @@ def checkup_text(
 
 def _healthy(checkup: Checkup, files: Sequence[str]) -> str:
     if not files:
-        return "Its configuration fits the machine; there are no state files."
+        return "Its configuration fits the machine; no state files were looked at."
     pods = len(holders(checkup.ledger)) if checkup.ledger is not None else 0
     owners = (
         "no pod holds anything" if not pods else "1 pod stands in them" if pods == 1 else f"{pods} pods stand in them"

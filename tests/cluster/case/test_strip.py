@@ -1,0 +1,55 @@
+"""A case that is sent to others holds no secret."""
+
+import json
+from pathlib import Path
+
+from numafit.cluster.case.case import KUBELET, NODE, PODS, NodeCase
+from numafit.cluster.case.strip import stripped
+from numafit.workload.reading import read_pods
+from tests.cluster.case.test_fetch import case_of
+
+
+def test_secrets_are_taken_out_and_counted(config: Path) -> None:
+    """Values of variables, arguments, annotations, addresses; what was taken out is told."""
+    case = case_of(config)
+    whole = b"".join(case.files.values())
+    without = b"".join(stripped(case).files.values())
+    for secret in (b"hunter2", b"--token=abc123", b"s3cret", b"192.0.2.2", b"managedFields", b"sha256"):
+        assert secret in whole
+        assert secret not in without
+    for name in (b"PASSWORD", b"registry.example.com/team/train-0", b"train-1", b"TopologyAffinityError"):
+        assert name in without
+    assert stripped(case).about.removed == {
+        "addresses": 14,
+        "annotations": 7,
+        "commands and their arguments": 5,
+        "identities of the machine": 3,
+        "lists of images and volumes": 1,
+        "managed fields": 7,
+        "values of environment variables": 5,
+    }
+
+
+def test_what_decides_stays(config: Path) -> None:
+    """The same pods, in the same order, and the same configuration."""
+    case = case_of(config)
+    left = stripped(case)
+    assert read_pods(left.files[PODS]).pods == read_pods(case.files[PODS]).pods
+    assert left.files[KUBELET] == case.files[KUBELET]
+    for field in ("capacity", "allocatable"):
+        assert status(left)[field] == status(case)[field]
+
+
+def status(case: NodeCase) -> dict[str, object]:
+    found = json.loads(case.files[NODE])["status"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_what_marks_a_static_pod_stays(config: Path) -> None:
+    case = case_of(config)
+    pods = json.loads(case.files[PODS])
+    pods["items"][0]["metadata"]["annotations"] = {"kubernetes.io/config.hash": "abc", "other": "x"}
+    case.files[PODS] = json.dumps(pods).encode()
+    first = json.loads(stripped(case).files[PODS])["items"][0]
+    assert first["metadata"]["annotations"] == {"kubernetes.io/config.hash": "abc"}
