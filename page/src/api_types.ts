@@ -187,6 +187,13 @@ export interface Advice {
   advice: { pod: string; fault: string; why: string; proposals: Proposal[] }[];
 }
 
+export interface Note {
+  code: string;
+  /** `machine`, `kubelet`, `node`, a file, or a pod by namespace and name. */
+  about: string;
+  text: string;
+}
+
 export interface WhatIfAnswer {
   decisions: SimulatedPod[];
   stories: ToldPod[];
@@ -194,6 +201,7 @@ export interface WhatIfAnswer {
   advice: Advice | null;
   settings: Resolved;
   kubelet: string;
+  notes?: Note[];
 }
 
 export interface SettingsChoice {

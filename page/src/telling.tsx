@@ -38,7 +38,7 @@ export function Verdict({ pod, admitted, reason, sentence, message = "", kind = 
 }
 
 /** Backticks mark words of the kubelet. */
-function plain(sentence: string) {
+export function plain(sentence: string) {
   return sentence.split("`").map((part, number) => (number % 2 === 1 ? <code key={number}>{part}</code> : part));
 }
 

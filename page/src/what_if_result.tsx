@@ -5,6 +5,7 @@ import type { WhatIfAnswer } from "./api_types";
 import { AdviceList } from "./advice";
 import { Drawing } from "./drawing";
 import type { Machine } from "./machine";
+import { Notes } from "./notes";
 import { Chapters, Verdict } from "./telling";
 
 export function WhatIfResult({ name, answer, machine }: { name: string; answer: WhatIfAnswer; machine: Machine }) {
@@ -58,6 +59,7 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
         label={`The machine as it would be${name ? `, answer ${name}` : ""}`}
       />
       {told && <Chapters story={told.story} admitted={told.admitted} />}
+      <Notes notes={answer.notes ?? []} />
       {told && answer.advice && <AdviceList advice={answer.advice} pod={told.pod} />}
     </>
   );

@@ -48,6 +48,16 @@ def test_a_rejected_pod_comes_with_its_reason_and_advice(open_page: Open, pictur
     assert page.locator(".verdict .reason").inner_text() == "TopologyAffinityError"
 
 
+def test_an_answer_says_what_it_stands_on(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """Below the answer, one line for each thing that was assumed or is left to chance."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(SMALL.replace("1Gi", '1Gi, nvidia.com/gpu: "1"'))
+    page.get_by_label("as if it were idle").check()
+    page.locator(".notes li").first.wait_for()
+    picture(page)
+    assert "default/small:" in page.locator(".notes").inner_text()
+
+
 def test_two_settings_stand_side_by_side(open_page: Open, picture: Callable[..., bytes]) -> None:
     """Each with its own verdict, and one sentence says how they differ."""
     page = open_page(fragment="#what-if")
