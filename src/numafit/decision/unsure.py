@@ -9,14 +9,20 @@ from collections.abc import Mapping
 import msgspec
 
 from numafit.decision.assumed import assumed_words
+from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
 from numafit.decision.node import Node
-from numafit.decision.simulation import Simulation, play_events
+from numafit.decision.simulation import Simulation, play, play_events
 from numafit.decision.start import Start, start
 from numafit.errors import InputError, StartError
 from numafit.machine.alternatives import alternatives
 from numafit.machine.model import Machine
+from numafit.managers.ask import ask_of
 from numafit.notes import Note
+
+MOST_DECISIONS = 2000
+_OF_PICKS = {"core", "socket", "uncore_cache"}
+"""What only the picking of exclusive CPUs looks at."""
 
 MATTER_CODES = {
     "numa": "numa-matters",
@@ -46,26 +52,59 @@ class Unsure(msgspec.Struct, frozen=True):
 
 
 def unsure_steps(simulation: Simulation) -> dict[int, Unsure]:
-    """By the number of the step. Of several machines that decide otherwise, the one with the fewest differences."""
-    node, events = simulation.node, simulation.events
-    pods = [event.pod for event in events if event.pod is not None]
-    words = [word for word in assumed_words(node, pods) if word in MATTER_CODES]
-    if not words or not simulation.steps:
+    """By the number of the step. Of several machines that decide otherwise, the one with the fewest differences.
+
+    After MOST_DECISIONS no further machine is tried: the note of the guess itself stands in any case.
+    """
+    node, steps = simulation.node, simulation.steps
+    words = [word for word in assumed_words(node, [step.decision.pod for step in steps]) if word in MATTER_CODES]
+    if not words:
         return {}
+    untouched = _untouched(simulation) if set(words) <= _OF_PICKS else frozenset()
     unsure: dict[int, Unsure] = {}
+    made = 0
     for alternative in alternatives(node.machine, words):
         other = _node_on(node, alternative.machine)
         if other is None or other.cpu.reserved & ~simulation.before.cpu.default & node.cpu.topology.cpus:
             continue
-        played = play_events(other, simulation.before, events, simulation.allocatable).steps
-        for number, step in enumerate(simulation.steps):
-            there = played[number].decision if number < len(played) else None
+        played, more = _decisions(simulation, other, untouched)
+        made += more
+        for number, step in enumerate(steps):
+            there = played[number] if number < len(played) else None
             if number not in unsure and (there is None or not _same(step.decision, there)):
                 verdict = there is None or _verdict(step.decision) != _verdict(there)
                 unsure[number] = Unsure(alternative.words, there, verdict)
-        if len(unsure) == len(simulation.steps):
+        if len(unsure) == len(steps) or made > MOST_DECISIONS:
             break
     return dict(sorted(unsure.items()))
+
+
+def _untouched(simulation: Simulation) -> frozenset[int]:
+    """The steps whose pods take no CPUs of their own: which CPUs belong together is nothing to them."""
+    settings = simulation.node.settings
+    asks = [ask_of(step.decision.pod, settings) for step in simulation.steps]
+    return frozenset(number for number, ask in enumerate(asks) if ask.pod_cpus == 0 and not any(ask.cpus.values()))
+
+
+def _decisions(simulation: Simulation, node: Node, untouched: frozenset[int]) -> tuple[list[Decision], int]:
+    """What another node decides, and how many decisions that took: as long as all is the same, few."""
+    steps, allocatable = simulation.steps, simulation.allocatable
+    if any(event.kind != "add" for event in simulation.events):
+        played = play_events(node, simulation.before, simulation.events, allocatable).steps
+        return [step.decision for step in played], len(played)
+    found: list[Decision] = []
+    made = 0
+    for number, step in enumerate(steps):
+        if number in untouched or step.before is None:
+            found.append(step.decision)
+            continue
+        decision = decide(node, step.before, step.decision.pod, allocatable)
+        made += 1
+        if decision.ledger != step.decision.ledger or not _same(step.decision, decision):
+            rest = play(node, step.before, [later.decision.pod for later in steps[number:]], allocatable).steps
+            return [*found, *(later.decision for later in rest)], made + len(rest)
+        found.append(decision)
+    return found, made
 
 
 def unsure_notes(simulation: Simulation, unsure: Mapping[int, Unsure]) -> tuple[Note, ...]:
