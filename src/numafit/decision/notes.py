@@ -51,6 +51,8 @@ def _not_given(known: Start) -> Iterator[Note]:
         option = "--kubelet" if flag == "--config" else flag
         why = f"{flag}={name} is not looked at (give what it names, or a copy, by {option})"
         yield Note("file-not-read", known.sources.arguments_source, why)
+    if known.merged is not UNKNOWN:
+        yield from known.sources.notes(known.merged)
 
 
 def _ignored(known: Start) -> Iterator[Note]:

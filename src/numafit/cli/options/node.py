@@ -216,7 +216,7 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
         raise start_refusal(error, known.sources, known.version) from None
     reading = read_manifests(options, options.pods, pod_level=stage.node.settings.gate("PodLevelResources"))
     known_state = options.state is not None or options.agent is not None
-    notes = (*disputed, *stage.notes, *options.notes, *known.sources.notes(known.merged))
+    notes = (*disputed, *stage.notes, *options.notes)
     if node is not None:
         notes += node_disagreements(node, machine, stage.allocatable, known.version)
     stage = with_pods(replace(stage, example=example, notes=notes), reading, known=known_state)
