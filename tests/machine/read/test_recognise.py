@@ -33,6 +33,7 @@ TEXTS = {
     "NodeResourceTopology": fixture("nrt-v1alpha1.json").decode(),
 }
 OTHER_TEXTS = [
+    ("hwloc", fixture("lstopo-memory-only-node.txt").decode()),
     ("NodeResourceTopology", nrt_text(machine_named("laptop"))),
     ("NodeResourceTopology", '{"kind": "NodeResourceTopologyList", "items": []}'),
     ("hwloc", '<?xml version="1.0"?>\n<topology version="2.0"/>'),

@@ -14,14 +14,17 @@ Reader = Callable[[str, str], Machine]
 
 KNOWN = (
     "a machine file, numactl --hardware, lscpu, lscpu -p, lscpu --json, nvidia-smi topo -m, nvidia-smi -L, lspci -v, "
-    "lstopo --of xml, cAdvisor's machine info, podresources answers, NodeResourceTopology objects and sketches are "
-    "understood"
+    "lstopo, lstopo --of xml, cAdvisor's machine info, podresources answers, NodeResourceTopology objects and sketches "
+    "are understood"
 )
+
+_LSTOPO = re.compile(r"^Machine(?: [LP]#\d{1,5})? \(", re.M)
 
 # What each tool's text shows of itself, from the most to the least peculiar.
 _SIGNS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (source.NVIDIA_LIST, re.compile(r"^[ \t]*GPU \d{1,4}: [^\n]{0,300}\(UUID: ", re.M)),
     (source.NVIDIA_TOPO, re.compile(r"^GPU0[ \t]+X(?=\s)", re.M)),
+    (source.HWLOC, _LSTOPO),
     (
         source.NUMACTL,
         re.compile(r"^(?:available: \d+ nodes?\b|node \d{1,5} (?:cpus|size):)|NUMA (?:support|available) on", re.M),
@@ -45,8 +48,14 @@ _FIELDS: tuple[tuple[str, frozenset[str]], ...] = (
 
 def source_of(data: bytes | str, name: str) -> Source:
     """The machine with its source, and what kind of source that is."""
-    text = text_of(data, name)
-    kind = kind_of(text, name)
+    try:
+        text = text_of(data, name)
+        kind = kind_of(text, name)
+    except InputError:
+        from numafit.machine.read.hwloc.console import refuse_drawing
+
+        refuse_drawing(data, name)
+        raise
     return Source(name, _reader(kind)(text, name), kind)
 
 
@@ -70,9 +79,7 @@ def _reader(kind: str) -> Reader:
 
             return read_cadvisor
         case source.HWLOC:
-            from numafit.machine.read.hwloc.machine import read_hwloc
-
-            return read_hwloc
+            return _read_any_hwloc
         case source.LSCPU:
             from numafit.machine.read.lscpu import read_lscpu
 
@@ -99,6 +106,17 @@ def _reader(kind: str) -> Reader:
             return read_nvidia_list
         case _:
             raise ValueError(f"there is no reader for {kind}")
+
+
+def _read_any_hwloc(text: str, name: str) -> Machine:
+    """XML, or what lstopo prints on a terminal."""
+    if text.lstrip()[:1] == "<":
+        from numafit.machine.read.hwloc.machine import read_hwloc
+
+        return read_hwloc(text, name)
+    from numafit.machine.read.hwloc.console import read_console
+
+    return read_console(text, name)
 
 
 def kind_of(text: str, name: str = "") -> str:

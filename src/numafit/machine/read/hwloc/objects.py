@@ -153,7 +153,7 @@ class _Reader:
             raise self.topology.error(
                 f"hwloc XML of version {version[:10]}; version 2 is needed",
                 self.line,
-                "write it with lstopo of hwloc 2, or with lstopo --export-xml-flags v2",
+                "write it with lstopo of hwloc 2; or give what lstopo prints as text, which is understood, too",
             )
         self.topology.version = version
 
