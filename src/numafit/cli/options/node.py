@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from socket import gethostname
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -24,19 +24,15 @@ from numafit.managers.cpu.start import START as CPU_START
 from numafit.managers.memory.start import START as MEMORY_START
 from numafit.notes import Note
 from numafit.settings.example import EXAMPLE_NAME, example_kubelet
-from numafit.settings.node_object import (
-    NodeObject,
-    holds_node,
-    node_disagreements,
-    read_node,
-    with_total_memory,
-)
 from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
 from numafit.workload.objects import ManifestFile
 from numafit.workload.pod import Pod
 from numafit.workload.reading import NodeChoice, Reading, read_files
+
+if TYPE_CHECKING:
+    from numafit.settings.node_object import NodeObject
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -97,9 +93,12 @@ class NodeOptions(msgspec.Struct, frozen=True):
             return ConfigFile(str(self.kubelet), read_text(self.kubelet))
         return self.agent.kubelet if self.agent is not None else None
 
-    def node(self) -> NodeObject | None:
+    def node(self) -> "NodeObject | None":
+        """Read by code that most commands do without: they start quicker."""
         if self.node_object is None:
             return None
+        from numafit.settings.node_object import read_node
+
         return read_node(read_bytes(self.node_object), _source_name(self.node_object))
 
 
@@ -195,6 +194,8 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
     node = options.node()
     machine, disputed = _machine(options)
     if node is not None:
+        from numafit.settings.node_object import node_disagreements, with_total_memory
+
         machine = with_total_memory(machine, node)
     known = Start(version=version, release_given=given, machine=machine)
     file = options.kubelet_file()
@@ -255,13 +256,19 @@ def with_folder(options: NodeOptions) -> NodeOptions:
             elif entry.stem in ("kubelet", "configz"):
                 own = options.kubelet or (options.agent and options.agent.kubelet)
                 options = options if own else replace(options, kubelet=entry)
-            elif entry.stem == "node" and holds_node(read_bytes(entry)):
+            elif entry.stem == "node" and _holds_node(entry):
                 options = options if options.node_object else replace(options, node_object=entry)
             else:
                 pods.append(entry)
     if machines and not options.machine_sources:
         options = replace(options, machines=tuple(machines))
     return replace(options, pods=tuple(pods))
+
+
+def _holds_node(path: Path) -> bool:
+    from numafit.settings.node_object import holds_node
+
+    return holds_node(read_bytes(path))
 
 
 def _with_case(options: NodeOptions, folder: Path) -> tuple[NodeOptions, list[Path]]:

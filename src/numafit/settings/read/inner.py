@@ -1,6 +1,7 @@
 """A document inside a document: a member of it, or a text in it that is YAML again; places are those of the file."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from numafit.document import Document, Members, Path, PlacedValue, read_documents
 from numafit.errors import InputError
@@ -36,40 +37,36 @@ def documents_in(document: Document, path: Path, text: str) -> list[Document]:
     try:
         found = read_documents(value_at(document, path), document.source)
     except InputError as error:
-        line, column = moved.place(error.line or 1, error.column or 1)
+        line, column = moved(error.line or 1, error.column or 1)
         raise InputError(error.message, source=document.source, line=line, column=column, cure=error.cure) from None
-    return [Document(each.value, document.source, root=moved.root(each)) for each in found]
+    return [Document(each.value, document.source, root=_root(each, moved)) for each in found]
 
 
-class _Moved(NamedTuple):
-    """Lines and columns to add; or one place for all."""
-
-    line: int
-    column: int
-    fixed: bool
-
-    def place(self, line: int, column: int) -> tuple[int, int]:
-        return (self.line, self.column) if self.fixed else (line + self.line, column + self.column)
-
-    def root(self, document: Document) -> PlacedValue | None:
-        node = document.nodes()
-        return None if node is None else self.node(node)
-
-    def node(self, node: PlacedValue) -> PlacedValue:
-        children: Members | list[PlacedValue] | None = None
-        if isinstance(node.children, list):
-            children = [self.node(child) for child in node.children]
-        elif node.children is not None:
-            children = {
-                key: (*self.place(line, column), self.node(child))
-                for key, (line, column, child) in node.children.items()
-            }
-        return PlacedValue(node.value, *self.place(node.line, node.column), children, node.size)
+Moved = Callable[[int, int], tuple[int, int]]
+"""Line and column in the inner text -> those in the file."""
 
 
-def _moved(text: str, line: int, column: int) -> _Moved:
+def _moved(text: str, line: int, column: int) -> Moved:
+    """`text` is the file; line and column are those of the inner text."""
     rows = text.removeprefix("\ufeff").split("\n")
     if not rows[line - 1][column - 1 :].startswith("|"):
-        return _Moved(line, column, fixed=True)
+        return lambda _line, _column: (line, column)
     first = next((row for row in rows[line:] if row.strip()), "")
-    return _Moved(line, len(first) - len(first.lstrip()), fixed=False)
+    indent = len(first) - len(first.lstrip())
+    return lambda inner_line, inner_column: (inner_line + line, inner_column + indent)
+
+
+def _root(document: Document, moved: Moved) -> PlacedValue | None:
+    node = document.nodes()
+    return None if node is None else _node(node, moved)
+
+
+def _node(node: PlacedValue, moved: Moved) -> PlacedValue:
+    children: Members | list[PlacedValue] | None = None
+    if isinstance(node.children, list):
+        children = [_node(child, moved) for child in node.children]
+    elif node.children is not None:
+        children = {
+            key: (*moved(line, column), _node(child, moved)) for key, (line, column, child) in node.children.items()
+        }
+    return PlacedValue(node.value, *moved(node.line, node.column), children, node.size)
