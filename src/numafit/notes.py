@@ -56,6 +56,9 @@ NOTE_CODES = {
     # the node
     "node-partly-known": "the cluster does not tell something of its node: its configuration, its pods, its topology",
     "node-disagrees": "the Node object shows another release, capacity or offer than what was given makes",
+    # a log
+    "log-cut": "the log ends in the middle, and what comes before that is told",
+    "log-without-admissions": "nothing in the log tells of an admission",
     # the pods
     "kind-skipped": "an object of a kind without pods, or of one that is not known",
     "pod-left-out": "a pod that is not played, and why",

@@ -2,6 +2,7 @@
 
 A log passes through in this order:
 
+wrapping   lines taken out of what journalctl and Docker write as JSON
 styles     one line in the JSON style, or as the sentences of 1.20
 lines      bytes to the lines that matter, each a message with its fields, whatever the style
 values     hints, lists and CPU sets in the three ways that releases print them

@@ -6,13 +6,14 @@ them is found to matter: most are dropped by one look at their message.
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
 
 import msgspec
 
 from numafit.advice.logs.styles import PRINTF_STARTS, parse_json_entry, parse_printf
+from numafit.advice.logs.wrapping import ByteSource, UnwrappedStream, is_wrapped
 
 CHUNK = 1 << 20
+FIRST_LOOK = 1 << 15
 LONGEST_LINE = 1 << 24
 """Longer lines are cut; the hints of 16 NUMA nodes take about 3 MB."""
 
@@ -116,10 +117,15 @@ class LineCount(msgspec.Struct):
     """The last line with a klog header."""
 
 
-def log_lines(stream: BinaryIO, count: LineCount | None = None) -> Iterator[LogLine]:
+def log_lines(stream: ByteSource, count: LineCount | None = None) -> Iterator[LogLine]:
     """The lines that matter, in order. Memory is bounded whatever the stream holds."""
     count = count or LineCount()
-    rest = b""
+    rest = stream.read(CHUNK)
+    if is_wrapped(rest[:FIRST_LOOK]):
+        stream, rest = UnwrappedStream(stream, rest), b""
+    else:
+        *lines, rest = rest.split(b"\n")
+        yield from _relevant(lines, count)
     while chunk := stream.read(CHUNK):
         if len(rest) > LONGEST_LINE and b"\n" not in chunk:
             continue

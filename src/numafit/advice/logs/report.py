@@ -14,7 +14,9 @@ from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.lines import CHUNK, LineCount, log_lines, parse_header
 from numafit.advice.logs.loops import LoopFinder, RecreateLoop, family_of
 from numafit.advice.logs.reader import LogReader
+from numafit.advice.logs.wrapping import ByteSource
 from numafit.errors import InputError
+from numafit.notes import Note
 
 MOST_KEPT = 500
 """Different rejections that are kept to be told, and as many others; further ones are counted."""
@@ -42,12 +44,14 @@ class LogReport(msgspec.Struct, frozen=True):
     not_kept: int
     loops: tuple[RecreateLoop, ...]
     kubelets: dict[int, LoggedKubelet]
+    notes: tuple[Note, ...] = ()
+    """What the log does not tell, or where it broke."""
 
     def kubelet_of(self, admission: Admission) -> LoggedKubelet:
         return self.kubelets.get(admission.kubelet.process, admission.kubelet)
 
 
-def read_log(stream: BinaryIO, keep: Callable[[Admission], bool]) -> LogReport:
+def read_log(stream: ByteSource, keep: Callable[[Admission], bool]) -> LogReport:
     count, reader, finder, tally = LineCount(), LogReader(), LoopFinder(), _Tally(keep)
     for line in log_lines(stream, count):
         for event in reader.feed(line):
@@ -107,18 +111,52 @@ def report_of(source: BinaryIO, name: str, keep: Callable[[Admission], bool]) ->
     """Gzip is known by its content. `source` stays open."""
     try:
         with _unpacked(source) as stream:
-            report = read_log(stream, keep)
-    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise InputError(f"is not whole gzip: {error}", source=name) from error
+            whole = _UpToBreak(stream)
+            report = read_log(whole, keep)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=name) from error
+    if whole.broken and not report.klog_lines:
+        raise InputError(f"is not whole gzip: {whole.broken}", source=name)
     if not report.klog_lines:
         raise InputError(
             f"no line of a kubelet in {report.lines} lines",
             source=name,
             cure="give it the output of journalctl -u kubelet",
         )
-    return report
+    return msgspec.structs.replace(report, notes=tuple(_notes(report, whole, name)))
+
+
+def _notes(report: LogReport, whole: "_UpToBreak", name: str) -> Iterator[Note]:
+    if whole.broken:
+        text = f"gzip breaks off in line {report.lines} ({whole.broken}); what comes before is told"
+        yield Note("log-cut", name, text)
+    elif whole.last and whole.last != b"\n":
+        yield Note("log-cut", name, f"line {report.lines}, the last one, has no end and may be cut")
+    if not (report.admitted or report.rejected or report.unknown):
+        text = (
+            "no admission stands in it. A kubelet writes hints at every verbosity unless its topology policy is none, "
+            "and the end of an admission with -v=3 (from 1.31 on always)"
+        )
+        yield Note("log-without-admissions", name, text)
+
+
+class _UpToBreak:
+    """A stream that ends where gzip breaks off; `broken` says how."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+        self.broken = ""
+        self.last = b""
+
+    def read(self, size: int) -> bytes:
+        try:
+            # A smaller piece loses less: what stands before a break in one piece is not given out.
+            chunk = self.stream.read(size) if not isinstance(self.stream, gzip.GzipFile) else self.stream.read1(size)
+        except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+            self.broken = self.broken or str(error)
+            return b""
+        self.last = chunk[-1:] or self.last
+        return chunk
 
 
 @contextmanager

@@ -111,10 +111,10 @@ def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name:
         log, lambda admission: (told or admission.admitted is False) and _is_named(admission.pod, pod_name)
     )
     if output == "json":
-        click.echo(json_text(log_record(report, machine)))
+        click.echo(json_text(log_record(report, machine, report.notes)))
     else:
-        say(lambda screen: report_text(report, machine, everything=everything, screen=screen), ())
-    return (), bool(report.rejected)
+        say(lambda screen: report_text(report, machine, everything=everything, screen=screen), report.notes)
+    return report.notes, bool(report.rejected)
 
 
 def _is_named(pod: str, name: str | None) -> bool:

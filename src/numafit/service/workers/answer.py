@@ -116,7 +116,8 @@ def lint_files(scenes: Scenes, asked: question.Lint) -> LintAnswer:
 
 def log(scenes: Scenes, data: bytes) -> LogAnswer:
     """All admissions are told, as with `--all`. The machine is not known: the log may be of any node."""
-    return log_record(report_of(io.BytesIO(data), "log", lambda admission: True), None)
+    report = report_of(io.BytesIO(data), "log", lambda admission: True)
+    return log_record(report, None, report.notes)
 
 
 def _played(scenes: Scenes, asked: question.Simulate) -> tuple[Simulation, tuple[Pod, ...], tuple[Note, ...]]:
