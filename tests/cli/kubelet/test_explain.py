@@ -93,6 +93,24 @@ def test_a_machine_says_which_cpus_the_nodes_have(capsys: pytest.CaptureFixture[
     assert "NUMA node 0: CPUs 0-3,8-11; node 1: CPUs 4-7,12-15." in out
 
 
+def test_pods_beside_a_log_are_predicted_and_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    """The log does not know this pod, so there is nothing to agree about."""
+    arguments = ["--log", str(LOOP), *NODE, "--kube-version", "1.36", str(EXAMPLES / "pod.yaml")]
+    assert told(arguments, capsys)["compared"] == [
+        {
+            "pod": "default/train",
+            "predicted": "admitted",
+            "logged": "not in the log",
+            "agrees": None,
+            "differences": [],
+        }
+    ]
+    _, out, _ = run(arguments, capsys)
+    assert out.endswith(
+        "The log and the prediction:\n- default/train: not told: not in the log; predicted is admitted\n"
+    )
+
+
 def test_one_pod_can_be_picked(capsys: pytest.CaptureFixture[str]) -> None:
     assert told(["--log", str(LOOP), "--pod", "store-0"], capsys)["stories"] != []
     assert told(["--log", str(LOOP), "--pod", "store-1"], capsys)["stories"] == []
@@ -119,7 +137,6 @@ def test_a_file_that_is_no_log_gets_one_sentence(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--log", str(LOOP), str(EXAMPLES / "pod.yaml")], "a log is told, no pods are played"),
         (["--log", "/no/such/file"], "cannot be read: No such file or directory"),
         (["--all", *NODE, str(EXAMPLES / "pod.yaml")], "goes with --log only"),
     ],

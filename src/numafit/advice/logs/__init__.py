@@ -13,6 +13,7 @@ loops      a pod that is rejected, made again and rejected again
 report     a whole log, plain or gzip, read once in bounded memory
 merges     is a logged merge the one that the engine computes from the same hints?
 story      an admission told
+agreement  what a log says of pods, beside what is predicted for them
 
 The hard idea: in most releases several of the lines name no pod. They belong together by their order alone, because
 the kubelet admits one pod after the other; only the end may come later, and it names its pod. Lines may be cut or

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
@@ -19,6 +20,10 @@ from numafit.show.json import json_text
 from numafit.show.records.story import stories_record
 from numafit.show.text.story import story_text
 
+if TYPE_CHECKING:
+    from numafit.advice.logs.admission import Admission
+    from numafit.machine.model import Machine
+
 Told = tuple[Sequence[Note], bool]
 """The notes of what was printed, and whether a pod in it was rejected or not decided."""
 
@@ -29,6 +34,7 @@ Examples:
   numafit explain examples/small-node
   numafit explain --machine box.yaml --kubelet kubelet.yaml --pod default/train pods/
   numafit explain --log kubelet.log.gz
+  numafit explain --log kubelet.log --machine box.yaml --kubelet kubelet.yaml pods/
   journalctl -u kubelet | numafit explain --log - --pod default/train --all"""
 )
 @live_option
@@ -38,7 +44,7 @@ Examples:
     "--log",
     "log",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="Tell a kubelet's log instead (gzip too, - for standard input); --machine names its machine.",
+    help="Tell a kubelet's log (gzip too, - for standard input); --machine names its machine.",
 )
 @click.option("--all", "everything", is_flag=True, help="With --log: tell admitted pods too, as JSON always does.")
 @click.option(
@@ -61,8 +67,9 @@ def explain(
     Per container: what is needed, free and held on every NUMA node, what each manager offers, what the merge makes of
     it, and the one sentence that matters.
 
-    With --log nothing is played: the story is read from what a kubelet (1.20 or later) wrote. Rejected pods are told,
-    and pods that are recreated and rejected again and again.
+    With --log the story is read from what a kubelet (1.20 or later) wrote. Rejected pods are told, and pods that are
+    recreated and rejected again and again. PODS beside it are played in the order of the log, and what is predicted for
+    each is compared with what the log says.
 
     Exit status: 0 answered; with --check 1 if a pod that is told is rejected; 2 bad input or a kubelet that would not
     start, and with --strict also an answer with notes.
@@ -97,24 +104,38 @@ def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> To
 
 
 def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name: str | None, output: str) -> Told:
+    from numafit.advice.logs.agreement import PodAgreement, agreements, in_log_order
     from numafit.cli.kubelet.log import load_report
     from numafit.show.records.log import log_record
     from numafit.show.text.log import report_text
 
-    if options.pods:
-        raise InputError(
-            "a log is told, no pods are played", source=str(options.pods[0]), cure="leave one of both away"
-        )
-    machine = resolve_machine(options.machine_sources).machine if options.machine_sources else None
-    told = everything or output == "json"
-    report = load_report(
-        log, lambda admission: (told or admission.admitted is False) and _is_named(admission.pod, pod_name)
-    )
-    if output == "json":
-        click.echo(json_text(log_record(report, machine, report.notes)))
+    stage = load_stage(options) if options.pods else None
+    if stage is not None:
+        machine: Machine | None = stage.node.machine
     else:
-        say(lambda screen: report_text(report, machine, everything=everything, screen=screen), report.notes)
-    return report.notes, bool(report.rejected)
+        machine = resolve_machine(options.machine_sources).machine if options.machine_sources else None
+    told = everything or output == "json"
+    wanted = {pod.full_name for pod in stage.pods} if stage is not None else set()
+    logged: dict[str, Admission] = {}
+
+    def keep(admission: "Admission") -> bool:
+        if admission.pod in wanted:
+            logged.setdefault(admission.pod, admission)
+        return (told or admission.admitted is False) and _is_named(admission.pod, pod_name)
+
+    report = load_report(log, keep)
+    notes = report.notes
+    compared: tuple[PodAgreement, ...] = ()
+    if stage is not None:
+        simulation = stage.play(in_log_order(stage.pods, logged))
+        notes += tuple(stage.notes_on(simulation))
+        decisions = [step.decision for step in simulation.steps if _is_named(step.decision.pod.full_name, pod_name)]
+        compared = agreements(decisions, logged)
+    if output == "json":
+        click.echo(json_text(log_record(report, machine, notes, compared)))
+    else:
+        say(lambda screen: report_text(report, machine, compared, everything=everything, screen=screen), notes)
+    return notes, bool(report.rejected)
 
 
 def _is_named(pod: str, name: str | None) -> bool:

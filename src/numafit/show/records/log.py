@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from numafit.advice.logs.admission import Admission, LoggedMerge
+from numafit.advice.logs.agreement import PodAgreement
 from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.loops import RecreateLoop
 from numafit.advice.logs.report import Kept, LogReport
@@ -71,9 +72,13 @@ class LogAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     loops: tuple[RecreateLoop, ...]
     notes: tuple[Note, ...] = ()
     """What the answer stands on."""
+    compared: tuple[PodAgreement, ...] = ()
+    """Pods that were given beside the log: what is predicted for each."""
 
 
-def log_record(report: LogReport, machine: Machine | None, notes: Sequence[Note] = ()) -> LogAnswer:
+def log_record(
+    report: LogReport, machine: Machine | None, notes: Sequence[Note] = (), compared: Sequence[PodAgreement] = ()
+) -> LogAnswer:
     return LogAnswer(
         report.lines,
         report.admitted,
@@ -84,6 +89,7 @@ def log_record(report: LogReport, machine: Machine | None, notes: Sequence[Note]
         report.not_kept,
         report.loops,
         tuple(notes),
+        tuple(compared),
     )
 
 

@@ -1,9 +1,10 @@
 """What a kubelet log tells of admissions, in a terminal."""
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from numafit.advice.logs.agreement import PodAgreement
 from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.loops import RecreateLoop
 from numafit.advice.logs.report import Kept, LogReport
@@ -18,7 +19,14 @@ WIDTH = 80
 Fold = Callable[..., str]
 
 
-def report_text(report: LogReport, machine: Machine | None, *, everything: bool, screen: Screen = PLAIN) -> str:
+def report_text(
+    report: LogReport,
+    machine: Machine | None,
+    compared: Sequence[PodAgreement] = (),
+    *,
+    everything: bool,
+    screen: Screen = PLAIN,
+) -> str:
     fold = partial(_wrapped, width=screen.width or WIDTH)
     parts = [_kubelet_text(kubelet, fold) for kubelet in report.kubelets.values() if _told_of(kubelet, report)]
     nodes = _nodes_text(report, machine, fold)
@@ -33,7 +41,22 @@ def report_text(report: LogReport, machine: Machine | None, *, everything: bool,
     counts = f"{report.admitted} admitted, {report.rejected} rejected, {report.unknown} without an end in this log"
     hint = "" if everything or not (report.admitted or report.unknown) else " (--all tells all)"
     parts.append(fold(f"{report.lines} lines: {counts}{hint}"))
+    if compared:
+        parts.append(_compared_text(compared, screen, fold))
     return "\n\n".join(parts)
+
+
+def _compared_text(compared: Sequence[PodAgreement], screen: Screen, fold: Fold) -> str:
+    lines = ["The log and the prediction:"]
+    for each in compared:
+        if each.agrees is None:
+            word, more = screen.paint("not told", WARNING), f"{each.logged}; predicted is {each.predicted}"
+        elif each.agrees:
+            word, more = screen.paint("agree", GOOD), each.predicted
+        else:
+            word, more = screen.paint("differ", BAD), "; ".join(each.differences)
+        lines.append(fold(f"{each.pod}: {word}: {more}", "- ", "  "))
+    return "\n".join(lines)
 
 
 def _told_of(kubelet: LoggedKubelet, report: LogReport) -> bool:
