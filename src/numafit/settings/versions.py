@@ -173,8 +173,8 @@ class Behaviour(msgspec.Struct, frozen=True):
     containerfs_signals: bool = False
     eviction_share_limit: int = 100
     """The largest share of an eviction threshold (1 is 100%)."""
-    drop_ins: Literal["unknown", "overridden", "folded", "patched"] = "unknown"
-    """How drop-in files change a configuration (`read.drop_ins`); unknown where there is no `--config-dir`."""
+    drop_ins: Literal["none", "overridden", "folded", "patched"] = "none"
+    """How drop-in files change a configuration (`read.drop_ins`); none where there is no `--config-dir`."""
     drop_ins_alpha: bool = False
     """`--config-dir` needs the environment variable KUBELET_CONFIG_DROPIN_DIR_ALPHA."""
     two_topology_gates: bool = False

@@ -126,7 +126,7 @@ def with_drop_ins(
     if not patches:
         return loaded
     behaviour = behaviour_of(version)
-    if behaviour.drop_ins == "unknown":
+    if behaviour.drop_ins == "none":
         raise InputError(
             f"a kubelet 1.{version.minor} has no --config-dir and reads no drop-in files",
             source=patches[0].name,
