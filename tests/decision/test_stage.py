@@ -76,7 +76,7 @@ def test_pods_that_run_stay_where_the_state_has_them() -> None:
 def test_a_pod_that_runs_and_must_hold_something_is_played_where_the_state_has_nothing_of_it() -> None:
     ready = with_pods(stage(), Reading((OLD,), (NEW,), {}), known=True)
     assert (ready.pods, ready.running) == ((OLD, NEW), 1)
-    text = "runs already and is played again, by the time of its start: the state that was given does not know it"
+    text = "runs, and is played again by its start: the state does not know it"
     assert Note("pods-replayed", OLD.full_name, text) in ready.notes
 
 

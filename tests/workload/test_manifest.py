@@ -210,9 +210,16 @@ JSON = st.recursive(
                     "cpu",
                     "status",
                     "items",
+                    "apiVersion",
+                    "template",
+                    "replicas",
+                    "uid",
+                    "nodeName",
+                    "ownerReferences",
+                    "phase",
                 ]
             ),
-            inner | st.sampled_from(["Pod", "Deployment", "PodList", "app"]),
+            inner | st.sampled_from(["Pod", "Deployment", "PodList", "app", "x.io/v1", "Failed"]),
             max_size=4,
         )
     ),

@@ -142,7 +142,7 @@ def test_pods_that_are_given_are_not_made_again_by_their_owners() -> None:
     ]
     reading = read_pods(dump(*objects))
     assert names(reading) == (["web-1"], ["idle-0", "idle-1"])
-    assert notes(reading) == [("pod-left-out", "Deployment default/web", "adds no pods: those that it made are given")]
+    assert notes(reading) == [("pod-left-out", "Deployment default/web", "adds no pods: some that it made are given")]
 
 
 def test_a_job_that_is_over_makes_no_pods() -> None:

@@ -109,7 +109,7 @@ def with_pods(stage: Stage, reading: Reading, *, known: bool) -> Stage:
     stage = replace(stage, makers=reading.makers)
     if not known:
         holders = [pod for pod in reading.running if _holds_something(stage, pod)]
-        notes = reading.notes + _replayed(holders, "only --state tells what it really holds")
+        notes = reading.notes + _replayed(holders, "only --state tells what it holds")
         return replace(stage, pods=reading.pods, running=len(reading.running), notes=stage.notes + notes)
     there = stage.ledger.active
     missing = tuple(pod for pod in reading.running if pod.uid not in there and _holds_something(stage, pod))
@@ -121,7 +121,7 @@ def with_pods(stage: Stage, reading: Reading, *, known: bool) -> Stage:
         ledger=replace(stage.ledger, active={**others, **residents}),
         pods=missing + reading.coming,
         running=len(missing),
-        notes=stage.notes + reading.notes + _replayed(missing, "the state that was given does not know it"),
+        notes=stage.notes + reading.notes + _replayed(missing, "the state does not know it"),
     )
 
 
@@ -134,7 +134,7 @@ def after_running(stage: Stage) -> tuple[Stage, tuple[Pod, ...]]:
 
 
 def _replayed(running: Sequence[Pod], why: str) -> tuple[Note, ...]:
-    text = f"runs already and is played again, by the time of its start: {why}"
+    text = f"runs, and is played again by its start: {why}"
     return tuple(Note(REPLAYED, pod.full_name, text) for pod in running)
 
 

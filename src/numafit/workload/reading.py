@@ -109,20 +109,23 @@ def _nothing_left(notices: "_Notices") -> InputError:
 
 
 class _Notices:
-    """Notes, where equal ones on several pods are one."""
+    """Notes, where equal ones on several pods that are left out are one."""
 
     def __init__(self) -> None:
         self.first: dict[tuple[str, str], tuple[str, int]] = {}
+        self.own: list[Note] = []
+        """On pods that are played: each by itself."""
 
     def add(self, code: str, about: str, text: str) -> None:
         first, before = self.first.get((code, text), (about, 0))
         self.first[code, text] = (first, before + 1)
 
     def notes(self) -> tuple[Note, ...]:
-        return tuple(
+        folded = [
             Note(code, about if count == 1 else f"{about} and {count - 1} more", text)
             for (code, text), (about, count) in self.first.items()
-        )
+        ]
+        return (*folded, *self.own)
 
 
 def _tell_skipped(page: FileObjects, notices: _Notices) -> None:
@@ -178,7 +181,8 @@ class _Lives:
             return True
         elif life.ended:
             why = f"was rejected by its kubelet ({life.reason})" if life.rejected else f"has ended ({life.phase})"
-            self.notices.add(REPLAYED, maker.title, f"{why} and is played again, after those that run")
+            again = f"{why} and is played again, after those that run"
+            self.notices.own.append(Note(REPLAYED, maker.title, again))
         return False
 
     def _to_come_again(self, pages: Sequence[FileObjects], name: str) -> set[str]:
@@ -245,7 +249,7 @@ def _makes_others(maker: Maker, owners: _Owners, notices: _Notices) -> bool:
     if any(owner in owners.makers for owner in owners_of(maker.metadata)):
         return True
     if uid in owners.with_pods:
-        notices.add(LEFT_OUT, maker.title, "adds no pods: those that it made are given")
+        notices.add(LEFT_OUT, maker.title, "adds no pods: some that it made are given")
         return True
     return False
 
