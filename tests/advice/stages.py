@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from numafit.advice.propose.advise import fault_of
+from numafit.advice.propose.course import Course
 from numafit.advice.propose.trial import Trial
 from numafit.decision.stage import Stage, new_stage
 from numafit.decision.start import Start
@@ -55,7 +56,7 @@ def faults(draw: st.DrawFn) -> Trial | None:
     played = tuple(draw(pods(f"uid-{i}")) for i in range(draw(st.integers(1, 4))))
     simulation = on.play(played)
     for i in range(len(simulation.steps)):
-        found = Trial(on, played, i, (i,), simulation)
+        found = Trial(Course(on, played, simulation), i, (i,))
         if fault_of(found):
             return found
     return None

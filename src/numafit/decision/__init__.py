@@ -8,6 +8,7 @@ admit       the managers' answer for one pod: hints, merge, allocation, in the k
 life        what happens besides admissions: containers start, pods go, plugins change, the kubelet restarts
 decide      the front door: `admit`, then the check against what the node offers as a whole
 simulation  pods and events played one after the other
+verdicts    yes or no for many pods: what equals what was decided before is not decided again
 assumed     what was guessed of the machine and matters to pods
 unsure      decisions that would be others if a guess about the machine is wrong
 chance      what else could have come out where the kubelet leaves a decision to chance

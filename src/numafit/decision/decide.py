@@ -4,8 +4,9 @@ The second check comes after the allocation, so a pod that is refused by it leav
 allocated until stale state is removed (kubelet 1.20 to 1.36).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+import msgspec
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
@@ -22,14 +23,44 @@ FIRST = ("cpu", "memory", "ephemeral-storage")
 """Checked in this order; the others follow by name (the kubelet takes them out of a map)."""
 
 
+class Load(msgspec.Struct, frozen=True):
+    """What pods on a node ask for together, in base units (thousandths of a CPU)."""
+
+    pods: int = 0
+    amounts: Mapping[str, int] = {}
+
+    def plus(self, wanted: Mapping[str, int], pods: int = 1) -> "Load":
+        """With so many pods more (or, below zero, fewer) that ask for `wanted` each."""
+        amounts = dict(self.amounts)
+        for name, amount in wanted.items():
+            amounts[name] = amounts.get(name, 0) + amount * pods
+        return Load(self.pods + pods, amounts)
+
+
 def decide(
-    node: Node, ledger: Ledger, pod: Pod, allocatable: Mapping[str, Quantity], choices: Choices | None = None
+    node: Node,
+    ledger: Ledger,
+    pod: Pod,
+    allocatable: Mapping[str, Quantity],
+    choices: Choices | None = None,
+    others: Load | None = None,
 ) -> Decision:
-    """The managers' decision, then the check against what the node offers as a whole (`allocatable`)."""
+    """The managers' decision, then the check against what the node offers as a whole (`allocatable`).
+
+    `others` is what the other active pods ask for, where the caller knows it: to add it up takes as long as there are
+    pods.
+    """
     decision = admit(node, ledger, pod, choices)
     if not decision.admitted:
         return decision
-    refusal = _shortage(node.settings, decision.ledger, pod, allocatable)
+    if others is None:
+        others = load_of(node.settings, (other for uid, other in ledger.active.items() if uid != pod.uid))
+    return checked(node.settings, decision, others, allocatable)
+
+
+def checked(settings: Settings, decision: Decision, others: Load, allocatable: Mapping[str, Quantity]) -> Decision:
+    """What the managers admitted, rejected if the node as a whole is short of something beside the `others`."""
+    refusal = shortage(requests_of(settings, decision.pod), others, decision.ledger.device, allocatable)
     if refusal is None:
         return decision
     resource, numbers = refusal
@@ -39,24 +70,34 @@ def decide(
         reason=f"{OUT_OF}{resource}",
         shortage=resource,
         message=f"Node didn't have enough resource: {resource}, {numbers}",
-        ledger=release(decision.ledger, pod.uid),
+        ledger=release(decision.ledger, decision.pod.uid),
     )
 
 
-def _shortage(
-    settings: Settings, ledger: Ledger, pod: Pod, allocatable: Mapping[str, Quantity]
+def load_of(settings: Settings, pods: Iterable[Pod]) -> Load:
+    count = 0
+    amounts: dict[str, int] = {}
+    for pod in pods:
+        count += 1
+        for name, amount in requests_of(settings, pod).items():
+            amounts[name] = amounts.get(name, 0) + amount
+    return Load(count, amounts)
+
+
+def load_beside(settings: Settings, load: Load, ledger: Ledger, uid: str) -> Load:
+    """The load of all active pods without this one, where it is among them."""
+    there = ledger.active.get(uid)
+    return load if there is None else load.plus(requests_of(settings, there), -1)
+
+
+def shortage(
+    wanted: Mapping[str, int], others: Load, device: DeviceLedger, allocatable: Mapping[str, Quantity]
 ) -> tuple[str, str] | None:
-    others = [other for uid, other in ledger.active.items() if uid != pod.uid]
-    offered = {name: _amount(name, quantity) for name, quantity in allocatable.items()}
-    for name, count in _devices(ledger.device).items():
-        offered[name] = count
-    if "pods" in offered and len(others) + 1 > offered["pods"]:
-        return "pods", f"requested: 1, used: {len(others)}, capacity: {offered['pods']}"
-    wanted = _requests(settings, pod)
-    used: dict[str, int] = {}
-    for other in others:
-        for name, amount in _requests(settings, other).items():
-            used[name] = used.get(name, 0) + amount
+    """The resource that the node as a whole is short of, and the numbers as the kubelet tells them."""
+    offered = offered_by(device, allocatable)
+    if "pods" in offered and others.pods + 1 > offered["pods"]:
+        return "pods", f"requested: 1, used: {others.pods}, capacity: {offered['pods']}"
+    used = others.amounts
     for name in sorted(wanted, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)):
         # A resource that the node does not list at all is dropped from the request.
         if name in offered and wanted[name] > 0 and wanted[name] > offered[name] - used.get(name, 0):
@@ -64,14 +105,19 @@ def _shortage(
     return None
 
 
-def _amount(name: str, quantity: Quantity) -> int:
-    return quantity.milli() if name == "cpu" else quantity.value()
+def offered_by(device: DeviceLedger, allocatable: Mapping[str, Quantity]) -> dict[str, int]:
+    """What the node as a whole has for pods, in the units of `Load`; pods under `pods`."""
+    return {name: _amount(name, quantity) for name, quantity in allocatable.items()} | _devices(device)
 
 
-def _requests(settings: Settings, pod: Pod) -> dict[str, int]:
+def requests_of(settings: Settings, pod: Pod) -> dict[str, int]:
     pod_level = settings.gate("PodLevelResources")
     requests = pod_requests(pod, sidecars=settings.behaviour.sidecars, pod_level=pod_level)
     return {name: _amount(name, quantity) for name, quantity in requests.items()}
+
+
+def _amount(name: str, quantity: Quantity) -> int:
+    return quantity.milli() if name == "cpu" else quantity.value()
 
 
 def _devices(ledger: DeviceLedger) -> dict[str, int]:

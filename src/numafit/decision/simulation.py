@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from numafit.decision.decide import decide
+from numafit.decision.decide import decide, load_beside, load_of, requests_of
 from numafit.decision.decision import Decision
 from numafit.decision.life import reconcile, release, restart, start_containers
 from numafit.decision.node import Node
@@ -58,6 +58,7 @@ def play_events(
 ) -> Simulation:
     """A restart admits every pod again, each with a decision of its own. Each decision has `choices` of its own."""
     before = ledger
+    load = load_of(node.settings, ledger.active.values())
     steps: list[Step] = []
     undecided: tuple[Pod, ...] = ()
     happened: list[Event] = []
@@ -74,13 +75,17 @@ def play_events(
                 for decision, drawn in zip(restarted.readmitted, watched[1:], strict=False)
             ]
             ledger = restarted.ledger
+            load = load_of(node.settings, ledger.active.values())
         elif event.pod is not None and event.kind == "remove":
+            load = load_beside(node.settings, load, ledger, event.pod.uid)
             ledger = release(ledger, event.pod.uid)
         elif event.pod is not None:
             own, before_pod = choices(), ledger
-            decision = decide(node, ledger, event.pod, allocatable, own)
+            load = load_beside(node.settings, load, ledger, event.pod.uid)
+            decision = decide(node, ledger, event.pod, allocatable, own, others=load)
             ledger = decision.ledger
             if decision.admitted:
+                load = load.plus(requests_of(node.settings, event.pod))
                 ledger = start_containers(node, ledger, event.pod.uid)
             steps.append(Step(decision, ledger, before_pod, tuple(own.draws)))
         if steps and steps[-1].decision.panic:

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
-from numafit.decision.decide import decide
+from numafit.decision.decide import Load, decide
 from numafit.decision.decision import Decision
 from numafit.decision.held import holding_of
 from numafit.decision.node import Node
@@ -41,8 +41,8 @@ class Stage(msgspec.Struct, frozen=True):
     makers: Mapping[str, Workload] = {}
     """Pod UID -> the object that makes it, of the pods to come."""
 
-    def decide(self, ledger: Ledger, pod: Pod) -> Decision:
-        return decide(self.node, ledger, pod, self.allocatable)
+    def decide(self, ledger: Ledger, pod: Pod, others: Load | None = None) -> Decision:
+        return decide(self.node, ledger, pod, self.allocatable, others=others)
 
     def play(self, pods: Sequence[Pod], ledger: Ledger | None = None) -> Simulation:
         return play(self.node, self.ledger if ledger is None else ledger, pods, self.allocatable)

@@ -140,6 +140,8 @@ def stale_containers(
         if pod is None:
             stale += [(uid, name) for name in containers]
             continue
+        if len(pod.containers) == len(containers) == 1 and pod.containers[0].name in containers:
+            continue
         apps = [container.name for container in pod.containers]
         for name in containers:
             if name not in apps and all(name != init.name for init in pod.init_containers):

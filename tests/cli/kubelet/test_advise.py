@@ -1,5 +1,6 @@
 """`numafit advise`, called as a person calls it, on the node of the documentation."""
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -72,3 +73,72 @@ def test_an_unknown_pod_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None
     status, out, error = run([*NODE, "--pod", "nobody", CROWDED], capsys)
     assert (status, out) == (2, "")
     assert "there is no pod nobody" in error
+
+
+def crowd(folder: Path, number: int) -> str:
+    """So many pods of 6 CPUs, of which the node has room for two."""
+    limits = {"cpu": "6", "memory": "1Gi"}
+    spec = {"containers": [{"name": "app", "resources": {"limits": limits}}]}
+    pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"p{i}"}, "spec": spec} for i in range(number)]
+    file = folder / "crowd.yaml"
+    file.write_text(yaml.safe_dump_all(pods))
+    return str(file)
+
+
+def test_pods_of_one_shape_with_one_fault_get_one_advice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run([*NODE, crowd(tmp_path, 7)], capsys)
+    assert [line for line in out.splitlines() if line.startswith("default/")] == [
+        "default/p0: nothing to change",
+        "default/p1: nothing to change",
+        "default/p2: rejected, TopologyAffinityError",
+    ]
+    assert (
+        "  the same fault: 4 more pods of this shape (default/p3, default/p4, default/p5 and 1 more); "
+        "--pod NAME advises on one of them"
+    ) in out.splitlines()
+    _, own, _ = run([*NODE, "--pod", "p6", crowd(tmp_path, 7)], capsys)
+    assert own.startswith("default/p6: rejected, TopologyAffinityError\n")
+    _, data, _ = run([*NODE, "-o", "json", crowd(tmp_path, 7)], capsys)
+    assert json.loads(data)["advice"][-1]["same"] == ["default/p3", "default/p4", "default/p5", "default/p6"]
+
+
+def test_each_advice_is_printed_as_it_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second advice fails here: the first stands on the terminal by then."""
+    from numafit.cli.kubelet import advise as command
+
+    several = command.advices
+
+    def one_then_trouble(*arguments: object, **named: object) -> object:
+        yield next(several(*arguments, **named))  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "advices", one_then_trouble)
+    with contextlib.suppress(KeyboardInterrupt, SystemExit):
+        main(["advise", *NODE, crowd(tmp_path, 3)])
+    assert capsys.readouterr().out.startswith("default/p0: nothing to change\n")
+
+
+def test_pods_that_could_not_be_decided_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The machine has huge pages of 2Mi on one NUMA node only; a kubelet crashes at a pod that asks for them."""
+    machine = json.loads((EXAMPLES / "machine.json").read_text())
+    machine["numaNodes"][1]["hugepages"] = {}
+    (tmp_path / "machine.json").write_text(json.dumps(machine))
+    limits = [{"cpu": "1", "memory": "1Gi", "hugepages-2Mi": "2Mi"}, {"cpu": "1", "memory": "1Gi"}]
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name},
+            "spec": {"containers": [{"name": "app", "resources": {"limits": own}}]},
+        }
+        for name, own in zip(("huge", "late"), limits, strict=True)
+    ]
+    (tmp_path / "pods.yaml").write_text(yaml.safe_dump_all(pods))
+    node = ["--machine", str(tmp_path / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
+    _, out, _ = run([*node, str(tmp_path / "pods.yaml")], capsys)
+    assert out.startswith("default/huge: the kubelet would crash\n")
+    assert "- default/huge: the kubelet crashes over this pod, so default/late was not decided\n" in out
+    _, data, _ = run([*node, "-o", "json", str(tmp_path / "pods.yaml")], capsys)
+    assert json.loads(data)["undecided"] == ["default/late"]

@@ -1,11 +1,12 @@
 """What to change so that a pod is placed well: every proposal checked with the engine, the least disturbing first."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from numafit.advice.alignment import Torn, crossing, floating, torn
-from numafit.advice.propose.kubelet import kubelet_proposals
+from numafit.advice.propose.course import Course
+from numafit.advice.propose.kubelet import Kubelets, kubelet_proposals
 from numafit.advice.propose.neighbours import neighbours
 from numafit.advice.propose.proposal import Proposal
 from numafit.advice.propose.reshape import fewer_pods, pinnable, split
@@ -27,6 +28,8 @@ class Advice(msgspec.Struct, frozen=True):
     alike: int = 1
     """How many pods its object makes; what changes the pod's numbers is checked for all of them."""
     proposals: tuple[Proposal, ...] = ()
+    same: tuple[str, ...] = ()
+    """Other pods of the same shape with the same fault, for which this one speaks, as `namespace/name`."""
 
 
 def advise(
@@ -39,47 +42,83 @@ def advise(
     """One advice per pod that was played, in their order, or for the one with the UID `only`.
 
     `makers` says for a pod's UID from which object it was made; of the pods of one object the first that is badly off
-    speaks for all. The pods after a panic of the kubelet get none. `simulation` is how the pods were played, where the
-    caller has done so already.
+    speaks for all, and of pods of one shape the first that has a fault speaks for the others with the same fault. The
+    pods after a panic of the kubelet get none. `simulation` is how the pods were played, where the caller has done so
+    already.
     """
-    makers = makers or {}
+    return tuple(advices(stage, pods, makers, only, simulation))
+
+
+def advices(
+    stage: Stage,
+    pods: Sequence[Pod],
+    makers: Mapping[str, str] | None = None,
+    only: str | None = None,
+    simulation: Simulation | None = None,
+) -> Iterator[Advice]:
+    """As `advise`, one after the other as they are found."""
     simulation = simulation or stage.play(pods)
+    course = Course(stage, tuple(pods), simulation)
+    speakers = _speakers(course, makers or {}, only)
+    kubelets = Kubelets(course, frozenset(speaker.trial.index for speaker in speakers if speaker.fault))
+    for speaker in speakers:
+        yield _advice(speaker, kubelets)
+
+
+class _Speaker(msgspec.Struct):
+    trial: Trial
+    fault: str
+    same: list[str] = []
+
+
+def _speakers(course: Course, makers: Mapping[str, str], only: str | None) -> list[_Speaker]:
+    """The pods that get advice: those without a fault, and of the others the first of each object and shape."""
     gathered: dict[str, list[int]] = {}
-    for i, pod in enumerate(pods):
+    for i, pod in enumerate(course.pods):
         gathered.setdefault(makers.get(pod.uid, pod.uid), []).append(i)
     groups = {maker: tuple(members) for maker, members in gathered.items()}
-    every = tuple(pods)
-    advices = []
-    spoken: set[str] = set()
-    for i, pod in enumerate(every[: len(simulation.steps)]):
-        maker = makers.get(pod.uid, pod.uid)
-        trial = Trial(stage, every, i, groups[maker], simulation)
-        fault = fault_of(trial)
-        if only not in (None, pod.uid) or (only is None and fault and maker in spoken):
+    found: list[_Speaker] = []
+    by_shape: dict[tuple[int, int, str], _Speaker] = {}
+    by_maker: set[str] = set()
+    for i in range(len(course.simulation.steps)):
+        pod = course.pods[i]
+        if only not in (None, pod.uid):
             continue
-        if fault:
-            spoken.add(maker)
-        advices.append(_advice(trial, fault))
-    return tuple(advices)
+        maker = makers.get(pod.uid, pod.uid)
+        trial = Trial(course, i, groups[maker])
+        speaker = _Speaker(trial, fault_of(trial))
+        if not speaker.fault or only is not None:
+            found.append(speaker)
+            continue
+        key = (course.shapes[i], len(trial.group), speaker.fault)
+        if key in by_shape:
+            by_shape[key].same.append(pod.full_name)
+        elif maker not in by_maker:
+            by_shape[key] = speaker
+            found.append(speaker)
+        by_maker.add(maker)
+    return found
 
 
-def _advice(trial: Trial, fault: str) -> Advice:
+def _advice(speaker: _Speaker, kubelets: Kubelets) -> Advice:
+    trial, fault = speaker.trial, speaker.fault
     why = story_of(trial.stage.node, trial.decision).sentence
+    alike = len(trial.group)
     if not fault:
-        return Advice(trial.decision, fault, why, len(trial.group))
+        return Advice(trial.decision, fault, why, alike)
     proposals = [
         *pinnable(trial),
         *more(trial),
         *neighbours(trial),
         *split(trial),
         *fewer_pods(trial),
-        *kubelet_proposals(trial),
+        *kubelet_proposals(trial, kubelets),
     ]
     if not trial.floats:
         # A pod in the shared pool fits as it is; smaller numbers would not pin it.
         proposals += fewer(trial)
-    alike = len(trial.group)
-    return Advice(trial.decision, fault, why, alike, tuple(sorted(proposals, key=lambda proposal: proposal.order)))
+    ordered = tuple(sorted(proposals, key=lambda proposal: proposal.order))
+    return Advice(trial.decision, fault, why, alike, ordered, tuple(speaker.same))
 
 
 def fault_of(trial: Trial) -> str:

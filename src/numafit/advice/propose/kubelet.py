@@ -1,14 +1,18 @@
 """Other orders for the kubelet: scope, policies, options, and where its reservation lies."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
+from numafit.advice.propose.course import Course
 from numafit.advice.propose.proposal import Proposal, ProposalKind
 from numafit.advice.propose.trial import Trial
 from numafit.bits import cpuset_text
 from numafit.decision.stage import Stage, restarted
+from numafit.decision.verdicts import Verdicts, verdicts
 from numafit.errors import KubeletError
 from numafit.quantity import Quantity
 from numafit.settings.config import KubeletConfig
@@ -25,23 +29,43 @@ class KubeletOrder(NamedTuple):
     """`+name` for an option that is added, `-name` for one that goes."""
 
 
-def kubelet_proposals(trial: Trial) -> Iterator[Proposal]:
-    """Each order is tried on a kubelet that starts with it and is given all the pods anew; those after this one only if
-    the order helps it."""
-    for order in orders(trial.stage):
-        try:
-            stage = restarted(trial.stage, order.config)
-        except KubeletError:
+class Kubelets(msgspec.Struct, frozen=True, dict=True):
+    """Each order on a kubelet that starts with it and is given all the pods anew, once for all trials.
+
+    `asked` are the pods that advice is for.
+    """
+
+    course: Course
+    asked: frozenset[int]
+
+    @cached_property
+    def runs(self) -> tuple[tuple[KubeletOrder, Stage, Verdicts], ...]:
+        """Without the orders with which the kubelet would not start."""
+        course = self.course
+        end = max([course.end, *(index + 1 for index in self.asked)])
+        pods, shapes = course.pods[:end], course.shapes[:end]
+        found = []
+        for order in orders(course.stage):
+            try:
+                stage = restarted(course.stage, order.config)
+            except KubeletError:
+                continue
+            run = verdicts(stage.node, stage.ledger, pods, stage.allocatable, shapes=shapes, asked=self.asked)
+            found.append((order, stage, run))
+        return tuple(found)
+
+
+def kubelet_proposals(trial: Trial, kubelets: Kubelets) -> Iterator[Proposal]:
+    """The orders that help the pod. One with which the kubelet would crash, at it or at a pod that is admitted now, is
+    none."""
+    for order, stage, run in kubelets.runs:
+        decision = run.decisions.get(trial.index)
+        if decision is None or (run.crash and run.end <= max(trial.course.end, trial.index + 1)):
             continue
-        played = stage.play(trial.pods[: trial.index + 1])
-        if len(played.steps) <= trial.index:
-            continue
-        decision = played.steps[trial.index].decision
         aligned = trial.good(decision, stage)
         if not aligned and (trial.decision.admitted or not decision.admitted):
             continue
-        later = stage.play(trial.rest, played.after)
-        loses = trial.newly_rejected(played) + trial.newly_rejected(later)
+        loses = trial.course.newly_rejected(run)
         yield Proposal(order.kind, order.text, (decision,), aligned=aligned, loses=loses, config=order.config)
 
 

@@ -32,9 +32,12 @@ def pinnable(trial: Trial) -> Iterator[Proposal]:
             decision = trial.tried(pod)
             if decision is None or ask_of(pod, trial.stage.node.settings).qos != "Guaranteed":
                 continue
+            loses = trial.loses(pod)
+            if loses is None:
+                continue
             kind: ProposalKind = "whole-cpus" if qos == "Guaranteed" else "guaranteed"
             text, share = ", ".join(_changes(trial.pod, pod)), _growth(trial.pod, pod)
-            yield Proposal(kind, text, (decision,), loss=share, loses=trial.loses(pod), pods=(pod,))
+            yield Proposal(kind, text, (decision,), loss=share, loses=loses, pods=(pod,))
 
 
 def split(trial: Trial) -> Iterator[Proposal]:
@@ -75,11 +78,13 @@ def fewer_pods(trial: Trial) -> Iterator[Proposal]:
 def _split(trial: Trial, parts: tuple[Pod, ...], text: str) -> Proposal | None:
     if not all(is_valid(part) for part in parts):
         return None
-    played = trial.stage.play((*parts, *trial.rest), trial.before)
-    decisions = tuple(step.decision for step in played.steps[: len(parts)])
+    played = trial.stage.play(parts, trial.before)
+    decisions = tuple(step.decision for step in played.steps)
     if len(decisions) < len(parts) or not all(trial.good(decision) for decision in decisions):
         return None
-    loses = trial.newly_rejected(played)
+    loses = trial.loses_behind(played.after)
+    if loses is None:
+        return None
     return Proposal("split", text, decisions, loss=float(len(parts)), loses=loses, pods=parts)
 
 

@@ -25,11 +25,11 @@ def fewer(trial: Trial) -> Iterator[Proposal]:
         decision = None if steps is None else trial.tried(turned(pod, knob, steps * knob.step))
         if decision is not None:
             found = True
-            yield _proposal(trial, decision, (knob,))
+            yield from _proposal(trial, decision, (knob,))
     if not found:
         decision = _together(trial, knobs)
         if decision is not None:
-            yield _proposal(trial, decision, knobs)
+            yield from _proposal(trial, decision, knobs)
 
 
 def more(trial: Trial) -> Iterator[Proposal]:
@@ -42,9 +42,10 @@ def more(trial: Trial) -> Iterator[Proposal]:
     for knob in odd:
         pod = turned(pod, knob, -(-amount_of(pod, knob) // per_core) * per_core)
     decision = trial.tried(pod) if odd else None
-    if decision is not None:
+    loses = None if decision is None else trial.loses(decision.pod)
+    if decision is not None and loses is not None:
         text = ", ".join(_change(trial.pod, decision.pod, knob) for knob in odd)
-        yield Proposal("more", text, (decision,), loses=trial.loses(decision.pod), pods=(decision.pod,))
+        yield Proposal("more", text, (decision,), loses=loses, pods=(decision.pod,))
 
 
 def largest(most: int, fits: Callable[[int], bool]) -> int | None:
@@ -97,14 +98,17 @@ def _bottom(trial: Trial, knobs: tuple[Knob, ...]) -> Pod | None:
     return None
 
 
-def _proposal(trial: Trial, decision: Decision, knobs: tuple[Knob, ...]) -> Proposal:
+def _proposal(trial: Trial, decision: Decision, knobs: tuple[Knob, ...]) -> Iterator[Proposal]:
+    loses = trial.loses(decision.pod)
+    if loses is None:
+        return
     changed = [knob for knob in knobs if amount_of(trial.pod, knob) != amount_of(decision.pod, knob)]
-    return Proposal(
+    yield Proposal(
         "fewer",
         ", ".join(_change(trial.pod, decision.pod, knob) for knob in changed),
         (decision,),
         loss=max(1 - amount_of(decision.pod, knob) / amount_of(trial.pod, knob) for knob in changed),
-        loses=trial.loses(decision.pod),
+        loses=loses,
         pods=(decision.pod,),
     )
 

@@ -1,20 +1,23 @@
 """`numafit advise`: the smallest changes that put a rejected or badly placed pod in its place."""
 
+import sys
+
 import click
 from msgspec.structs import replace
 
-from numafit.advice.propose.advise import advise as advise_pods
+from numafit.advice.propose.advise import Advice, advices
 from numafit.cli.options.agent import agent_option
-from numafit.cli.options.answer import check_option, say, status, strict_option, tell
+from numafit.cli.options.answer import check_option, status, strict_option, tell
 from numafit.cli.options.live import live_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import progress_over
+from numafit.cli.terminal import answer, progress_bar, progress_over, this_screen
 from numafit.decision.simulation import Event, play_events
 from numafit.errors import InputError, meant_or_there
 from numafit.show.json import json_text
 from numafit.show.records.advice import advice_record
-from numafit.show.text.advice import advice_patches, advice_text
+from numafit.show.text.advice import advice_patches, one_advice
+from numafit.show.text.notes import notes_text
 
 
 @click.command(
@@ -53,13 +56,29 @@ def advise(
     names = {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in makers.items()}
     with progress_over([Event("add", pod) for pod in stage.pods]) as watched:
         simulation = play_events(stage.node, stage.ledger, watched, stage.allocatable)
-    advices = advise_pods(stage, stage.pods, names, only=chosen, simulation=simulation)
     notes = stage.notes_on(simulation)
+    found: list[Advice] = []
+    with progress_bar(len(simulation.steps)) as bar:
+        for advice in advices(stage, stage.pods, names, only=chosen, simulation=simulation):
+            if output == "text" and not patch:
+                _show(advice, most, first=not found)
+            found.append(advice)
+            bar.update(1 + len(advice.same))
+        bar.finish()
     if output == "json":
-        click.echo(json_text(advice_record(advices, stage.config, makers, most, notes)))
+        click.echo(json_text(advice_record(found, stage.config, makers, most, notes, simulation.undecided)))
     elif patch:
-        click.echo(advice_patches(advices, stage.config, makers), nl=False)
+        click.echo(advice_patches(found, stage.config, makers), nl=False)
         tell(notes)
-    else:
-        say(lambda screen: advice_text(advices, most, screen), notes)
-    return status(notes, strict=strict, failed=check and any(advice.fault for advice in advices))
+    elif notes:
+        answer(f"\n{notes_text(notes)}" if found else notes_text(notes), this_screen())
+    return status(notes, strict=strict, failed=check and any(advice.fault for advice in found))
+
+
+def _show(advice: Advice, most: int, *, first: bool) -> None:
+    """At once, and not on the line on which the bar stands."""
+    if sys.stderr.isatty():
+        click.echo("\r\x1b[K", err=True, nl=False)
+    screen = this_screen()
+    text = one_advice(advice, most, screen)
+    answer(text if first else f"\n{text}", screen)

@@ -80,10 +80,13 @@ class _Barred:
         self.grouped = mask_of(i for i, node in nodes.items() if len(node.cells) > 1)
         self.busy = mask_of(i for i, node in nodes.items() if node.assignments > 0)
         self.cells = {i: mask_of(nodes[i].cells) for i in members(self.busy)}
+        self.alone = mask_of(i for i, cells in self.cells.items() if cells & (cells - 1) == 0)
 
     def __contains__(self, mask: int) -> bool:
         if mask & (mask - 1) == 0:
             return mask & self.grouped != 0
+        if mask & self.alone:
+            return True
         busy = mask & self.busy
         return busy != 0 and any(self.cells[i] != mask for i in members(busy))
 

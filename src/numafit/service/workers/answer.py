@@ -60,7 +60,8 @@ def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> Adv
     simulation = stage.play(stage.pods)
     advices = advise(stage, stage.pods, names, only=chosen, simulation=simulation)
     most = own.most if own else question.MOST_PROPOSALS
-    return advice_record(advices, stage.config, stage.makers, most, stage.notes_on(simulation))
+    notes = stage.notes_on(simulation)
+    return advice_record(advices, stage.config, stage.makers, most, notes, simulation.undecided)
 
 
 def fit(scenes: Scenes, asked: question.Fit) -> FitAnswer:

@@ -47,12 +47,16 @@ class Advised(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     proposals: tuple[Proposed, ...]
     notes: tuple[Note, ...] | UnsetType = UNSET
     """Those about this pod."""
+    same: tuple[str, ...] = ()
+    """Other pods of the same shape with the same fault, which get no advice of their own."""
 
 
 class AdviseAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     advice: tuple[Advised, ...]
     notes: tuple[Note, ...] = ()
     """What the answer stands on."""
+    undecided: tuple[str, ...] = ()
+    """Pods behind the one at which the kubelet would crash."""
 
 
 Makers = Mapping[str, Workload]
@@ -66,9 +70,14 @@ def maker_of(makers: Makers, pod: Pod) -> tuple[str, str]:
 
 
 def advice_record(
-    advices: Sequence[Advice], config: KubeletConfig, makers: Makers, most: int, notes: Sequence[Note] = ()
+    advices: Sequence[Advice],
+    config: KubeletConfig,
+    makers: Makers,
+    most: int,
+    notes: Sequence[Note] = (),
+    undecided: Sequence[Pod] = (),
 ) -> AdviseAnswer:
-    """At most `most` proposals for each pod."""
+    """At most `most` proposals for each pod. `undecided` are the pods that the kubelet did not come to."""
     records = []
     for advice in advices:
         pod = advice.decision.pod
@@ -76,8 +85,8 @@ def advice_record(
         proposals = [_proposed(one, patch_of(one, pod, config, kind)) for one in advice.proposals[:most]]
         now = _in_short(advice.decision)
         own = notes_about(pod.full_name, notes) or UNSET
-        records.append(Advised(pod.full_name, advice.fault, advice.why, now, tuple(proposals), own))
-    return AdviseAnswer(tuple(records), tuple(notes))
+        records.append(Advised(pod.full_name, advice.fault, advice.why, now, tuple(proposals), own, advice.same))
+    return AdviseAnswer(tuple(records), tuple(notes), tuple([pod.full_name for pod in undecided]))
 
 
 def _proposed(proposal: Proposal, patch: dict[str, object] | None) -> Proposed:

@@ -10,21 +10,21 @@ from numafit.show.records.advice import Makers, maker_of
 from numafit.show.table import BAD, GOOD, PLAIN, WARNING, Screen
 from numafit.show.text.simulation import decision_text
 
-
-def advice_text(advices: Sequence[Advice], most: int, screen: Screen = PLAIN) -> str:
-    return "\n\n".join(_one(advice, most, screen) for advice in advices)
+MOST_NAMED = 3
 
 
-def _one(advice: Advice, most: int, screen: Screen) -> str:
+def one_advice(advice: Advice, most: int, screen: Screen = PLAIN) -> str:
     decision = advice.decision
     name = decision.pod.full_name
     if not advice.fault:
         return f"{name}: {screen.paint('nothing to change', GOOD)}\n  now  {decision_text(decision)}"
     lines = [f"{name}: {screen.paint(advice.fault, WARNING if decision.admitted else BAD)}", f"  {advice.why}"]
+    if advice.same:
+        lines.append(f"  {_same(advice.same)}")
     if decision.admitted:
         lines.append(f"  now  {decision_text(decision)}")
     if not advice.proposals:
-        lines += ["", "  No single change helps: the pod is too large for this machine, or it is too full."]
+        lines += ["", "  None of the changes that advise tries would help."]
     for number, proposal in enumerate(advice.proposals[:most], 1):
         lines += ["", f"  {number}. {proposal.kind}: {proposal.text}"]
         if proposal.pods and advice.alike > 1:
@@ -36,6 +36,16 @@ def _one(advice: Advice, most: int, screen: Screen) -> str:
     if hidden > 0:
         lines += ["", f"  {hidden} more with --most {len(advice.proposals)}"]
     return "\n".join(lines)
+
+
+def _same(names: Sequence[str]) -> str:
+    pods = "1 more pod" if len(names) == 1 else f"{len(names)} more pods"
+    return f"the same fault: {pods} of this shape ({_few(names)}); --pod NAME advises on one of them"
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _after(decision: Decision, proposal: Proposal) -> str:
@@ -61,6 +71,8 @@ def advice_patches(advices: Sequence[Advice], config: KubeletConfig, makers: Mak
                 continue
             target = "the kubelet's configuration" if proposal.config is not None else f"{kind} {pod.namespace}/{name}"
             comment = f"# {target}, so that {pod.full_name} fits: {proposal.text}\n"
+            if advice.same:
+                comment += f"# {_same(advice.same)}\n"
             documents.append(comment + yaml.safe_dump(patch, sort_keys=False))
             break
         else:
