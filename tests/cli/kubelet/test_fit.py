@@ -25,6 +25,7 @@ def test_a_count_says_what_runs_out_and_what_is_stranded(capsys: pytest.CaptureF
         [
             "default/train: 2 more pods fit",
             "  the next is rejected: TopologyAffinityError: Resources cannot be allocated with Topology locality",
+            "  stopped by the topology policy single-numa-node",
             "  runs out: nvidia.com/gpu: 1 nvidia.com/gpu needed, free 0 on node 0, 0 on node 1",
             "",
             "LEFT         STRANDED",
@@ -42,7 +43,8 @@ def test_a_shape_that_does_not_fit_at_all_ends_with_status_1(
     status, out, _ = run([*NODE, "-o", "json", str(path)], capsys)
     (shape,) = json.loads(out)["shapes"]
     assert (status, shape["admitted"], shape["reason"]) == (1, 0, "TopologyAffinityError")
-    assert shape["limits"] == [{"resource": "cpu", "needed": 9, "short": {"0": 6, "1": 8}}]
+    assert shape["limits"] == [{"resource": "cpu", "needed": 9, "short": {"0": 6, "1": 8}, "kind": "large", "free": 14}]
+    assert shape["stop"]["rule"] == "topology-policy"
 
 
 def test_the_replicas_of_a_deployment_are_one_shape(capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,9 +40,9 @@ Examples:
 @check_option("no pod of some shape fits")
 @strict_option
 def fit(options: NodeOptions, order: str, compared: bool, output: str, check: bool, strict: bool) -> int:
-    """Admit copies of PODS until the first rejection, and say what ran out on which NUMA node.
+    """Admit copies of PODS until the first rejection, and say which rule stopped the next one and what it lacked where.
 
-    Pods that differ only in their names are one shape. What is free in the end cannot be used by these shapes: it is
+    Pods that differ only in their names are one shape. What is free in the end and of no use to these shapes is
     stranded. Exit status: 0 answered; with --check 1 if no pod of some shape fits; 2 bad input, and with --strict also
     an answer with notes.
     """

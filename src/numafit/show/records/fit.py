@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from numafit.advice.fit import Count, FitCount, Left, Limit
+from numafit.advice.fit import Count, FitCount, Left
+from numafit.advice.stop import Limit, Stop
 from numafit.advice.variants import Variant
 from numafit.notes import Note
 
@@ -18,6 +19,8 @@ class Counted(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
     message: str
     limits: tuple[Limit, ...]
     would_fit_unaligned: int
+    stop: Stop | None = None
+    """The rule that stopped the next pod; none where counting ended before a rejection."""
 
 
 class VariantCounted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,6 +40,8 @@ class FitAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     shapes: tuple[Counted, ...] | UnsetType = UNSET
     stranded: tuple[Left, ...] | UnsetType = UNSET
+    full: bool | UnsetType = UNSET
+    """No further pod of these shapes is admitted; where that is not so, `stranded` is only what is free."""
     variants: tuple[VariantCounted, ...] | UnsetType = UNSET
     notes: tuple[Note, ...] = ()
     """What the answer stands on."""
@@ -46,7 +51,7 @@ CountedVariant = tuple[Variant, FitCount | None]
 
 
 def fit_record(fit: FitCount, notes: Sequence[Note] = ()) -> FitAnswer:
-    return FitAnswer(_shapes(fit), fit.left, notes=tuple(notes))
+    return FitAnswer(_shapes(fit), fit.left, fit.full, notes=tuple(notes))
 
 
 def variants_record(rows: Sequence[CountedVariant], notes: Sequence[Note] = ()) -> FitAnswer:
@@ -67,6 +72,7 @@ def _counted(count: Count) -> Counted:
         "" if refusal is None else refusal.message,
         count.limits,
         count.loose,
+        count.stop,
     )
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from numafit.advice.fit import Count, FitCount, Left, Limit
+from numafit.advice.fit import Count, FitCount, Left
+from numafit.advice.stop import Limit, Shortfall, Stop
 from numafit.decision.story import amount_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
@@ -13,7 +14,7 @@ from numafit.workload.pod import Pod
 
 def fit_text(fit: FitCount, screen: Screen = PLAIN) -> str:
     parts = [_count(count) for count in fit.counts]
-    rows = [("LEFT", "STRANDED")]
+    rows = [("LEFT", "STRANDED" if fit.full and not fit.shared else "FREE")]
     rows += [(f"NUMA node {left.numa}", _left(left)) for left in fit.left]
     return "\n\n".join([*parts, aligned(rows, screen=screen)])
 
@@ -23,21 +24,58 @@ def _count(count: Count) -> str:
     pods = "1 more pod fits" if count.admitted == 1 else f"{count.admitted or 'no'} more pods fit"
     of_them = "" if count.aligned == count.admitted else f", {count.aligned} of them aligned"
     lines = [f"{name}: {pods}{of_them}"]
-    if count.refusal is not None:
-        refusal = count.refusal
-        lines.append(f"  the next is rejected: {refusal.reason or 'crash'}: {refusal.message or refusal.panic}")
-        lines += [f"  {_limit(limit)}" for limit in count.limits]
-        if count.loose:
-            more = "1 more pod" if count.loose == 1 else f"{count.loose} more pods"
-            lines.append(f"  {more} would fit into what is left if nothing had to be aligned")
+    if count.refusal is None or count.stop is None:
+        return "\n".join([*lines, "  and then counting ended, before one was rejected"])
+    refusal = count.refusal
+    if refusal.panic:
+        return "\n".join([*lines, f"  at the next the kubelet would crash: {refusal.panic}"])
+    lines.append(f"  the next is rejected: {refusal.reason}: {refusal.message}")
+    lines.append(f"  stopped by {stop_in_words(count.stop)}")
+    lines += [f"  {_limit(limit)}" for limit in count.limits if limit.short]
+    if count.loose:
+        more = "1 more pod" if count.loose == 1 else f"{count.loose} more pods"
+        lines.append(f"  {more} would fit into what is left if nothing had to be aligned")
     return "\n".join(lines)
 
 
+def stop_in_words(stop: Stop) -> str:
+    who = f"container {stop.container}" if stop.container else "the pod"
+    needed, free = _stop_amount(stop.resource, stop.needed), _stop_amount(stop.resource, stop.free)
+    if stop.rule == "max-pods":
+        return f"the number of pods: the node takes {stop.capacity} (maxPods, podsPerCore)"
+    if stop.rule == "node":
+        capacity = _stop_amount(stop.resource, stop.capacity)
+        return f"the check of the node as a whole: the pod asks for {needed}; of {capacity} for pods {free} are left"
+    if stop.rule == "topology-policy":
+        return f"the topology policy {stop.policy}"
+    if stop.rule == "full-pcpus-only":
+        if stop.needed % stop.capacity:
+            return f"full-pcpus-only: {who} asks for {needed}; CPUs are given by whole cores of {stop.capacity // 1000}"
+        return f"full-pcpus-only: {who} asks for {needed}; on cores without a reserved CPU {free} are free"
+    if stop.rule == "pod-resources":
+        return "the rule for pods with resources of their own (spec.resources)"
+    manager = {"cpu-manager": "CPU manager", "memory-manager": "memory manager"}.get(stop.rule, "device manager")
+    return f"the {manager}: {who} asks for {needed}; on all NUMA nodes together {free} are free"
+
+
+def _stop_amount(resource: str, amount: int) -> str:
+    if resource != "cpu":
+        return amount_in_words(resource, amount)
+    return amount_in_words(resource, amount // 1000) if amount % 1000 == 0 else f"{amount}m CPUs"
+
+
+SHORTFALLS: dict[Shortfall, str] = {
+    "out": "runs out",
+    "large": "too large for any NUMA node",
+    "scattered": "on no single NUMA node",
+    "in-the-way": "in the way",
+}
+
+
 def _limit(limit: Limit) -> str:
-    if not limit.short:
-        return f"runs out: {limit.resource} of the node as a whole"
     free = ", ".join(f"{_amount(limit.resource, free)} on node {numa}" for numa, free in sorted(limit.short.items()))
-    return f"runs out: {limit.resource}: {amount_in_words(limit.resource, limit.needed)} needed, free {free}"
+    needed = amount_in_words(limit.resource, limit.needed)
+    return f"{SHORTFALLS[limit.kind]}: {limit.resource}: {needed} needed, free {free}"
 
 
 def _left(left: Left) -> str:
@@ -67,5 +105,12 @@ def _cell(count: Count) -> str:
 
 
 def _out(count: Count) -> str:
-    reason = "" if count.refusal is None else count.refusal.reason or "crash"
-    return "+".join(limit.resource for limit in count.limits) or reason or "-"
+    """The rule, or the resources where the topology policy or a manager found too little."""
+    stop = count.stop
+    if stop is None:
+        return "-"
+    if stop.rule == "node":
+        return stop.resource
+    if stop.rule in ("max-pods", "full-pcpus-only", "pod-resources", "crash"):
+        return stop.rule
+    return "+".join(limit.resource for limit in count.limits if limit.short) or stop.policy or stop.rule
