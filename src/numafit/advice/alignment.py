@@ -20,6 +20,7 @@ from numafit.decision.node import Node
 from numafit.machine.gpu_sets import GpuPairs, best_set, pairs_of
 from numafit.machine.links import LINK_KINDS, link_score, nvlinks
 from numafit.machine.model import Device
+from numafit.managers.ask import ask_of
 from numafit.managers.device.plugin import NVIDIA_GPU
 
 MOST_MASKS = 100_000
@@ -88,7 +89,8 @@ def torn(node: Node, decision: Decision) -> tuple[Torn, ...]:
 
 
 def floating(node: Node, decision: Decision) -> tuple[str, ...]:
-    """Containers that ask for a whole CPU or more, and yet run in the shared pool of a static CPU manager."""
+    """Containers that ask for a whole CPU or more, and yet run in the shared pool of a static CPU manager; `the pod`
+    where it is the pod's own resources that ask for it."""
     if not node.cpu.static or not decision.admitted:
         return ()
     found = []
@@ -96,7 +98,19 @@ def floating(node: Node, decision: Decision) -> tuple[str, ...]:
         asked = container.requests.get("cpu")
         if asked is not None and asked.milli() >= 1000 and decision.containers[container.name].cpus is None:
             found.append(container.name)
+    if not found and _floats_as_whole(node, decision):
+        found.append("the pod")
     return tuple(found)
+
+
+def _floats_as_whole(node: Node, decision: Decision) -> bool:
+    """A pod with resources of its own, a whole CPU or more, of which no container has an exclusive one."""
+    own = decision.pod.resources
+    if own is None or ask_of(decision.pod, node.settings).pod_level == "none":
+        return False
+    asked = own.requests.get("cpu")
+    held = any(placement.cpus is not None for placement in decision.containers.values())
+    return asked is not None and asked.milli() >= 1000 and not held
 
 
 def _units(node: Node, decision: Decision) -> list[Given]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 from msgspec.structs import replace
 
-from numafit.advice.propose.kubelet import options
+from numafit.advice.propose.orders import options
 from numafit.decision.stage import Stage, restarted, start_problem
 from numafit.errors import KubeletError
 from numafit.settings.config import KubeletConfig

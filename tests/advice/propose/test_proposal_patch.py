@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given, settings
 
 from numafit.advice.propose.advise import advise
-from numafit.advice.propose.kubelet import orders
+from numafit.advice.propose.orders import orders
 from numafit.advice.propose.proposal import Proposal, patch_of
 from numafit.decision.stage import Stage
 from numafit.settings.config import fields_of

@@ -7,11 +7,13 @@ trial       one pod among others, and the question that every proposal has to pa
 resize      other numbers: how far exactly each has to go
 reshape     another form of the pod: Guaranteed, whole CPUs, cut into several pods
 neighbours  other pods that could come later, or would have to go
-kubelet     other orders for the kubelet: scope, policy, options, reservation
+orders      other orders for the kubelet: scope, policy, options, where its reservation lies
+reservation a smaller reservation, by each side that could give it
+kubelet     the orders tried on kubelets that start with them, once for all pods
 advise      the front door: finds the fault of each pod, asks all of the above and sorts what they give
 
-`advise` calls the four that search; they call `trial` and `proposal`, and those `knobs` and `course`. They do not call
-each other.
+`advise` calls the four that search (`kubelet` with its two); they call `trial` and `proposal`, and those `knobs` and
+`course`. They do not call each other.
 
 The hard idea: a pod is never tried alone. The pods of one object share a template, so a changed form is tried for all
 of them, among the pods before and between, and a proposal also names the pods behind that would now be rejected. So

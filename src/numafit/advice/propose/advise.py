@@ -9,7 +9,7 @@ from numafit.advice.propose.course import Course
 from numafit.advice.propose.kubelet import Kubelets, kubelet_proposals
 from numafit.advice.propose.neighbours import neighbours
 from numafit.advice.propose.proposal import Proposal
-from numafit.advice.propose.reshape import fewer_pods, pinnable, split
+from numafit.advice.propose.reshape import fewer_pods, of_containers, pinnable, split
 from numafit.advice.propose.resize import fewer, more
 from numafit.advice.propose.trial import Trial
 from numafit.decision.decision import Decision
@@ -108,6 +108,7 @@ def _advice(speaker: _Speaker, kubelets: Kubelets) -> Advice:
         return Advice(trial.decision, fault, why, alike)
     proposals = [
         *pinnable(trial),
+        *of_containers(trial),
         *more(trial),
         *neighbours(trial),
         *split(trial),

@@ -17,6 +17,8 @@ MI = 1 << 20
 WHOLE_CPU = 1000
 PART_OF_CPU = 100
 NOT_PLACED = ("ephemeral-storage",)
+POD_LEVEL = "the pod (spec.resources)"
+"""Whose numbers they are, where a pod has resources of its own."""
 
 
 class Knob(msgspec.Struct, frozen=True):
@@ -29,7 +31,7 @@ class Knob(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        return f"{self.container}: {self.resource}" if self.container else f"the pod's {self.resource}"
+        return f"{self.container or POD_LEVEL}: {self.resource}"
 
     @property
     def counts_cpus(self) -> bool:
@@ -39,12 +41,12 @@ class Knob(msgspec.Struct, frozen=True):
 
 def knobs_of(pod: Pod) -> tuple[Knob, ...]:
     """All that can be lowered by at least one step, container by container."""
-    return tuple(knob for knob in _every_knob(pod) if amount_of(pod, knob) > knob.step)
+    return tuple(knob for knob in every_knob(pod) if amount_of(pod, knob) > knob.step)
 
 
 def whole_cpu_knobs(pod: Pod) -> tuple[Knob, ...]:
     """Whole numbers of CPUs, a single one too."""
-    return tuple(knob for knob in _every_knob(pod) if knob.counts_cpus and amount_of(pod, knob))
+    return tuple(knob for knob in every_knob(pod) if knob.counts_cpus and amount_of(pod, knob))
 
 
 def amount_of(pod: Pod, knob: Knob) -> int:
@@ -111,7 +113,7 @@ def amount_text(resource: str, amount: int) -> str:
     return str(quantity_of_amount(resource, amount))
 
 
-def _every_knob(pod: Pod) -> Iterator[Knob]:
+def every_knob(pod: Pod) -> Iterator[Knob]:
     owners: list[tuple[str, Container | PodResources]] = [(each.name, each) for each in pod.all_containers]
     if pod.resources is not None:
         owners.insert(0, ("", pod.resources))

@@ -17,6 +17,7 @@ from numafit.workload.pod import Container, Pod, PodResources, Resources
 ProposalKind = Literal[
     "whole-cpus",
     "guaranteed",
+    "pod-level",
     "more",
     "fewer",
     "move",
@@ -32,6 +33,7 @@ ProposalKind = Literal[
 DISTURBANCE: dict[ProposalKind, int] = {
     "whole-cpus": 0,
     "guaranteed": 0,
+    "pod-level": 0,
     "more": 1,
     "fewer": 2,
     "move": 3,
@@ -116,7 +118,9 @@ def _spec(old: Pod, new: Pod) -> dict[str, object]:
                 changed.append({"name": was.name, "resources": resources})
         if changed:
             spec[field] = changed
-    if old.resources is not None and new.resources is not None and _resources(old.resources, new.resources):
+    if old.resources is not None and new.resources is None:
+        spec["resources"] = None
+    elif old.resources is not None and new.resources is not None and _resources(old.resources, new.resources):
         spec["resources"] = _resources(old.resources, new.resources)
     return spec
 

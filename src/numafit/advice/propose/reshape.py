@@ -5,13 +5,21 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from numafit.advice.propose.knobs import MI, WHOLE_CPU, as_new, is_valid, quantity_of_amount, with_resources
+from numafit.advice.propose.knobs import (
+    MI,
+    POD_LEVEL,
+    WHOLE_CPU,
+    as_new,
+    is_valid,
+    quantity_of_amount,
+    with_resources,
+)
 from numafit.advice.propose.proposal import Proposal, ProposalKind
 from numafit.advice.propose.trial import Trial
 from numafit.managers.ask import ask_of, is_memory
 from numafit.quantity import Quantity
 from numafit.workload.manifest import made_up_uid
-from numafit.workload.pod import Container, Pod
+from numafit.workload.pod import Container, Pod, PodResources, Resources
 
 MOST_PARTS = 8
 
@@ -21,11 +29,14 @@ ROUNDINGS: tuple[Rounding, ...] = ("", "up", "down")
 
 def pinnable(trial: Trial) -> Iterator[Proposal]:
     """Requests equal to limits, and whole CPUs: what the static CPU manager wants to see."""
-    qos = trial.decision.qos
+    qos, level = trial.decision.qos, ask_of(trial.pod, trial.stage.node.settings).pod_level
     seen = [as_new(trial.pod)]
     for by_limit in (False, True):
         for rounding in ROUNDINGS:
-            pod = _guaranteed(trial.pod, by_limit=by_limit, rounding=rounding)
+            if level == "managed":
+                pod = _guaranteed_pod_level(trial.pod, by_limit=by_limit, rounding=rounding)
+            else:
+                pod = _guaranteed(trial.pod, by_limit=by_limit, rounding=rounding)
             if pod is None or pod in seen:
                 continue
             seen.append(pod)
@@ -38,6 +49,22 @@ def pinnable(trial: Trial) -> Iterator[Proposal]:
             kind: ProposalKind = "whole-cpus" if qos == "Guaranteed" else "guaranteed"
             text, share = ", ".join(_changes(trial.pod, pod)), _growth(trial.pod, pod)
             yield Proposal(kind, text, (decision,), loss=share, loses=loses, pods=(pod,))
+
+
+def of_containers(trial: Trial) -> Iterator[Proposal]:
+    """Where the managers pass over pods with resources of their own, the same pod without them.
+
+    Its containers ask for what they ask for themselves.
+    """
+    pod = trial.pod
+    if not trial.floats or ask_of(pod, trial.stage.node.settings).pod_level != "skipped":
+        return
+    pod = replace(as_new(pod), resources=None)
+    decision = trial.tried(pod)
+    loses = None if decision is None else trial.loses(pod)
+    if decision is not None and loses is not None and any(each.cpus for each in decision.containers.values()):
+        text = f"without resources of {POD_LEVEL}, which this kubelet's managers do not serve"
+        yield Proposal("pod-level", text, (decision,), loses=loses, pods=(pod,))
 
 
 def split(trial: Trial) -> Iterator[Proposal]:
@@ -112,17 +139,33 @@ def _guaranteed(pod: Pod, *, by_limit: bool, rounding: Rounding) -> Pod | None:
     if pod.resources is not None:
         return None
     for container in pod.all_containers:
-        requests, limits = dict(container.requests), dict(container.limits)
-        for name in ("cpu", "memory"):
-            request, limit = container.requests.get(name), container.limits.get(name)
-            chosen = limit if limit is not None and (by_limit or request is None) else request
-            if chosen is None or chosen.is_zero:
-                return None
-            if name == "cpu":
-                chosen = _rounded(chosen, rounding)
-            requests[name] = limits[name] = chosen
-        pod = with_resources(pod, container.name, requests, limits)
+        amounts = _equal_amounts(container.requests, container.limits, by_limit=by_limit, rounding=rounding)
+        if amounts is None:
+            return None
+        pod = with_resources(pod, container.name, {**container.requests, **amounts}, {**container.limits, **amounts})
     return pod
+
+
+def _guaranteed_pod_level(pod: Pod, *, by_limit: bool, rounding: Rounding) -> Pod | None:
+    """The pod's own numbers: where they are served, they decide."""
+    own = pod.resources
+    if own is None:
+        return None
+    amounts = _equal_amounts(own.requests, own.limits, by_limit=by_limit, rounding=rounding)
+    return None if amounts is None else with_resources(pod, "", {**own.requests, **amounts}, {**own.limits, **amounts})
+
+
+def _equal_amounts(
+    requests: Resources, limits: Resources, *, by_limit: bool, rounding: Rounding
+) -> dict[str, Quantity] | None:
+    amounts = {}
+    for name in ("cpu", "memory"):
+        request, limit = requests.get(name), limits.get(name)
+        chosen = limit if limit is not None and (by_limit or request is None) else request
+        if chosen is None or chosen.is_zero:
+            return None
+        amounts[name] = _rounded(chosen, rounding) if name == "cpu" else chosen
+    return amounts
 
 
 def _rounded(cpus: Quantity, rounding: Rounding) -> Quantity:
@@ -134,13 +177,22 @@ def _rounded(cpus: Quantity, rounding: Rounding) -> Quantity:
     return quantity_of_amount("cpu", whole * WHOLE_CPU)
 
 
+def _owners(old: Pod, new: Pod) -> list[tuple[str, Container | PodResources, Container | PodResources]]:
+    """Name, before and after: the pod itself, where it has resources of its own, then its containers."""
+    owners: list[tuple[str, Container | PodResources, Container | PodResources]] = []
+    if old.resources is not None and new.resources is not None:
+        owners.append((POD_LEVEL, old.resources, new.resources))
+    owners += [(was.name, was, becomes) for was, becomes in zip(old.all_containers, new.all_containers, strict=True)]
+    return owners
+
+
 def _changes(old: Pod, new: Pod) -> list[str]:
     texts = []
-    for was, becomes in zip(old.all_containers, new.all_containers, strict=True):
+    for owner, was, becomes in _owners(old, new):
         for part in ("requests", "limits"):
             before, after = getattr(was, part), getattr(becomes, part)
             texts += [
-                f"{was.name}: {part}.{name} {before.get(name, 'none')} -> {after[name]}"
+                f"{owner}: {part}.{name} {before.get(name, 'none')} -> {after[name]}"
                 for name in sorted(after)
                 if before.get(name) != after[name]
             ]
@@ -150,10 +202,12 @@ def _changes(old: Pod, new: Pod) -> list[str]:
 def _growth(old: Pod, new: Pod) -> float:
     """How far requests move, and half as much for limits, as a share: the nearest form comes first."""
     shares = [0.0]
-    for was, becomes in zip(old.all_containers, new.all_containers, strict=True):
+    for _, was, becomes in _owners(old, new):
         for name in ("cpu", "memory"):
-            shares.append(_moved(was.requests.get(name), becomes.requests[name]))
-            shares.append(_moved(was.limits.get(name), becomes.limits[name]) / 2)
+            if name in becomes.requests:
+                shares.append(_moved(was.requests.get(name), becomes.requests[name]))
+            if name in becomes.limits:
+                shares.append(_moved(was.limits.get(name), becomes.limits[name]) / 2)
     return max(shares)
 
 

@@ -1,11 +1,21 @@
 """Other numbers for a pod: how far exactly each one has to go until the pod is placed well."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
-from numafit.advice.propose.knobs import WHOLE_CPU, Knob, amount_of, amount_text, knobs_of, turned, whole_cpu_knobs
+from numafit.advice.propose.knobs import (
+    WHOLE_CPU,
+    Knob,
+    amount_of,
+    amount_text,
+    every_knob,
+    knobs_of,
+    turned,
+    whole_cpu_knobs,
+)
 from numafit.advice.propose.proposal import Proposal
 from numafit.advice.propose.trial import Trial
 from numafit.decision.decision import Decision
+from numafit.managers.ask import ask_of
 from numafit.managers.protocol import SMT_ALIGNMENT
 from numafit.workload.pod import Pod
 
@@ -33,18 +43,46 @@ def fewer(trial: Trial) -> Iterator[Proposal]:
 
 
 def more(trial: Trial) -> Iterator[Proposal]:
-    """With full-pcpus-only, a few CPUs more make whole cores; in several containers at once where several need it."""
-    if trial.decision.reason != SMT_ALIGNMENT:
-        return
+    """With full-pcpus-only, a few CPUs more make whole cores; in several containers at once where several need it.
+
+    A pod with resources of its own, which its containers use up, needs more of them for those that share the rest.
+    """
+    if trial.decision.reason == SMT_ALIGNMENT:
+        yield from _whole_cores(trial)
+    elif ask_of(trial.pod, trial.stage.node.settings).pod_level == "managed" and not trial.decision.admitted:
+        yield from _larger_budget(trial)
+
+
+def _whole_cores(trial: Trial) -> Iterator[Proposal]:
     per_core = trial.stage.node.cpu.topology.cpus_per_core * WHOLE_CPU
     pod = trial.pod
     odd = [knob for knob in whole_cpu_knobs(pod) if amount_of(pod, knob) % per_core]
     for knob in odd:
         pod = turned(pod, knob, -(-amount_of(pod, knob) // per_core) * per_core)
-    decision = trial.tried(pod) if odd else None
-    loses = None if decision is None else trial.loses(decision.pod)
+    if odd:
+        yield from _more(trial, pod, odd)
+
+
+def _larger_budget(trial: Trial) -> Iterator[Proposal]:
+    """One step more of a resource of the pod itself; of two at once where one does not help."""
+    pod = trial.pod
+    own = [knob for knob in every_knob(pod) if not knob.container and knob.resource in ("cpu", "memory")]
+    found = False
+    for knob in own:
+        for proposal in _more(trial, turned(pod, knob, amount_of(pod, knob) + knob.step), (knob,)):
+            found = True
+            yield proposal
+    if not found and len(own) > 1:
+        for knob in own:
+            pod = turned(pod, knob, amount_of(pod, knob) + knob.step)
+        yield from _more(trial, pod, own)
+
+
+def _more(trial: Trial, pod: Pod, knobs: Sequence[Knob]) -> Iterator[Proposal]:
+    decision = trial.tried(pod)
+    loses = None if decision is None else trial.loses(pod)
     if decision is not None and loses is not None:
-        text = ", ".join(_change(trial.pod, decision.pod, knob) for knob in odd)
+        text = ", ".join(_change(trial.pod, pod, knob) for knob in knobs)
         yield Proposal("more", text, (decision,), loses=loses, pods=(decision.pod,))
 
 
