@@ -14,6 +14,7 @@ from numafit.bits import cpuset_text, mask_of
 from numafit.decision.decision import Decision
 from numafit.decision.stage import Stage
 from numafit.decision.start import Start, start
+from numafit.decision.verdicts import numbered_shapes, verdicts
 from numafit.errors import KubeletError
 from numafit.notes import Note
 from numafit.quantity import Quantity
@@ -164,6 +165,8 @@ def explained(
     settings = stage.node.settings
     before = behaviour_of(old)
     expected = {uid: facts_of(decision) for uid, decision in was.items()}
+    shapes = numbered_shapes(pods)
+    asked = frozenset(i for i, pod in enumerate(pods) if pod.uid in expected)
     for change in changes:
         rules = replace(settings.behaviour, **{change.field: getattr(before, change.field)})
         try:
@@ -173,8 +176,9 @@ def explained(
         except KubeletError:
             yield change
             continue
-        decisions = [step.decision for step in replace(stage, node=node).play(pods).steps]
-        same = [decision.pod for decision in decisions if expected.get(decision.pod.uid) == facts_of(decision)]
+        run = verdicts(node, stage.ledger, pods, stage.allocatable, shapes=shapes, asked=asked)
+        decisions = [decision for _, decision in sorted(run.decisions.items())]
+        same = [decision.pod for decision in decisions if expected[decision.pod.uid] == facts_of(decision)]
         yield replace(change, explains=tuple(pod.full_name for pod in same))
 
 
@@ -273,8 +277,9 @@ def compare(old: Stage, new: Stage, pods: Sequence[Pod], new_pods: Sequence[Pod]
 
 def _second_time(first: Sequence[Note], second: Sequence[Note]) -> Iterator[Note]:
     """What is true of both is said once."""
+    known = set(first)
     for note in second:
-        if note not in first:
+        if note not in known:
             yield replace(note, text=f"the second time {note.text}")
 
 

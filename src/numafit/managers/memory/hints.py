@@ -33,6 +33,10 @@ def memory_hints(nodes: MemoryNodes, request: MemoryRequest, reuse: ReusableByte
 
 def _listed(nodes: MemoryNodes, request: MemoryRequest, reuse: ReusableBytes, group_first: bool) -> tuple[Hint, ...]:
     order = masks_in_order(mask_of(nodes))
+    barred = _Barred(nodes)
+    if group_first and barred.alone:
+        # Most of what is barred on a busy machine goes at once; what stays has all its parts for the sums.
+        order = tuple(mask for mask in order if not mask & barred.alone or not mask & (mask - 1))
     sums = [
         (
             size,
@@ -42,7 +46,6 @@ def _listed(nodes: MemoryNodes, request: MemoryRequest, reuse: ReusableBytes, gr
         )
         for memory_type, size in request.items()
     ]
-    barred = _Barred(nodes)
     least = len(nodes)
     masks = []
     for mask in order:
