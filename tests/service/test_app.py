@@ -194,7 +194,7 @@ def test_bombs_are_refused_in_bounded_time() -> None:
 
 
 def test_a_log_is_told() -> None:
-    """Plain or packed, known by its content; what is no log gets one sentence."""
+    """Plain or packed, known by its content; cut with a note; what is no log gets one sentence."""
     packed = gzip.compress(LOG, mtime=0)
 
     async def talk(client: httpx.AsyncClient) -> list[httpx.Response]:
@@ -203,7 +203,8 @@ def test_a_log_is_told() -> None:
     plain, unpacked, *others = asked(talk)
     assert plain.json()["loops"]
     assert plain.json() == unpacked.json()
-    assert [response.status_code for response in others] == [422] * 3
+    assert [response.status_code for response in others] == [422, 422, 200]
+    assert [note["code"] for note in others[-1].json()["notes"]] == ["log-cut"]
 
 
 def test_health_and_readiness() -> None:
