@@ -85,6 +85,7 @@ IN_FUNCTIONS = {
     "service/workers/scene.py": "only what a person wrote as YAML: 13 ms",
     "show/json.py": "only -o yaml: 13 ms",
     "show/text/advice.py": "only --patch: 13 ms",
+    "show/text/simulation.py": "only a rejection needs a story: 7 ms",
     "workload/manifest.py": "only a misspelt field: 1 ms",
 }
 """Modules that import inside functions, and what a command saves by it in CPU time; see `./dev bench process`."""

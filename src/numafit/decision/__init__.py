@@ -14,7 +14,12 @@ unsure      decisions that would be others if a guess about the machine is wrong
 chance      what else could have come out where the kubelet leaves a decision to chance
 notes       what a prediction stands on: of the start, of pods and what their node offers, of a run
 stage       a started node with its configuration and the pods to come, to be asked "what if"; every door makes one
-story       a decision told in words; it reads the `Decision` and decides nothing a second time
+story       a decision told; it reads the `Decision` and decides nothing a second time. In it:
+claims        what a story claims, as values: the one cause, with containers, amounts and masks
+supply        what there is for whoever a merge is about, now and with nobody on the machine
+cause         the cause of a decision, found
+grid          what is needed, free and held on each NUMA node
+words         the claims as text; refused_words for what a manager refuses, terms for amounts and nodes
 files       the state files that the kubelet would have on disk now
 held        what each pod holds, and on which NUMA nodes
 left        what is free on each NUMA node

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from numafit.decision.decision import NO_LOCALITY, Decision, MergeStep, Placement
+from numafit.decision.decision import NO_LOCALITY, Crash, Decision, ManagerRefused, MergeStep, Placement
 from numafit.decision.node import Node
 from numafit.errors import KubeletPanic
 from numafit.ledger.ledger import Hint, Ledger
@@ -32,10 +32,14 @@ def admit(node: Node, ledger: Ledger, pod: Pod, choices: Choices | None = None) 
     admission = _Admission(node, call)
     panic = ""
     refusal: Refusal | None = None
+    cause: ManagerRefused | Crash | None = None
     try:
         refusal = admission.run()
+        if refusal is not None and refusal.cause is not None:
+            cause = ManagerRefused(admission.container, refusal.cause)
     except KubeletPanic as error:
         panic = str(error)
+        cause = Crash(error.code, admission.container, error.facts)
     reason, message = _verdict(node, refusal)
     containers = {container.name: _placement(call.ledger, pod.uid, container.name) for container in pod.all_containers}
     admitted = refusal is None and not panic
@@ -50,6 +54,7 @@ def admit(node: Node, ledger: Ledger, pod: Pod, choices: Choices | None = None) 
         containers,
         tuple(call.plugin_calls),
         panic,
+        cause=cause,
     )
 
 
@@ -62,6 +67,8 @@ class _Admission:
         self.pod = call.ask.pod
         self.managed = call.ask.pod_level == "managed"
         self.merges: list[MergeStep] = []
+        self.container = ""
+        """Whose turn it is; empty while the pod is looked at as a whole."""
 
     def run(self) -> Refusal | None:
         if self.node.topology.policy == "none":
@@ -78,10 +85,11 @@ class _Admission:
         return None
 
     def _container_scope(self, container: Container) -> Refusal | None:
+        self.container = container.name
         hints = tuple(manager.hints(self.call, container) for manager in self.node.managers)
         best, admitted = self._merge(container.name, hints)
         if not admitted:
-            return Refusal(POD_LEVEL_CONTAINER_SCOPE if self.managed else NO_LOCALITY, TOPOLOGY_AFFINITY)
+            return Refusal(POD_LEVEL_CONTAINER_SCOPE if self.managed else NO_LOCALITY, None, TOPOLOGY_AFFINITY)
         self._remember(best, (container,))
         return self._allocate(container)
 
@@ -89,7 +97,7 @@ class _Admission:
         hints = tuple(manager.pod_hints(self.call) for manager in self.node.managers)
         best, admitted = self._merge("", hints)
         if not admitted:
-            return Refusal(POD_LEVEL_POD_SCOPE if self.managed else NO_LOCALITY, TOPOLOGY_AFFINITY)
+            return Refusal(POD_LEVEL_POD_SCOPE if self.managed else NO_LOCALITY, None, TOPOLOGY_AFFINITY)
         if self.managed:
             self._remember(best, self.pod.all_containers)
             return self._allocate_pod()
@@ -118,6 +126,7 @@ class _Admission:
         self.call.ledger = replace(ledger, affinity={**ledger.affinity, self.pod.uid: own})
 
     def _allocate(self, container: Container) -> Refusal | None:
+        self.container = container.name
         for manager in self.node.managers:
             refusal = manager.allocate(self.call, container)
             if refusal is not None:

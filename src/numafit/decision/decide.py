@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
-from numafit.decision.decision import OUT_OF, Decision
+from numafit.decision.decision import OUT_OF, Decision, NodeShort
 from numafit.decision.life import release
 from numafit.decision.node import Node
 from numafit.ledger.ledger import DeviceLedger, Ledger
@@ -60,16 +60,17 @@ def decide(
 
 def checked(settings: Settings, decision: Decision, others: Load, allocatable: Mapping[str, Quantity]) -> Decision:
     """What the managers admitted, rejected if the node as a whole is short of something beside the `others`."""
-    refusal = shortage(requests_of(settings, decision.pod), others, decision.ledger.device, allocatable)
-    if refusal is None:
+    short = shortage(requests_of(settings, decision.pod), others, decision.ledger.device, allocatable)
+    if short is None:
         return decision
-    resource, numbers = refusal
+    numbers = f"requested: {short.asked}, used: {short.used}, capacity: {short.capacity}"
     return replace(
         decision,
         admitted=False,
-        reason=f"{OUT_OF}{resource}",
-        shortage=resource,
-        message=f"Node didn't have enough resource: {resource}, {numbers}",
+        reason=f"{OUT_OF}{short.resource}",
+        shortage=short.resource,
+        message=f"Node didn't have enough resource: {short.resource}, {numbers}",
+        cause=short,
         ledger=release(decision.ledger, decision.pod.uid),
     )
 
@@ -92,16 +93,16 @@ def load_beside(settings: Settings, load: Load, ledger: Ledger, uid: str) -> Loa
 
 def shortage(
     wanted: Mapping[str, int], others: Load, device: DeviceLedger, allocatable: Mapping[str, Quantity]
-) -> tuple[str, str] | None:
-    """The resource that the node as a whole is short of, and the numbers as the kubelet tells them."""
+) -> NodeShort | None:
+    """What the node as a whole is short of."""
     offered = offered_by(device, allocatable)
     if "pods" in offered and others.pods + 1 > offered["pods"]:
-        return "pods", f"requested: 1, used: {others.pods}, capacity: {offered['pods']}"
+        return NodeShort("pods", 1, others.pods, offered["pods"])
     used = others.amounts
     for name in sorted(wanted, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)):
         # A resource that the node does not list at all is dropped from the request.
         if name in offered and wanted[name] > 0 and wanted[name] > offered[name] - used.get(name, 0):
-            return name, f"requested: {wanted[name]}, used: {used.get(name, 0)}, capacity: {offered[name]}"
+            return NodeShort(name, wanted[name], used.get(name, 0), offered[name])
     return None
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from numafit.ledger.ledger import Block, Hint, Ledger
 from numafit.managers.protocol import PluginCall
+from numafit.managers.refused import AllocationRefused
 from numafit.managers.topology.hint import ProviderHints
 from numafit.workload.pod import Pod
 
@@ -36,6 +37,33 @@ class Placement(msgspec.Struct, frozen=True):
     """Resource -> device id -> its NUMA nodes."""
 
 
+class ManagerRefused(msgspec.Struct, frozen=True, tag_field="kind", tag="manager-refused"):
+    """A manager that could not allocate."""
+
+    container: str
+    """Empty where the pod is allocated as a whole."""
+    cause: AllocationRefused
+
+
+class NodeShort(msgspec.Struct, frozen=True, tag_field="kind", tag="node-short"):
+    """The node as a whole has too little, whatever the managers found. CPUs are counted in thousandths."""
+
+    resource: str
+    asked: int
+    used: int
+    """By the other pods."""
+    capacity: int
+
+
+class Crash(msgspec.Struct, frozen=True, tag_field="kind", tag="crash"):
+    """The kubelet's process ends, or never comes back."""
+
+    code: str
+    container: str
+    """Empty where the pod is looked at as a whole."""
+    facts: Mapping[str, str] = {}
+
+
 class Decision(msgspec.Struct, frozen=True):
     pod: Pod
     qos: str
@@ -52,3 +80,5 @@ class Decision(msgspec.Struct, frozen=True):
     """The kubelet would panic here with this text, or hang. People read "crash"."""
     shortage: str = ""
     """The resource of which the node as a whole has too little, though its managers found a place."""
+    cause: ManagerRefused | NodeShort | Crash | None = None
+    """Why not, unless the last merge tells."""

@@ -49,7 +49,7 @@ def _holding(node: Node, ledger: Ledger, uid: str, numa_of: Mapping[str, tuple[i
     cpus = ledger.cpu.pod_entries.get(uid, 0)
     for own in ledger.cpu.entries.get(uid, {}).values():
         cpus |= own
-    memory = _memory(ledger, uid)
+    memory = memory_blocks(ledger, uid)
     devices = _devices(ledger, uid)
     nodes = mask_of(numa for block in memory for numa in block.numa)
     nodes |= mask_of(numa for ids in devices.values() for device in ids for numa in numa_of.get(device, ()))
@@ -57,7 +57,8 @@ def _holding(node: Node, ledger: Ledger, uid: str, numa_of: Mapping[str, tuple[i
     return Holding(cpus, memory, devices, tuple(members(nodes)))
 
 
-def _memory(ledger: Ledger, uid: str) -> tuple[Block, ...]:
+def memory_blocks(ledger: Ledger, uid: str) -> tuple[Block, ...]:
+    """What a pod holds: one block per set of nodes and type, sorted by both."""
     blocks: list[Block] = list(ledger.memory.pod_entries.get(uid, ()))
     if not blocks:
         blocks = [block for own in ledger.memory.entries.get(uid, {}).values() for block in own]

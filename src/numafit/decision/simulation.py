@@ -14,11 +14,13 @@ from numafit.managers.protocol import Draw, WatchedChoices
 from numafit.quantity import Quantity
 from numafit.workload.pod import Pod
 
+EventKind = Literal["add", "remove", "reconcile", "restart"]
+
 
 class Event(msgspec.Struct, frozen=True):
     """Something that happens on the node. `pod` is the one that comes or goes."""
 
-    kind: Literal["add", "remove", "reconcile", "restart"]
+    kind: EventKind
     pod: Pod | None = None
 
 
@@ -30,6 +32,8 @@ class Step(msgspec.Struct, frozen=True):
     """What the decision was made from; None while the kubelet restarts."""
     draws: tuple[Draw, ...] = ()
     """What was left to chance in it."""
+    event: EventKind = "add"
+    """What the kubelet decided at: a pod that comes, or a restart."""
 
 
 class Simulation(msgspec.Struct, frozen=True):
@@ -71,7 +75,7 @@ def play_events(
             watched = [choices() for _ in range(1 + len(ledger.active))]
             restarted = restart(node, ledger, node.machine.devices, plugins_first=True, choices=watched)
             steps += [
-                Step(decision, restarted.ledger, None, tuple(drawn.draws))
+                Step(decision, restarted.ledger, None, tuple(drawn.draws), event.kind)
                 for decision, drawn in zip(restarted.readmitted, watched[1:], strict=False)
             ]
             ledger = restarted.ledger

@@ -16,7 +16,7 @@ from numafit.host.place import Placed, place
 from numafit.host.pool import left_to_shared, pool_of, shared_cpus
 from numafit.host.process.identity import ProcessId
 from numafit.host.request import CONTAINER, JobRequest
-from numafit.managers.ask import MEMORY, ask_of
+from numafit.managers.ask import MEMORY
 from numafit.managers.device.manager import free_devices
 from numafit.quantity import Quantity
 
@@ -125,8 +125,7 @@ def sentence_about(placed: Placed) -> str:
     short = _shortage(placed)
     if short:
         return short
-    ask = ask_of(placed.decision.pod, placed.node.settings)
-    return decision_sentence(placed.node, placed.decision, ask, who="it")
+    return decision_sentence(placed.node, placed.decision, who="it")
 
 
 def _shortage(placed: Placed) -> str:

@@ -3,6 +3,7 @@
 Read in this order:
 
 - `ask`: what a pod asks of the managers, worked out once per admission.
+- `refused`: why a manager could not allocate, as values.
 - `protocol`: `Manager` (hints, allocate, for a container or a whole pod), the `Call` that an admission hands from one
   to the next with its ledger, `Refusal`, and `Choices`, all that the kubelet leaves to chance.
 - `topology/`: what a hint is, how the hints of all managers become one, and the policies.

@@ -7,6 +7,7 @@ import msgspec
 
 from numafit.ledger.ledger import Ledger
 from numafit.managers.ask import Ask
+from numafit.managers.refused import AllocationRefused
 from numafit.managers.topology.hint import ProviderHints
 from numafit.workload.pod import Container
 
@@ -20,6 +21,8 @@ class Refusal(msgspec.Struct, frozen=True):
     """An allocation that failed. `reason` is empty for an error without a type of its own."""
 
     text: str
+    cause: AllocationRefused | None
+    """None only where the merge is to blame."""
     reason: str = ""
 
 

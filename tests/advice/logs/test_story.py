@@ -36,8 +36,8 @@ def test_cpus_on_one_node_and_memory_on_the_other() -> None:
     report = seed("002*")
     (story,) = stories(report).values()
     assert story.sentence == (
-        "The CPUs fit only on node 1, the memory pages fit only on node 0: no common place, "
-        "so `single-numa-node` rejects container vmstorage."
+        "The CPUs fit no single node but node 1 and the memory fits no single node but node 0, so no node has room "
+        "for both: `single-numa-node` rejects container vmstorage."
     )
     assert story.doubts == ()
     (loop,) = report.loops
@@ -48,10 +48,11 @@ def test_sixteen_cpus_and_a_gpu_in_1_20() -> None:
     """The first field case: best-effort calls the merge preferred, yet the CPUs reach over both nodes."""
     told = stories(seed("000*"))
     assert told["default/16cpu-numa-batch-pod"].sentence == (
-        "Admitted on node 0 with CPUs 1-13,17-19. Not all CPUs lie there: they need nodes 0-1."
+        "Admitted with CPUs 1-13,17-19, merged to node 0. Not all CPUs lie there: they need nodes 0-1 together."
     )
     assert told["default/16cpu-2gpu-numa-kubebatch-pod"].sentence == (
-        "Admitted on nodes 0-1 with CPUs 1-5,17-27, although not as near as an empty machine would allow."
+        "Admitted with CPUs 1-5,17-27, merged to nodes 0-1. Container app is not as near as its managers prefer: "
+        "the nvidia.com/gpu devices have no preferred place now, and fit nodes 0-1 together."
     )
     assert told["default/2gpu-numa-batch-pod"].sentence == "The log does not tell how this ended."
     assert [pod for pod, story in told.items() if story.doubts] == ["default/2gpu-numa-batch-pod"]
@@ -65,7 +66,9 @@ def test_sixteen_cpus_and_a_gpu_in_1_24() -> None:
     report = report_of([*lines, klog('"AllocateCPUs" result="1-13,17-19"')])
     (story,) = stories(report).values()
     assert story.sentence == (
-        "Admitted on nodes 0-1 with CPUs 1-13,17-19, although not as near as an empty machine would allow."
+        "Admitted with CPUs 1-13,17-19, merged to nodes 0-1. Container app is not as near as its managers prefer: "
+        "the nvidia.com/gpu devices prefer one of nodes 0-1 and the CPUs prefer nodes 0-1, so no place is preferred by "
+        "both (nodes 0-1 together would have room for both)."
     )
     assert story.doubts == ()
     kubelet = report.kubelets[7]
@@ -100,8 +103,8 @@ def test_a_story_needs_no_policy() -> None:
     assert isinstance(report.kept[0].admission, Admission)
     (story,) = stories(report).values()
     assert story.sentence == (
-        "The CPUs fit only on node 0, the memory pages fit only on node 1: no common place, "
-        "so the topology manager rejects container c."
+        "The CPUs prefer node 0 and the memory prefers node 1, so no place is preferred by both: the topology manager "
+        "rejects container c."
     )
     assert story.chapters[0].outcome == "what they merged to is not in this log"
 
@@ -134,4 +137,4 @@ def test_a_resource_that_two_providers_name_is_told_twice() -> None:
     """A log may repeat a line; the story repeats the clause and does not fail."""
     maps = [json_map("cpu", []), json_map("cpu", [(1, True)])]
     (story,) = stories(report_of(merge_lines("a/b", "c", maps, json_hint(None, False), stored=False))).values()
-    assert story.sentence == "The CPUs are more than is free: `single-numa-node` rejects container c."
+    assert story.sentence == "The CPUs cannot be given now: `single-numa-node` rejects container c."

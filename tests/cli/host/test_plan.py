@@ -121,7 +121,8 @@ def test_what_cannot_be_aligned_is_75_with_the_reason(capsys: pytest.CaptureFixt
     assert main(words.split()) == 75
     assert capsys.readouterr() == (
         "",
-        "numafit: no lease for 40 CPUs: 40 CPUs need nodes 0-1 together: `single-numa-node` rejects it.\n",
+        "numafit: no lease for 40 CPUs: 40 CPUs need any 2 of nodes 0-7 together (at most 32 CPUs can be had on one "
+        "node): `single-numa-node` rejects it.\n",
     )
 
 

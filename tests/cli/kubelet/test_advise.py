@@ -27,7 +27,8 @@ def test_advice_is_shown_before_and_after(capsys: pytest.CaptureFixture[str]) ->
         1,
         [
             "default/train-1: rejected, TopologyAffinityError",
-            "  6 CPUs would fit fewer nodes, but are free only across nodes 0-1: `single-numa-node` rejects the pod.",
+            "  6 CPUs would fit 1 node of an empty machine, but now need 2: nodes 0-1 (at most 4 CPUs can be had on "
+            "one node): `single-numa-node` rejects the pod.",
             "",
             "  1. fewer: train: cpu 6 -> 4 (in all 2 pods)",
             "     then admitted: CPUs 4-5,12-13, 8Gi@1, GPU-1",

@@ -53,7 +53,8 @@ def test_a_played_pod_that_is_rejected_names_amounts(tmp_path: Path, capsys: pyt
     path.write_text(json.dumps(pod))
     status, out, _ = run([*NODE, str(path)], capsys)
     assert status == 1
-    assert "9 CPUs need nodes 0-1 together: `single-numa-node` rejects" in " ".join(out.split())
+    told = "9 CPUs need nodes 0-1 together (at most 8 CPUs can be had on one node): `single-numa-node` rejects"
+    assert told in " ".join(out.split())
 
 
 def test_a_log_is_told_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,8 +68,8 @@ def test_a_log_is_told_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None
         "db/store-0: rejected, TopologyAffinityError",
         "  Aug 15 22:24:53, line 2, UID 563dafa2-77a7-4dab-949e-9dbf079a4a70",
         "  The same 2 times, last at Aug 15 22:24:54.",
-        "  The CPUs fit only on node 1, the memory pages fit only on node 0: no common",
-        "  place, so `single-numa-node` rejects container store.",
+        "  The CPUs fit no single node but node 1 and the memory fits no single node but",
+        "  node 0, so no node has room for both: `single-numa-node` rejects container",
     ]
     assert (
         "Recreate loop: db/store-0 was rejected 2 times (TopologyAffinityError) and came again 2 times, every 0.6 s"

@@ -52,7 +52,8 @@ def test_a_rejected_pod_ends_with_status_1_and_the_kubelets_words(
     assert status == 1
     assert "TopologyAffinityError" in out
     assert (
-        "default/wide: 9 CPUs need nodes 0-1 together: `single-numa-node` rejects the pod. "
+        "default/wide: 9 CPUs need nodes 0-1 together (at most 8 CPUs can be had on one node): "
+        "`single-numa-node` rejects the pod. "
         "The kubelet says: Resources cannot be allocated with Topology locality\n"
     ) in out
 

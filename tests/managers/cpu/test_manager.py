@@ -9,6 +9,7 @@ from numafit.ledger.ledger import CpuLedger, Ledger
 from numafit.managers.protocol import Refusal
 from numafit.workload.pod import Pod
 from tests.decision.strategies import SEED_BOX, box, call_for, container, cpus, pod, running, settings
+from tests.managers.refusals import Words, words
 
 BOTH_GATES = {"PodLevelResources": True, "PodLevelResourceManagers": True}
 FULL_CORES = {"full-pcpus-only": "true"}
@@ -201,7 +202,7 @@ def test_too_few_cpus_are_refused_without_a_type(version: str, text: str) -> Non
     node, ledger = seed(version)
     wanted = pod("p", cpus("app", "28"))
     call = call_for(node, ledger, wanted)
-    assert node.cpu.allocate(call, wanted.containers[0]) == Refusal(text)
+    assert words(node.cpu.allocate(call, wanted.containers[0])) == Words(text)
     assert shown(call.ledger.cpu) == ("0-27", {})
 
 
@@ -243,7 +244,7 @@ def test_full_pcpus_only_refuses_what_does_not_fill_cores(version: str, taken: s
     other = pod("old", cpus("app", "2"))
     call = call_for(node, holding(ledger, other, old={"app": taken}), pod("p", cpus("app", str(wanted))))
     reason = "SMTAlignmentError" if text.startswith("SMT") else ""
-    assert node.cpu.allocate(call, call.ask.pod.containers[0]) == Refusal(text, reason)
+    assert words(node.cpu.allocate(call, call.ask.pod.containers[0])) == Words(text, reason)
 
 
 @pytest.mark.parametrize(("version", "refused"), [("1.36", True), ("1.37", False)])
@@ -252,8 +253,8 @@ def test_up_to_1_36_a_container_that_has_its_cores_may_be_refused_at_a_restart(v
     node, ledger = smt(version, FULL_CORES)
     wanted = pod("p", cpus("app", "6"))
     call = call_for(node, holding(ledger, p={"app": "1-3,5-7"}), wanted)
-    expected = Refusal(NOT_ENOUGH.format(0, 6), "SMTAlignmentError") if refused else None
-    assert node.cpu.allocate(call, wanted.containers[0]) == expected
+    expected = Words(NOT_ENOUGH.format(0, 6), "SMTAlignmentError") if refused else None
+    assert words(node.cpu.allocate(call, wanted.containers[0])) == expected
 
 
 def test_cpus_to_reuse_do_not_count_as_free_cores() -> None:
@@ -262,7 +263,7 @@ def test_cpus_to_reuse_do_not_count_as_free_cores() -> None:
     wanted = pod("p", cpus("app", "6"), init=[cpus("setup", "6")])
     call = call_for(node, ledger, wanted)
     assert node.cpu.allocate(call, wanted.init_containers[0]) is None
-    assert node.cpu.allocate(call, wanted.containers[0]) == Refusal(NOT_ENOUGH.format(0, 6), "SMTAlignmentError")
+    assert words(node.cpu.allocate(call, wanted.containers[0])) == Words(NOT_ENOUGH.format(0, 6), "SMTAlignmentError")
 
 
 # --- reuse -----------------------------------------------------------------------------------------------------------
@@ -415,7 +416,7 @@ def test_a_managed_pod_takes_its_cpus_as_a_whole_and_divides_them() -> None:
 def test_shared_containers_must_be_left_something(wanted: Pod, text: str) -> None:
     """Refused at allocation, and "cannot be satisfied" in the hints (1.36 with PodLevelResourceManagers)."""
     refusal, after, node = managed(wanted)
-    assert (refusal, shown(after)) == (Refusal(text, "EmptyPodSharedPoolError"), ("0-27", {}))
+    assert (words(refusal), shown(after)) == (Words(text, "EmptyPodSharedPoolError"), ("0-27", {}))
     call = call_for(node, Ledger(cpu=after), wanted)
     assert node.cpu.pod_hints(call) == {"cpu": ()}
 
@@ -424,7 +425,7 @@ def test_containers_beyond_the_pod_s_budget_leave_a_pod_entry_that_nobody_frees(
     """The pod's CPUs are stored before they are divided; without a container entry no stale state is ever found."""
     wanted = pod("p", cpus("a", "3"), cpus("b", "2"), whole={"cpu": "4", "memory": "8Gi"})
     refusal, after, node = managed(wanted)
-    assert refusal == Refusal("not enough cpus available to satisfy request: requested=2, available=1")
+    assert words(refusal) == Words("not enough cpus available to satisfy request: requested=2, available=1")
     assert (shown(after), after.pod_entries) == (("0,5-27", {}), {"p": parse_cpuset("1-4")})
     assert node.cpu.without_stale(Ledger(cpu=after)).cpu == after
 

@@ -9,9 +9,10 @@ from numafit.ledger.ledger import DeviceLedger, Held, Hint, Ledger
 from numafit.machine.model import Device, Machine
 from numafit.managers.device.manager import free_devices, is_plugin_resource, without_stale, written
 from numafit.managers.device.plugin import Plugin
-from numafit.managers.protocol import PluginCall, Refusal
+from numafit.managers.protocol import PluginCall
 from numafit.workload.pod import Pod
 from tests.decision.strategies import GPU, NIC, SEED_BOX, box, call_for, container, gpus, pod, running, settings
+from tests.managers.refusals import Words, words
 
 
 def held(*ids: str, node: int = 0) -> Held:
@@ -183,7 +184,7 @@ def test_when_a_later_resource_fails_the_earlier_one_stays_held_but_unwritten() 
     machine = box(2, 4, devices=[*gpus(0), Device(NIC, "nic0", (0,))])
     node, ledger = running(machine, settings())
     call = call_for(node, ledger, pod("p", container("app", {GPU: "2", NIC: "1"})))
-    assert node.device.allocate(call, call.ask.pod.containers[0]) == Refusal(
+    assert words(node.device.allocate(call, call.ask.pod.containers[0])) == Words(
         f"requested number of devices unavailable for {GPU}. Requested: 2, Available: 1"
     )
     assert call.ledger.device.held == {"p": {"app": {NIC: held("nic0")}}}
@@ -195,7 +196,7 @@ def test_an_allocation_that_the_plugin_refuses_blocks_nothing() -> None:
     node, ledger = running(SEED_BOX, settings(), {GPU: Plugin(allocate_error="rpc error: code = Unknown desc = no")})
     blocked = replace(ledger, device=replace(ledger.device, allocated={GPU: frozenset({"GPU2"})}))
     call = call_for(node, blocked, wants("2"))
-    assert node.device.allocate(call, call.ask.pod.containers[0]) == Refusal("rpc error: code = Unknown desc = no")
+    assert words(node.device.allocate(call, call.ask.pod.containers[0])) == Words("rpc error: code = Unknown desc = no")
     assert (call.ledger.device.allocated, call.plugin_calls) == ({}, [])
 
 

@@ -9,8 +9,9 @@ from numafit.ledger.ledger import Held, Hint, Ledger
 from numafit.machine.model import Device, Machine
 from numafit.managers.device.pick import DevicePick
 from numafit.managers.device.plugin import Plugin, Preference
-from numafit.managers.protocol import Call, Choices, PluginCall, Refusal
+from numafit.managers.protocol import Call, Choices, PluginCall
 from tests.decision.strategies import GPU, box, call_for, container, gpus, pod, running, settings
+from tests.managers.refusals import Words, words
 
 FOUR = box(2, 8, devices=gpus(0, 0, 1, 1))
 """GPU0 and GPU1 on node 0, GPU2 and GPU3 on node 1."""
@@ -61,7 +62,7 @@ def test_a_container_that_has_its_devices_takes_none() -> None:
 
 def test_a_changed_request_is_refused() -> None:
     """A pod's limits do not change; the kubelet says so loudly (all releases)."""
-    assert picking(3, owned=["GPU0"]).run() == Refusal(
+    assert words(picking(3, owned=["GPU0"]).run()) == Words(
         f'pod "p" container "app" changed request for resource "{GPU}" from 1 to 3'
     )
 
@@ -70,7 +71,7 @@ def test_a_request_for_no_device_takes_none() -> None:
     """But the resource must be registered and healthy (since the checks of 1.25.10, 1.26.5 and 1.27.2)."""
     assert picking(0).run() is None
     unhealthy = with_ledger(picking(0), healthy={GPU: frozenset()})
-    assert unhealthy.run() == Refusal(f"no healthy devices present; cannot allocate unhealthy devices {GPU}")
+    assert words(unhealthy.run()) == Words(f"no healthy devices present; cannot allocate unhealthy devices {GPU}")
 
 
 # --- health ----------------------------------------------------------------------------------------------------------
@@ -111,7 +112,7 @@ def test_health_is_checked_even_when_nothing_is_needed(
 ) -> None:
     """The checks came with 1.25.10, 1.26.5 and 1.27.2."""
     pick = with_ledger(picking(1, version=version, owned=owned), healthy=healthy)
-    assert pick.run() == (None if text is None else Refusal(text))
+    assert words(pick.run()) == (None if text is None else Words(text))
 
 
 @pytest.mark.parametrize(
@@ -125,8 +126,8 @@ def test_containers_that_run_keep_their_devices_while_the_kubelet_restarts(
     pick = with_ledger(picking(1, version=version, owned=["GPU0"]), healthy=NONE_HEALTHY)
     there = frozenset({("p", "app")}) if running_there else frozenset()
     pick.call.ledger = replace(pick.call.ledger, ready=False, running=there)
-    expected = None if kept else Refusal(f"no healthy devices present; cannot allocate unhealthy devices {GPU}")
-    assert pick.run() == expected
+    expected = None if kept else Words(f"no healthy devices present; cannot allocate unhealthy devices {GPU}")
+    assert words(pick.run()) == expected
 
 
 # --- taking ----------------------------------------------------------------------------------------------------------
@@ -143,7 +144,7 @@ def test_devices_of_init_containers_come_first() -> None:
 def test_too_few_devices_are_refused_with_what_is_still_missing() -> None:
     """After what may be reused (all releases)."""
     pick = picking(4, taken=["GPU0", "GPU1"], reuse=["GPU2"])
-    assert pick.run() == Refusal(f"requested number of devices unavailable for {GPU}. Requested: 3, Available: 1")
+    assert words(pick.run()) == Words(f"requested number of devices unavailable for {GPU}. Requested: 3, Available: 1")
 
 
 @pytest.mark.parametrize(
@@ -258,7 +259,7 @@ def test_a_plugin_that_is_not_there_is_not_asked() -> None:
 def test_a_refused_preference_leaves_the_ids_taken_so_far_blocked() -> None:
     """Owned by nobody, they are missing for hints and for other pods until the sets are made anew (all releases)."""
     pick = picking(3, hint=(0b10, False), preference="error")
-    assert pick.run() == Refusal(
+    assert words(pick.run()) == Words(
         "device plugin GetPreferredAllocation rpc failed with err: preferred allocation refused"
     )
     ledger: Ledger = pick.call.ledger
@@ -282,7 +283,7 @@ class Nothing(Choices):
 def test_fewer_devices_than_wanted_are_refused_as_unexpected() -> None:
     """It cannot happen after the check of what is available; the kubelet has a text for it all the same."""
     pick = picking(3, hint=(0b10, False), choices=Nothing())
-    assert pick.run() == Refusal("unexpectedly allocated less resources than required. Requested: 3, Got: 0")
+    assert words(pick.run()) == Words("unexpectedly allocated less resources than required. Requested: 3, Got: 0")
 
 
 def test_a_pick_moves_the_ledger_of_its_call_only() -> None:

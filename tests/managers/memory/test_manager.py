@@ -7,9 +7,9 @@ from numafit.decision.node import Node
 from numafit.errors import KubeletPanic
 from numafit.ledger.ledger import Block, Hint, Ledger
 from numafit.managers.memory.manager import NO_EXTENSION, MemoryManager
-from numafit.managers.protocol import Refusal
 from numafit.workload.pod import Container, Pod
 from tests.decision.strategies import GI, MI, box, call_for, container, cpus, memory, pod, running, settings
+from tests.managers.refusals import Words, words
 
 BOTH_GATES = {"PodLevelResources": True, "PodLevelResourceManagers": True}
 PAGES = "hugepages-1Gi"
@@ -149,8 +149,8 @@ def test_in_1_21_a_mask_grows_only_together_with_a_higher_node(version: str, hig
     for mask, grows in ((0b10, high), (0b01, low)):
         node, manager, ledger = two_nodes(version)
         call = call_for(node, ledger, pod("p", memory("app", "15Gi")), (mask, False))
-        expected = None if grows else Refusal(NO_EXTENSION)
-        assert manager.allocate(call, call.ask.pod.containers[0]) == expected
+        expected = None if grows else Words(NO_EXTENSION)
+        assert words(manager.allocate(call, call.ask.pod.containers[0])) == expected
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_what_fits_nowhere_is_refused(hint: Hint, text: str) -> None:
     """Which text depends on whether other managers gave a mask (1.21 to 1.36)."""
     node, manager, ledger = two_nodes()
     call = call_for(node, ledger, pod("p", memory("app", "25Gi")), hint)
-    assert manager.allocate(call, call.ask.pod.containers[0]) == Refusal(f"[memorymanager] {text}")
+    assert words(manager.allocate(call, call.ask.pod.containers[0])) == Words(f"[memorymanager] {text}")
     assert call.ledger.memory == ledger.memory
 
 
@@ -182,7 +182,7 @@ def test_a_preferred_affinity_may_not_become_one_that_is_not(hint: Hint, text: s
     other = pod("old", memory("app", "10Gi"))
     ledger = placed(node, ledger, other, (0b11, False))
     call = call_for(node, ledger, pod("p", memory("app", "8Gi")), hint)
-    assert manager.allocate(call, call.ask.pod.containers[0]) == Refusal(f"[memorymanager] {text}")
+    assert words(manager.allocate(call, call.ask.pod.containers[0])) == Words(f"[memorymanager] {text}")
 
 
 @pytest.mark.parametrize(("version", "refused"), [("1.31", False), ("1.32", True)])
@@ -193,7 +193,7 @@ def test_a_wide_mask_over_a_node_that_is_used_alone_is_refused_from_1_32_on(vers
     call = call_for(node, ledger, pod("p", memory("app", "4Gi")), (0b11, False))
     found = manager.allocate(call, call.ask.pod.containers[0])
     if refused:
-        assert found == Refusal("[memorymanager] preferred hint violates NUMA node allocation")
+        assert words(found) == Words("[memorymanager] preferred hint violates NUMA node allocation")
     else:
         assert (found, usage(call.ledger)) == (None, [(5, 2, (0, 1)), (0, 1, (0, 1))])
 
@@ -211,7 +211,7 @@ def test_a_quantity_that_is_no_int64_is_refused() -> None:
     node, manager, ledger = two_nodes()
     call = call_for(node, ledger, pod("p", memory("app", "1.5Gi")))
     found = manager.allocate(call, call.ask.pod.containers[0])
-    assert found == Refusal("[memorymanager] failed to represent quantity as int64")
+    assert words(found) == Words("[memorymanager] failed to represent quantity as int64")
 
 
 def test_a_page_size_that_no_node_lists_crashes_the_kubelet() -> None:
@@ -228,7 +228,7 @@ def test_huge_pages_without_memory_are_looked_for_in_the_hints_of_memory() -> No
     node, manager, ledger = two_nodes(pages=4)
     wanted = replace(pod("p", container("app", {PAGES: "1Gi"})), status_qos="Guaranteed")
     call = call_for(node, ledger, wanted, (None, True))
-    assert manager.allocate(call, wanted.containers[0]) == Refusal(
+    assert words(manager.allocate(call, wanted.containers[0])) == Words(
         "[memorymanager] failed to find the default preferred hint"
     )
     call = call_for(node, ledger, wanted, (None, False))
@@ -444,7 +444,7 @@ def test_shared_containers_must_be_left_some_memory(wanted: Pod, text: str) -> N
     node, manager, ledger = two_nodes(gates=BOTH_GATES)
     call = call_for(node, ledger, wanted)
     assert manager.pod_hints(call) == {"memory": ()}
-    assert manager.allocate_pod(call) == Refusal(text, "EmptyPodSharedPoolError")
+    assert words(manager.allocate_pod(call)) == Words(text, "EmptyPodSharedPoolError")
     assert call.ledger.memory == ledger.memory
 
 
@@ -457,6 +457,6 @@ def test_a_container_of_a_managed_pod_without_a_request_holds_an_empty_list() ->
     assert manager.allocate(call, wanted.containers[0]) is None
     assert call.ledger.memory.entries == {"p": {"app": ()}}
     call = call_for(node, ledger, wanted)
-    assert manager.allocate(call, wanted.containers[0]) == Refusal(
+    assert words(manager.allocate(call, wanted.containers[0])) == Words(
         "[memorymanager] failed to get the default NUMA affinity, no NUMA nodes with enough memory is available"
     )

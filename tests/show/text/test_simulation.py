@@ -30,7 +30,7 @@ def test_wide_adds_what_was_asked_for_and_the_merged_hint(tmp_path: Path, capsys
         [
             ["ASKED", "", "", "", "", "", "", "HINT"],
             ["cpu 4, memory 4Gi", "0 preferred"],
-            ["cpu 9, memory 4Gi", "any not preferred"],
+            ["cpu 9, memory 4Gi", "none"],
             ["cpu 1..2", "", "", "", "", " any preferred"],
         ],
     )

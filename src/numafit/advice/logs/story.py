@@ -1,6 +1,6 @@
 """An admission of a log, told: why it ended as it did, what each manager offered, what the merge made of it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -8,21 +8,19 @@ from numafit.advice.logs.admission import Admission, LoggedMerge
 from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.merges import check_merge
 from numafit.bits import cpuset_text
+from numafit.decision.cause import merge_cause
+from numafit.decision.claims import MergeCause, MergeRefused, Untold, places_of
 from numafit.decision.decision import OUT_OF
-from numafit.decision.story import (
-    Chapter,
-    admission_in_words,
-    container_in_words,
-    hints_in_words,
-    no_common_node,
-    nodes_in_words,
-    refusal_in_words,
-)
-from numafit.ledger.ledger import Hint
+from numafit.decision.story import Chapter
+from numafit.decision.terms import container_in_words, nodes_in_words
+from numafit.decision.words import cause_in_words, hint_in_words, hints_in_words, loose_in_words, together_in_words
 from numafit.machine.model import Machine
-from numafit.managers.protocol import TOPOLOGY_AFFINITY
+from numafit.managers.protocol import EMPTY_SHARED_POOL, SMT_ALIGNMENT, TOPOLOGY_AFFINITY, UNEXPECTED
+from numafit.managers.topology.policy import RESTRICTED, SINGLE_NUMA_NODE
 
 MANAGERS = ("devices", "cpu", "memory")
+EQUAL_MASKS = 24
+"""The minor from which on only equal masks merge to a preferred hint."""
 
 
 class LogStory(msgspec.Struct, frozen=True):
@@ -51,7 +49,7 @@ def _doubt(merge: LoggedMerge, kubelet: LoggedKubelet, machine: Machine | None) 
         return ""
     return (
         f"The merge {whose} is not what numafit computes from these hints: the log has "
-        f"{_hint_in_words(merge.best)}, numafit gets {_hint_in_words(check.computed)}. "
+        f"{hint_in_words(merge.best)}, numafit gets {hint_in_words(check.computed)}. "
         "Hint lines may be missing, or the machine or an option differs from what the log shows."
     )
 
@@ -59,27 +57,56 @@ def _doubt(merge: LoggedMerge, kubelet: LoggedKubelet, machine: Machine | None) 
 def _sentence(admission: Admission, kubelet: LoggedKubelet, machine: Machine | None) -> str:
     if admission.admitted is None:
         return "The log does not tell how this ended."
-    merges = admission.merges
     if admission.admitted:
-        return _admitted(admission) + _beyond(admission, node_cpus(kubelet, machine))
+        return _admitted(admission, kubelet) + _beyond(admission, node_cpus(kubelet, machine))
     if admission.reason != TOPOLOGY_AFFINITY:
-        short = admission.reason.startswith(OUT_OF)
-        return refusal_in_words(admission.reason, admission.message, merged=bool(merges), short=short)
-    last = merges[-1] if merges else None
-    if last is not None and any(hints is not None for own in last.providers for hints in (own or {}).values()):
-        return no_common_node(kubelet.policy, container_in_words(last.container), last.providers, {})
-    return "The topology manager rejects the pod; the log holds no hints of it, so it cannot be told why."
+        return _refused(admission)
+    last = admission.merges[-1] if admission.merges else None
+    cause = None if last is None else _cause(last, kubelet, kubelet.policies & {RESTRICTED, SINGLE_NUMA_NODE})
+    return cause_in_words(Untold() if cause is None else MergeRefused(kubelet.policy, cause))
 
 
-def _admitted(admission: Admission) -> str:
+def _cause(merge: LoggedMerge, kubelet: LoggedKubelet, policies: Collection[str]) -> MergeCause | None:
+    """What explains it under one of the policies and releases that the log leaves open."""
+    if all(hints is None for own in merge.providers for hints in (own or {}).values()):
+        return None
+    rules = {kubelet.first_minor >= EQUAL_MASKS, kubelet.last_minor >= EQUAL_MASKS}
+    for policy in sorted(policies):
+        # preferred sets without a common node are not equal either: with both releases possible that says more
+        for equal in sorted(rules):
+            cause = merge_cause(merge.container, merge.providers, single=policy == SINGLE_NUMA_NODE, equal=equal)
+            if cause is not None:
+                return cause
+    return None
+
+
+def _refused(admission: Admission) -> str:
+    reason, message = admission.reason, admission.message
+    if reason == SMT_ALIGNMENT:
+        return f"full-pcpus-only gives whole cores only. {message}."
+    if reason.startswith(OUT_OF):
+        return f"The node as a whole is short of it: {message}."
+    if reason not in (UNEXPECTED, EMPTY_SHARED_POOL):
+        return f"It is rejected for another reason than its place, {reason or 'which is not told'}: {message}."
+    if admission.merges:
+        return f"The merge let the pod pass, then a manager could not allocate: {message}."
+    return f"A manager could not allocate: {message}."
+
+
+def _admitted(admission: Admission, kubelet: LoggedKubelet) -> str:
     nodes, cpus = 0, 0
     for merge in admission.merges:
         nodes |= (merge.best[0] or 0) if merge.best else 0
     for own in admission.cpus.values():
         cpus |= own
     devices = {device for own in admission.devices.values() for ids in own.values() for device in ids}
-    preferred = all(merge.best is None or merge.best[1] for merge in admission.merges)
-    return admission_in_words(nodes, cpus, devices, preferred=preferred)
+    parts = [f"CPUs {cpuset_text(cpus)}" if cpus else "the shared CPUs", *sorted(devices)]
+    text = f"Admitted with {', '.join(parts)}{f', merged to {nodes_in_words(nodes)}' if nodes else ''}."
+    loose = [merge for merge in admission.merges if merge.best is not None and not merge.best[1]]
+    for merge in loose[:1]:
+        cause = _cause(merge, kubelet, (RESTRICTED,))
+        text += " The merged hint is not preferred." if cause is None else f" {loose_in_words(cause)}"
+    return text
 
 
 def _beyond(admission: Admission, where: Mapping[int, int]) -> str:
@@ -98,8 +125,7 @@ def _beyond(admission: Admission, where: Mapping[int, int]) -> str:
         hints = [own["cpu"] for own in merge.providers if own and "cpu" in own]
         masks = [nodes for nodes, _ in hints[0] if nodes is not None] if hints and isinstance(hints[0], tuple) else []
         if not where and masks and all(nodes & ~mask for nodes in masks):
-            least = min(masks, key=lambda nodes: (nodes.bit_count(), nodes))
-            return f" Not all CPUs lie there: they need {nodes_in_words(least)}."
+            return f" Not all CPUs lie there: they need {together_in_words(places_of(masks))}."
     return ""
 
 
@@ -126,11 +152,4 @@ def _chapter(merge: LoggedMerge, kubelet: LoggedKubelet) -> Chapter:
         return Chapter(merge.container, (), hints, (None, False), "what they merged to is not in this log")
     policy = kubelet.policy or "the policy"
     verdict = {True: f": {policy} accepts", False: f": {policy} rejects", None: ""}[merge.admit]
-    return Chapter(merge.container, (), hints, merge.best, f"merged to {_hint_in_words(merge.best)}{verdict}")
-
-
-def _hint_in_words(hint: Hint) -> str:
-    mask, preferred = hint
-    if mask is None:
-        return "any NUMA node" if preferred else "no NUMA node"
-    return f"{nodes_in_words(mask)}, {'preferred' if preferred else 'not preferred'}"
+    return Chapter(merge.container, (), hints, merge.best, f"merged to {hint_in_words(merge.best)}{verdict}")

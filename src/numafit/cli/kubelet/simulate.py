@@ -106,7 +106,8 @@ def simulate(
             raise InputError("a recording holds pods that come, not other events", source="--record")
         _write_record(simulation, record)
     notes = stage.notes_on(simulation)
-    _say(simulation, notes, output, _others(simulation, outcomes) if outcomes is not None else None)
+    others = _others(simulation, outcomes) if outcomes is not None else None
+    _say(simulation, notes, output, others, events=events is not None)
     failed = bool(simulation.undecided) or not all(step.decision.admitted for step in simulation.steps)
     return status(notes, strict=strict, failed=check and failed)
 
@@ -128,7 +129,14 @@ def _others(simulation: Simulation, most: int) -> "Mapping[int, Others]":
     return others_of_run(simulation, most)
 
 
-def _say(simulation: Simulation, notes: Sequence[Note], output: str, others: "Mapping[int, Others] | None") -> None:
+def _say(
+    simulation: Simulation,
+    notes: Sequence[Note],
+    output: str,
+    others: "Mapping[int, Others] | None",
+    *,
+    events: bool,
+) -> None:
     if output in ("json", "yaml"):
         from numafit.show.json import json_text, yaml_text
         from numafit.show.records.simulation import simulation_record
@@ -139,7 +147,7 @@ def _say(simulation: Simulation, notes: Sequence[Note], output: str, others: "Ma
     from numafit.show.text.simulation import simulation_table
 
     def table(screen: Screen) -> str:
-        text = simulation_table(simulation, notes, wide=output == "wide", screen=screen)
+        text = simulation_table(simulation, notes, wide=output == "wide", events=events, screen=screen)
         if others is None:
             return text
         from numafit.show.text.outcomes import outcomes_table

@@ -6,9 +6,11 @@ from msgspec.structs import replace
 from numafit.bits import mask_of
 from numafit.ledger.ledger import CpuLedger, Ledger, stale_containers
 from numafit.machine.topology import CpuTopology
+from numafit.managers.ask import Ask
 from numafit.managers.cpu.assignment import take_outcomes
 from numafit.managers.cpu.pick.errors import PickError
 from numafit.managers.protocol import EMPTY_SHARED_POOL, SMT_ALIGNMENT, Call, Refusal
+from numafit.managers.refused import BudgetUsedUp, CpusNotPicked, CpusShort, OddCpus, WholeCoresShort
 from numafit.managers.topology.demand import Demand
 from numafit.managers.topology.hint import HintFamily, HintList, ProviderHints, hints_of, smallest_size
 from numafit.settings.options import CpuOptions
@@ -64,7 +66,7 @@ class CpuManager(msgspec.Struct, frozen=True):
         wanted = ask.pod_cpus
         if not self.static or wanted == 0 or ask.pod_level == "skipped":
             return None
-        if ask.pod_level == "managed" and self._pod_refusal(call) is not None:
+        if ask.pod_level == "managed" and self.pod_refusal(call.ask) is not None:
             return {CPU: ()}
         held = 0
         entries = call.ledger.cpu.entries.get(ask.pod.uid, {})
@@ -127,7 +129,7 @@ class CpuManager(msgspec.Struct, frozen=True):
         try:
             taken = self._take_aligned(call, container.name, wanted, affinity, self._reusable(call))
         except PickError as error:
-            return Refusal(str(error))
+            return self._not_taken(error, wanted, self.available(call.ledger.cpu) | self._reusable(call))
         self._store(call, {container.name: taken}, taken)
         self._reuse(call, container, taken)
         return None
@@ -139,21 +141,26 @@ class CpuManager(msgspec.Struct, frozen=True):
         ask = call.ask
         if not self.static or ask.pod_cpus == 0:
             return None
-        text = self._pod_refusal(call)
-        if text is not None:
-            return Refusal(text, EMPTY_SHARED_POOL)
+        refusal = self.pod_refusal(call.ask)
+        if refusal is not None:
+            return refusal
         refusal = self._smt_refusal(call.ledger.cpu, ask.pod_cpus)
         if refusal is not None:
             return refusal
         uid = ask.pod.uid
         affinity, _ = call.ledger.affinity_of(uid, ask.pod.all_containers[0].name)
+        pool = self.available(call.ledger.cpu)
         try:
             pod_cpus = self._take_aligned(call, "", ask.pod_cpus, affinity, 0)
             self._store_pod(call, pod_cpus)
             self._store(call, self._divide(call, pod_cpus), 0)
         except PickError as error:
-            return Refusal(str(error))
+            return self._not_taken(error, ask.pod_cpus, pool)
         return None
+
+    def _not_taken(self, error: PickError, wanted: int, pool: int) -> Refusal:
+        free = pool.bit_count()
+        return Refusal(str(error), CpusShort(wanted, free) if free < wanted else CpusNotPicked(wanted, free))
 
     def _divide(self, call: Call, pod_cpus: int) -> dict[str, int]:
         ask = call.ask
@@ -205,25 +212,28 @@ class CpuManager(msgspec.Struct, frozen=True):
                 return Refusal(
                     "SMT Alignment Error: not enough free physical CPUs: "
                     f"available physical CPUs = {physical}, requested CPUs = {wanted}, CPUs per core = {per_core}",
+                    WholeCoresShort(wanted, physical, per_core),
                     SMT_ALIGNMENT,
                 )
-            misfit = True
-        if not misfit:
+        elif not misfit:
             return None
         return Refusal(
-            f"SMT Alignment Error: requested {wanted} cpus not multiple cpus per core = {per_core}", SMT_ALIGNMENT
+            f"SMT Alignment Error: requested {wanted} cpus not multiple cpus per core = {per_core}",
+            # with no whole core left, these releases tell of the number, whatever it is
+            OddCpus(wanted, per_core) if misfit else WholeCoresShort(wanted, 0, per_core),
+            SMT_ALIGNMENT,
         )
 
-    def _pod_refusal(self, call: Call) -> str | None:
+    def pod_refusal(self, ask: Ask) -> Refusal | None:
         """Shared containers of a pod that is managed as a whole must be left something to share."""
-        ask = call.ask
         shared = False
         exclusive = 0
         for container in ask.pod.init_containers:
             wanted = ask.cpus[container.name]
             if not container.restartable:
                 if wanted == 0 and exclusive >= ask.pod_cpus:
-                    return "pod rejected, pod has shared init containers but no cpus available for them"
+                    text = "pod rejected, pod has shared init containers but no cpus available for them"
+                    return Refusal(text, BudgetUsedUp(CPU, ask.pod_cpus, exclusive), EMPTY_SHARED_POOL)
                 continue
             shared = shared or wanted == 0
             exclusive += wanted
@@ -232,10 +242,11 @@ class CpuManager(msgspec.Struct, frozen=True):
             shared = shared or wanted == 0
             exclusive += wanted
         if shared and exclusive >= ask.pod_cpus:
-            return (
+            text = (
                 "pod rejected, sum of exclusive container cpu requests equals pod budget, "
                 "leaving no cpus for shared containers"
             )
+            return Refusal(text, BudgetUsedUp(CPU, ask.pod_cpus, exclusive), EMPTY_SHARED_POOL)
         return None
 
     # --- the ledger --------------------------------------------------------------------------------------------------

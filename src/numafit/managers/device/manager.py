@@ -13,12 +13,15 @@ from numafit.machine.model import Device
 from numafit.managers.device.pick import DevicePick
 from numafit.managers.device.plugin import Plugin, PluginError
 from numafit.managers.protocol import Call, PluginCall, Refusal
+from numafit.managers.refused import PluginFailed
 from numafit.managers.topology.demand import Demand
 from numafit.managers.topology.hint import HintFamily, HintList, ProviderHints, hints_of, smallest_size
 from numafit.settings.versions import Behaviour
 from numafit.workload.pod import Container
 
 DEVICES = "devices"
+DEVICE_VANISHED = "device-vanished"
+"""A crash: a device that a container holds is no longer listed by its plugin."""
 
 
 class DeviceManager(msgspec.Struct, frozen=True):
@@ -104,7 +107,7 @@ class DeviceManager(msgspec.Struct, frozen=True):
         if device is not None:
             return device.numa
         if self.behaviour.device_vanished_panics:
-            raise KubeletPanic(NIL_POINTER)
+            raise KubeletPanic(NIL_POINTER, code=DEVICE_VANISHED, facts={"resource": resource, "device": device_id})
         return None
 
     # --- allocation --------------------------------------------------------------------------------------------------
@@ -152,7 +155,7 @@ class DeviceManager(msgspec.Struct, frozen=True):
         except PluginError as error:
             device = call.ledger.device
             call.ledger = replace(call.ledger, device=replace(device, allocated=allocated_devices(device)))
-            return Refusal(str(error)), False
+            return Refusal(str(error), PluginFailed(resource, str(error))), False
         call.plugin_calls.append(PluginCall("allocate", resource, tuple(sorted(ids))))
         self._store(call, container.name, resource, ids, response)
         return None, True

@@ -13,6 +13,15 @@ from msgspec.structs import replace
 
 from numafit.managers.device.plugin import PluginError
 from numafit.managers.protocol import Call, PluginCall, Refusal
+from numafit.managers.refused import (
+    DeviceCountChanged,
+    DevicesNotPicked,
+    DevicesShort,
+    HeldDevicesUnhealthy,
+    NoHealthyDevices,
+    NoPlugin,
+    PluginFailed,
+)
 
 if TYPE_CHECKING:
     from numafit.managers.device.manager import DeviceManager
@@ -45,7 +54,8 @@ class DevicePick:
         if owned is not None and len(owned) != self.wanted:
             return Refusal(
                 f'pod "{self.call.ask.pod.uid}" container "{self.container}" changed request for resource '
-                f'"{self.resource}" from {len(owned)} to {self.wanted}'
+                f'"{self.resource}" from {len(owned)} to {self.wanted}',
+                DeviceCountChanged(self.resource, self.wanted, len(owned)),
             )
         needed = 0 if owned is not None else self.wanted
         if self._keeps_running():
@@ -66,15 +76,18 @@ class DevicePick:
         healthy = self.call.ledger.device.healthy.get(resource)
         if not self.manager.behaviour.device_health_checks:
             if needed and healthy is None:
-                return Refusal(f"can't allocate unregistered device {resource}")
+                return Refusal(f"can't allocate unregistered device {resource}", NoPlugin(resource))
             return None
         if healthy is None:
-            return Refusal(f"cannot allocate unregistered device {resource}")
+            return Refusal(f"cannot allocate unregistered device {resource}", NoPlugin(resource))
         if not healthy:
-            return Refusal(f"no healthy devices present; cannot allocate unhealthy devices {resource}")
+            return Refusal(
+                f"no healthy devices present; cannot allocate unhealthy devices {resource}", NoHealthyDevices(resource)
+            )
         if not owned <= healthy:
             return Refusal(
-                f"previously allocated devices are no longer healthy; cannot allocate unhealthy devices {resource}"
+                f"previously allocated devices are no longer healthy; cannot allocate unhealthy devices {resource}",
+                HeldDevicesUnhealthy(resource, tuple(sorted(owned - healthy))),
             )
         return None
 
@@ -87,7 +100,8 @@ class DevicePick:
         if len(available) < self.missing:
             return Refusal(
                 f"requested number of devices unavailable for {self.resource}. "
-                f"Requested: {self.missing}, Available: {len(available)}"
+                f"Requested: {self.missing}, Available: {len(available)}",
+                DevicesShort(self.resource, self.wanted, len(available) + len(self.taken)),
             )
         aligned, unaligned, unplaced = self._split(available)
         if self.missing < len(aligned):
@@ -106,14 +120,18 @@ class DevicePick:
                 answers = plugin.answers(offered, must_include, self.wanted)
                 preferred = self.call.choices.preferred(self.container, self.resource, answers)
             except PluginError as error:
-                return Refusal(f"device plugin GetPreferredAllocation rpc failed with err: {error}")
+                return Refusal(
+                    f"device plugin GetPreferredAllocation rpc failed with err: {error}",
+                    PluginFailed(self.resource, str(error)),
+                )
             self._note_preferred(offered, must_include, preferred)
             if self._take(candidates & frozenset(preferred)):
                 return None
         if any(self._take(ids) for ids in rest):
             return None
         return Refusal(
-            f"unexpectedly allocated less resources than required. Requested: {self.wanted}, Got: {len(self.taken)}"
+            f"unexpectedly allocated less resources than required. Requested: {self.wanted}, Got: {len(self.taken)}",
+            DevicesNotPicked(self.resource, self.wanted),
         )
 
     def _note_preferred(self, offered: DeviceIds, must_include: DeviceIds, answer: tuple[str, ...]) -> None:

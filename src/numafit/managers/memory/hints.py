@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from numafit.bits import mask_of, members
-from numafit.errors import KubeletPanic
-from numafit.golang.text import NIL_POINTER
 from numafit.ledger.ledger import Hint
-from numafit.managers.memory.nodes import WRAP, MemoryNodes
+from numafit.managers.memory.nodes import WRAP, MemoryNodes, table_of
 from numafit.managers.topology.demand import Demand
 from numafit.managers.topology.hint import EXPLICIT_NODES, HintFamily, HintList, masks_in_order, smallest_size
 from numafit.managers.topology.merge import merge
@@ -24,8 +22,8 @@ def memory_hints(nodes: MemoryNodes, request: MemoryRequest, reuse: ReusableByte
     if not request:
         return ()
     for node in nodes.values():
-        if any(memory_type not in node.tables for memory_type in request):
-            raise KubeletPanic(NIL_POINTER)
+        for memory_type in request:
+            table_of(node, memory_type)
     if len(nodes) > EXPLICIT_NODES:
         return _family(nodes, request, reuse, group_first)
     return _listed(nodes, request, reuse, group_first)

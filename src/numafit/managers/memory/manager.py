@@ -13,7 +13,15 @@ from numafit.managers.ask import MEMORY
 from numafit.managers.memory.hints import best_memory_hint, memory_hints
 from numafit.managers.memory.nodes import MemoryNodes, fill, give_back, has_free, violates_group
 from numafit.managers.memory.pod_level import NOT_INT64, blocks_of, divide, pod_refusal
-from numafit.managers.protocol import EMPTY_SHARED_POOL, Call, Choices, Refusal
+from numafit.managers.protocol import Call, Choices, Refusal
+from numafit.managers.refused import (
+    MemoryGroups,
+    MemoryNotPreferred,
+    NoMemoryPlace,
+    NoMemoryRequest,
+    NotInt64,
+    NoWiderMemory,
+)
 from numafit.managers.topology.hint import HintList, ProviderHints
 from numafit.settings.versions import Behaviour
 from numafit.workload.pod import Container
@@ -22,6 +30,8 @@ NO_DEFAULT = "[memorymanager] failed to get the default NUMA affinity, no NUMA n
 NO_DEFAULT_PREFERRED = "[memorymanager] failed to find the default preferred hint"
 NO_EXTENSION = "[memorymanager] failed to find NUMA nodes to extend the current topology hint"
 NO_EXTENDED_PREFERRED = "[memorymanager] failed to find the extended preferred hint"
+NO_PLAIN_MEMORY = "no-plain-memory"
+"""A crash: huge pages are asked for, and no memory."""
 VIOLATES = "[memorymanager] preferred hint violates NUMA node allocation"
 
 
@@ -56,7 +66,7 @@ class MemoryManager(msgspec.Struct, frozen=True):
         request = ask.pod_memory
         if not self.static or not ask.guaranteed or request is None or ask.pod_level == "skipped":
             return None
-        if ask.pod_level == "managed" and pod_refusal(call) is not None:
+        if ask.pod_level == "managed" and pod_refusal(ask) is not None:
             return dict.fromkeys(request, ())
         if not request and self.behaviour.memory_empty_pod_is_nil:
             return None
@@ -84,7 +94,7 @@ class MemoryManager(msgspec.Struct, frozen=True):
         request = ask.memory[container.name]
         if self.behaviour.memory_empty_container_is_nil:
             if request is None:
-                return Refusal(NOT_INT64)
+                return Refusal(NOT_INT64, NotInt64())
             if not request:
                 return None
         held = call.ledger.memory.entries.get(uid, {}).get(container.name)
@@ -92,7 +102,7 @@ class MemoryManager(msgspec.Struct, frozen=True):
             self._update_reuse(call, container, held)
             return None
         if request is None:
-            return Refusal(NOT_INT64)
+            return Refusal(NOT_INT64, NotInt64())
         mask = self._mask(call, call.ledger.affinity_of(uid, container.name), request)
         if isinstance(mask, Refusal):
             return mask
@@ -117,24 +127,27 @@ class MemoryManager(msgspec.Struct, frozen=True):
         if mask is None:
             hints = self._calculate(call, request)
             if not hints:
-                return Refusal(NO_DEFAULT)
+                return Refusal(NO_DEFAULT, NoMemoryPlace(request) if request else NoMemoryRequest(request))
             default, default_preferred = best_memory_hint(hints.get(MEMORY)) or (None, False)
             if preferred and not default_preferred:
-                return Refusal(NO_DEFAULT_PREFERRED)
+                asked = MEMORY in request
+                cause = MemoryNotPreferred(request, 0) if asked else NoMemoryRequest(request)
+                return Refusal(NO_DEFAULT_PREFERRED, cause)
             if default is None:
-                raise KubeletPanic(NIL_POINTER)
+                raise KubeletPanic(NIL_POINTER, code=NO_PLAIN_MEMORY)
             mask, preferred = default, default_preferred
         if not has_free(nodes, mask, request):
             above = 0 if self.behaviour.memory_widens_down else mask.bit_length()
             candidates = self._calculate(call, request).get(MEMORY)
             wider, wider_preferred = best_memory_hint(candidates, mask, above) or (None, False)
             if wider is None:
-                return Refusal(NO_EXTENSION)
+                asked = MEMORY in request
+                return Refusal(NO_EXTENSION, NoWiderMemory(request, mask) if asked else NoMemoryRequest(request))
             if preferred and not wider_preferred:
-                return Refusal(NO_EXTENDED_PREFERRED)
+                return Refusal(NO_EXTENDED_PREFERRED, MemoryNotPreferred(request, mask))
             mask = wider
         if self.behaviour.memory_group_check and violates_group(nodes, mask):
-            return Refusal(VIOLATES)
+            return Refusal(VIOLATES, MemoryGroups(request, mask))
         return mask
 
     def allocate_pod(self, call: Call) -> Refusal | None:
@@ -145,9 +158,9 @@ class MemoryManager(msgspec.Struct, frozen=True):
         request = ask.pod_memory
         if not self.static or not ask.guaranteed or request is None:
             return None
-        text = pod_refusal(call)
-        if text is not None:
-            return Refusal(text, EMPTY_SHARED_POOL)
+        refusal = pod_refusal(ask)
+        if refusal is not None:
+            return refusal
         mask = self._mask(call, call.ledger.affinity_of(ask.pod.uid, ask.pod.all_containers[0].name), request)
         if isinstance(mask, Refusal):
             return mask

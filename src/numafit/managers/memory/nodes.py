@@ -12,6 +12,9 @@ from numafit.errors import KubeletPanic
 from numafit.golang.text import NIL_POINTER
 from numafit.ledger.ledger import Block, MemoryNode, MemoryTable
 
+PAGE_SIZE_MISSING = "page-size-missing"
+"""A crash: a NUMA node does not have this memory type at all."""
+
 WRAP = (1 << 64) - 1
 
 MemoryNodes = Mapping[int, MemoryNode]
@@ -73,7 +76,7 @@ def give_back(nodes: MemoryNodes, blocks: Sequence[Block]) -> dict[int, MemoryNo
 def table_of(node: MemoryNode, memory_type: str) -> MemoryTable:
     table = node.tables.get(memory_type)
     if table is None:
-        raise KubeletPanic(NIL_POINTER)
+        raise KubeletPanic(NIL_POINTER, code=PAGE_SIZE_MISSING, facts={"resource": memory_type})
     return table
 
 

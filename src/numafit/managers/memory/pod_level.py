@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 
 from numafit.ledger.ledger import Block
+from numafit.managers.ask import Ask
 from numafit.managers.memory.nodes import WRAP
-from numafit.managers.protocol import Call
+from numafit.managers.protocol import EMPTY_SHARED_POOL, Call, Refusal
+from numafit.managers.refused import BudgetUsedUp, NotInt64
 
 NOT_INT64 = "[memorymanager] failed to represent quantity as int64"
 
@@ -44,30 +46,33 @@ def _subtract(pool: dict[str, int], wanted: Mapping[str, int]) -> None:
         pool[memory_type] = pool.get(memory_type, 0) - size & WRAP
 
 
-def pod_refusal(call: Call) -> str | None:
+def pod_refusal(ask: Ask) -> Refusal | None:
     """Shared containers of a pod that is managed as a whole must be left something to share."""
-    ask = call.ask
     request = ask.pod_memory or {}
     exclusive: dict[str, int] = {}
     shared = False
     for container in ask.pod.all_containers:
         wanted = ask.memory[container.name]
         if wanted is None:
-            return NOT_INT64
+            return Refusal(NOT_INT64, NotInt64(), EMPTY_SHARED_POOL)
         ordinary = container.name in ask.ordinary_init
         if ordinary and not wanted:
             for memory_type in sorted(request):
-                if exclusive.get(memory_type, 0) >= request[memory_type]:
-                    return f"pod rejected, pod has shared init containers but no {memory_type} available for them"
+                used = exclusive.get(memory_type, 0)
+                if used >= request[memory_type]:
+                    text = f"pod rejected, pod has shared init containers but no {memory_type} available for them"
+                    return Refusal(text, BudgetUsedUp(memory_type, request[memory_type], used), EMPTY_SHARED_POOL)
         elif not ordinary:
             shared = shared or not wanted
             for memory_type, size in wanted.items():
                 exclusive[memory_type] = exclusive.get(memory_type, 0) + size
     if shared:
         for memory_type in sorted(request):
-            if exclusive.get(memory_type, 0) >= request[memory_type]:
-                return (
+            used = exclusive.get(memory_type, 0)
+            if used >= request[memory_type]:
+                text = (
                     f"pod rejected, sum of exclusive container {memory_type} requests equals pod budget, "
                     "leaving no memory for shared containers"
                 )
+                return Refusal(text, BudgetUsedUp(memory_type, request[memory_type], used), EMPTY_SHARED_POOL)
     return None

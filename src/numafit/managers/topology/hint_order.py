@@ -11,6 +11,9 @@ from numafit.errors import KubeletPanic
 from numafit.golang.text import index_out_of_range
 from numafit.ledger.ledger import Hint
 
+DISTANCES_SHORT = "distances-short"
+"""A crash: the row of distances of a NUMA node ends before the id of another."""
+
 DistanceRows = Mapping[int, Sequence[int]]
 """NUMA id -> row of distances. The kubelet indexes the row by NUMA id, whatever nodes the row is about."""
 
@@ -23,7 +26,9 @@ def distance_sum(mask: int, distances: DistanceRows) -> int:
         row = distances[i]
         if ids[-1] >= len(row):
             index = next(j for j in ids if j >= len(row))
-            raise KubeletPanic(index_out_of_range(index, len(row)))
+            raise KubeletPanic(
+                index_out_of_range(index, len(row)), code=DISTANCES_SHORT, facts={"numa": str(i), "beyond": str(index)}
+            )
         total += sum([row[j] for j in ids])
     return total
 

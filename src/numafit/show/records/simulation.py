@@ -51,6 +51,8 @@ class Simulated(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     pod: str
     qos: str
     uid: str
+    event: str | UnsetType = UNSET
+    """`restart` where the kubelet decides again on a pod that is there; left out for a pod that comes."""
     admitted: bool
     merges: tuple[MergeOutcome, ...] | None
     plugin_calls: tuple[CallOutcome, ...] | UnsetType = UNSET
@@ -120,6 +122,7 @@ def _simulated(
         pod=decision.pod.full_name,
         qos=decision.qos,
         uid=outcome.uid,
+        event=UNSET if step.event == "add" else step.event,
         admitted=outcome.admitted,
         merges=outcome.merges,
         plugin_calls=outcome.plugin_calls,

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from numafit.decision.claims import Cause
 from numafit.decision.decision import Decision
 from numafit.decision.story import Chapter, Story
 from numafit.notes import Note, notes_about
@@ -14,6 +15,7 @@ from numafit.notes import Note, notes_about
 class StoryTold(msgspec.Struct, frozen=True):
     sentence: str
     chapters: tuple[Chapter, ...]
+    cause: Cause
 
 
 class Explained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,6 +39,6 @@ def stories_record(stories: Iterable[tuple[Decision, Story]], notes: Sequence[No
 
 
 def _explained(decision: Decision, story: Story, notes: Sequence[Note]) -> Explained:
-    told = StoryTold(story.sentence, story.chapters)
+    told = StoryTold(story.sentence, story.chapters, story.cause)
     own = notes_about(decision.pod.full_name, notes)
     return Explained(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told, own or UNSET)

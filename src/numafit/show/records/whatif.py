@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import astuple
 
 from numafit.bits import mask_of
+from numafit.decision.claims import Cause
 from numafit.decision.decision import Decision
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
@@ -26,6 +27,7 @@ class ChapterWalked(Chapter, frozen=True, kw_only=True):
 class StoryWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sentence: str
     chapters: tuple[ChapterWalked, ...]
+    cause: Cause
 
 
 class ExplainedWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,5 +69,5 @@ def _walked(node: Node, decision: Decision) -> ExplainedWalked:
         ChapterWalked(*astuple(chapter), walk=walk_of(step, node.topology.policy, ground, equal_masks=equal))
         for chapter, step in zip(story.chapters, decision.merges or (), strict=True)
     )
-    told = StoryWalked(story.sentence, chapters)
+    told = StoryWalked(story.sentence, chapters, story.cause)
     return ExplainedWalked(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told)

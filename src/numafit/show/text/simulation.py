@@ -5,25 +5,31 @@ from collections.abc import Sequence
 from numafit.bits import cpuset_text, mask_of
 from numafit.decision.decision import Decision, Placement
 from numafit.decision.left import left_on_nodes
+from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
-from numafit.decision.story import decision_sentence, rejected_merge
 from numafit.ledger.ledger import Block
-from numafit.managers.ask import ask_of
 from numafit.notes import GUESS_MATTERS, Note
 from numafit.quantity import Quantity
 from numafit.show.table import BAD, CRASH, GOOD, PLAIN, Screen, aligned
 
 
 def simulation_table(
-    simulation: Simulation, about: Sequence[Note] = (), *, wide: bool = False, screen: Screen = PLAIN
+    simulation: Simulation,
+    about: Sequence[Note] = (),
+    *,
+    wide: bool = False,
+    events: bool = False,
+    screen: Screen = PLAIN,
 ) -> str:
-    """`wide` adds what each container asks for, and the merged hint that decided about it.
+    """`wide` adds what each container asks for, and the merged hint that decided about it; `events` at what the kubelet
+    decided.
 
     A pod of which a note says that its decision depends on a guess has a star: at its CPUs, or at a rejection.
     """
     unsure = {note.about for note in about if note.code in GUESS_MATTERS}
     more = ("ASKED", "HINT") if wide else ()
-    rows: list[Sequence[str]] = [("POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES", *more)]
+    before = ("EVENT",) if events else ()
+    rows: list[Sequence[str]] = [(*before, "POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES", *more)]
     notes = []
     # A UUID says nothing to a reader; the number that the vendor's tools give a GPU does.
     labels = {device.id: device.label for device in simulation.node.machine.devices if device.label}
@@ -32,28 +38,23 @@ def simulation_table(
         first = True
         star = "*" if decision.pod.full_name in unsure else ""
         for container, placement in decision.containers.items():
-            mask = placement.affinity[0]
             devices = [labels.get(device, device) for own in placement.devices.values() for device in own]
             rows.append(
                 (
+                    *((step.event if first else "",) if events else ()),
                     _container_name(decision, container),
                     decision.qos if first else "",
                     verdict_text(decision, screen) + ("" if decision.admitted else star) if first else "",
-                    "any" if mask is None else cpuset_text(mask) or "-",
-                    _cpus(placement) + (star if decision.admitted else ""),
+                    _numa(decision, placement),
+                    _cpus(decision, placement) + (star if decision.admitted else ""),
                     ", ".join(_block_text(block) for block in placement.memory or ()) or "-",
                     ", ".join(sorted(devices)) or "-",
                     *((_asked(decision, container), _hint(decision, container)) if wide else ()),
                 )
             )
             first = False
-        if decision.message:
-            ask = ask_of(decision.pod, simulation.node.settings)
-            sentence = decision_sentence(simulation.node, decision, ask)
-            words = f" The kubelet says: {decision.message}" if rejected_merge(decision) else ""
-            notes.append(f"{decision.pod.full_name}: {sentence}{words}")
-        if decision.panic:
-            notes.append(f"{decision.pod.full_name}: the kubelet would crash here: {decision.panic}")
+        if not decision.admitted:
+            notes.append(_why_not(simulation.node, decision))
     left: list[Sequence[str]] = [("LEFT", "EXCLUSIVE CPUS", "MEMORY", "DEVICES")]
     for own in left_on_nodes(simulation.node, simulation.after):
         memory = [_block_text(Block((), memory_type, size)) for memory_type, size in own.memory.items() if size]
@@ -64,8 +65,26 @@ def simulation_table(
     return "\n\n".join(part for part in parts if part)
 
 
-def _cpus(placement: Placement) -> str:
-    return "shared" if placement.cpus is None else cpuset_text(placement.cpus) or "-"
+def _why_not(node: Node, decision: Decision) -> str:
+    # Where all pods are admitted nobody tells a story, and the command starts quicker without it.
+    from numafit.decision.story import decision_sentence
+
+    says = decision.message or decision.panic
+    return f"{decision.pod.full_name}: {decision_sentence(node, decision)} The kubelet says: {says}"
+
+
+def _numa(decision: Decision, placement: Placement) -> str:
+    mask = placement.affinity[0]
+    if mask is None:
+        return "any" if decision.admitted else "-"
+    return cpuset_text(mask) if decision.admitted and mask else "-"
+
+
+def _cpus(decision: Decision, placement: Placement) -> str:
+    """A rejected pod runs nowhere; what its first containers were given stays taken all the same."""
+    if placement.cpus is None:
+        return "shared" if decision.admitted else "-"
+    return cpuset_text(placement.cpus) or "-"
 
 
 def _container_name(decision: Decision, container: str) -> str:
@@ -90,7 +109,9 @@ def _hint(decision: Decision, container: str) -> str:
     if not own:
         return "-"
     mask, preferred = own[-1].best
-    nodes = "any" if mask is None else cpuset_text(mask) or "-"
+    if mask is None:
+        return "any preferred" if preferred else "none"
+    nodes = cpuset_text(mask) or "-"
     return f"{nodes} preferred" if preferred else f"{nodes} not preferred"
 
 

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
+from numafit.bits import mask_of
 from numafit.decision.decision import Decision
-from numafit.decision.story import Chapter, Row, Story, amount_in_words
+from numafit.decision.grid import Cell, Row
+from numafit.decision.story import Chapter, Story
+from numafit.decision.terms import amount_in_words, nodes_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
 from numafit.show.table import BAD, CRASH, GOOD, PLAIN, Screen, matrix
@@ -22,6 +25,8 @@ def _decision(decision: Decision, story: Story, screen: Screen) -> str:
     parts += [_chapter(chapter, screen) for chapter in story.chapters]
     if decision.message:
         parts.append(f"  The kubelet says: {decision.reason}: {decision.message}")
+    if decision.panic:
+        parts.append(f"  The kubelet says: {decision.panic}")
     return "\n".join(parts)
 
 
@@ -49,13 +54,20 @@ def _grid(rows: Sequence[Row], screen: Screen) -> list[str]:
             if cell is None:
                 line.append("-")
                 continue
-            fits = "*" if cell.free >= row.needed else " "
+            fits = "*" if cell.fits else " "
             line.append(f"{_short(row.resource, cell.free)} of {_short(row.resource, cell.allocatable)} free{fits}")
-            if cell.held:
-                who = ", ".join(f"{pod} {_short(row.resource, amount)}" for pod, amount in cell.held.items())
-                holders.append(f"{row.resource} on node {node} is held by {who}")
+            if cell.held or cell.across:
+                holders.append(f"{row.resource} on node {node} is held by {_holders(row.resource, cell)}")
         table.append(line)
     return [*matrix(table, screen=screen).split("\n"), *holders]
+
+
+def _holders(resource: str, cell: Cell) -> str:
+    who = [f"{pod} {_short(resource, amount)}" for pod, amount in cell.held.items()]
+    who += [
+        f"{own.pod} {_short(resource, own.amount)} across {nodes_in_words(mask_of(own.nodes))}" for own in cell.across
+    ]
+    return ", ".join(who)
 
 
 def _short(resource: str, amount: int) -> str:

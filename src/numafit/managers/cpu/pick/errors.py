@@ -3,6 +3,8 @@
 from numafit.errors import KubeletError, KubeletPanic
 from numafit.settings.versions import Behaviour
 
+PICK_HANGS = "pick-hangs"
+
 
 class PickError(KubeletError):
     """The assignment algorithm gives up."""
@@ -14,7 +16,9 @@ class PickHangs(KubeletPanic):
     def __init__(self, count: int, group: int) -> None:
         super().__init__(
             f"the kubelet hangs: distribute-cpus-across-numa wants {count} CPUs in groups of {group}, "
-            "and asks for the last ones, for ever, NUMA nodes that have no whole group left"
+            "and asks for the last ones, for ever, NUMA nodes that have no whole group left",
+            code=PICK_HANGS,
+            facts={"cpus": str(count), "group": str(group)},
         )
 
 

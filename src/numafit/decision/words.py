@@ -1,0 +1,276 @@
+"""The words for a decision: the one place where the claims of a story become text."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from numafit.bits import cpuset_text
+from numafit.decision.claims import (
+    MOST_LISTED,
+    Admitted,
+    AnyOffer,
+    Cause,
+    FewPlaced,
+    Fits,
+    FreeOnlyAcross,
+    HeldAcross,
+    HeldOtherwise,
+    MergeCause,
+    MergeRefused,
+    NeedsSeveral,
+    NeverNearer,
+    NothingToShare,
+    NotOffered,
+    NotSingle,
+    Places,
+    TooMuch,
+    narrowest_places,
+)
+from numafit.decision.decision import Crash, ManagerRefused, NodeShort
+from numafit.decision.refused_words import crash_in_words, refused_in_words
+from numafit.decision.terms import amount_in_words, container_in_words, listed, needs_in_words, nodes_in_words, upper
+from numafit.ledger.ledger import Hint
+from numafit.managers.ask import is_memory
+from numafit.managers.topology.hint import HintFamily, HintList
+
+FEW_NODES = 8
+"""Sets out of more nodes are counted, not listed."""
+
+
+def cause_in_words(cause: Cause, who: str = "") -> str:
+    """One or a few sentences. `who` is what a merge rejects, where its reader knows neither a pod nor a container."""
+    if isinstance(cause, Admitted):
+        return _admitted(cause)
+    if isinstance(cause, MergeRefused):
+        return _merge_refused(cause, who)
+    if isinstance(cause, ManagerRefused):
+        return refused_in_words(cause)
+    if isinstance(cause, NodeShort):
+        return _node_short(cause)
+    if isinstance(cause, Crash):
+        return crash_in_words(cause)
+    return "The topology manager rejects the pod; the log holds no hints of it, so it cannot be told why."
+
+
+# --- admitted --------------------------------------------------------------------------------------------------------
+
+
+def _admitted(cause: Admitted) -> str:
+    text = admission_in_words(cause.nodes, cause.cpus, cause.devices, memory=cause.memory)
+    shown = [loose_in_words(each) for each in cause.loose[:2]]
+    more = len(cause.loose) - len(shown)
+    return " ".join([text, *shown, *([f"The same goes for {more} more containers."] if more else [])])
+
+
+def admission_in_words(nodes: int, cpus: int, devices: Collection[str], *, memory: bool) -> str:
+    where = f" on {nodes_in_words(nodes)}" if nodes else ""
+    if cpus:
+        return f"Admitted{where} with {', '.join([f'CPUs {cpuset_text(cpus)}', *sorted(devices)])}."
+    placed = listed([*sorted(devices), *(["memory"] if memory and not devices else [])], "and")
+    return f"Admitted with the shared CPUs{f', and {placed}{where}' if placed else ''}."
+
+
+def loose_in_words(cause: MergeCause) -> str:
+    who = f"container {cause.container} is" if cause.container else "it is"
+    return f"{upper(who)} not as near as its managers prefer: {_why(cause)}."
+
+
+# --- a merge ---------------------------------------------------------------------------------------------------------
+
+
+def _merge_refused(refused: MergeRefused, who: str) -> str:
+    cause = refused.cause
+    who = who or container_in_words(cause.container)
+    policy = f"`{refused.policy}`" if refused.policy else "the topology manager"
+    nearly = ""
+    if cause.nearly is not None:
+        what = needs_in_words(cause.nearly.free)
+        nearly = f" On node {cause.nearly.node}, {what} {_is(cause.nearly.free)} free."
+    return f"{upper(_why(cause))}: {policy} rejects {who}.{nearly}"
+
+
+def _why(cause: MergeCause) -> str:
+    if cause.rule == "alone":
+        return "; ".join(_clause(offer) for offer in cause.offers)
+    verb = "fit" if cause.rule == "same-node" else "prefer"
+    clauses = listed([_place_clause(offer, verb) for offer in cause.offers], "and")
+    if cause.rule == "same-node":
+        return f"{clauses}, so no node has room for {_all(cause.offers)}"
+    who = _all(cause.offers)
+    overlap = cause.rule == "overlap"
+    rule = f"no node lies in preferred places of {who}" if overlap else f"no place is preferred by {who}"
+    room = ""
+    if cause.common.bit_count() > 1:
+        room = f" ({nodes_in_words(cause.common)} together would have room for {who})"
+    return f"{clauses}, so {rule}{room}"
+
+
+def _all(offers: Sequence[AnyOffer]) -> str:
+    return "both" if len(offers) == 2 else "all of them" if len(offers) > 2 else "it"
+
+
+def _place_clause(offer: AnyOffer, verb: str) -> str:
+    if not isinstance(offer, Fits):
+        return _clause(offer)
+    what = needs_in_words(offer.needs)
+    where = places_in_words(offer.places)
+    if offer.held:
+        return f"{what} {_is(offer.needs)} held on {where}"
+    if verb == "prefer":
+        wider = ", or wider sets," if offer.places.wider else ""
+        return f"{what} {'prefers' if _one(offer.needs) else 'prefer'} {where}{wider}"
+    alone = nodes_in_words(offer.places.nodes)
+    return f"{what} {'fits' if _one(offer.needs) else 'fit'} no single node but {alone}{_grouped(offer.grouped)}"
+
+
+def _clause(offer: AnyOffer) -> str:
+    what = needs_in_words(offer.needs)
+    one = _one(offer.needs)
+    if isinstance(offer, Fits):
+        return _place_clause(offer, "fit")
+    if isinstance(offer, HeldAcross):
+        return f"{what} {_is(offer.needs)} held across {places_in_words(offer.places)}"
+    if isinstance(offer, NeedsSeveral):
+        return f"{what} {'needs' if one else 'need'} {together_in_words(offer.places)}{_most(offer.most, 1)}"
+    if isinstance(offer, FreeOnlyAcross):
+        fewest = f"{offer.fewest} node{'s' if offer.fewest > 1 else ''}"
+        now = f"now {'needs' if one else 'need'} {offer.places.width}: {places_in_words(offer.places)}"
+        most = _most(offer.most, offer.fewest)
+        return f"{what} would fit {fewest} of an empty machine, but {now}{most}{_grouped(offer.grouped)}"
+    if isinstance(offer, NeverNearer):
+        kind = "reserved CPUs" if "cpu" in offer.needs else "unhealthy devices"
+        return (
+            f"{what} {'takes' if one else 'take'} {together_in_words(offer.places)} even on an empty machine, "
+            f"and the kubelet, which counts {kind} too, prefers fewer nodes"
+        )
+    if isinstance(offer, NotSingle):
+        lacking = "no preferred place" if offer.preferred else "no single node"
+        wider = together_in_words(offer.places)
+        return f"{what} {'has' if one else 'have'} {lacking} now, and {'fits' if one else 'fit'} {wider}"
+    return _no_clause(offer, what, one)
+
+
+def _no_clause(offer: AnyOffer, what: str, one: bool) -> str:
+    if isinstance(offer, TooMuch):
+        ((_, free),) = offer.free.items()
+        if not free:
+            return f"{what} {'is' if one else 'are'} asked for, and none is free"
+        left = "1 that is" if free == 1 else f"{free} that are"
+        return f"{what} {'is' if one else 'are'} more than the {left} free on the whole machine"
+    if isinstance(offer, FewPlaced):
+        placed = f"{offer.placed} names" if offer.placed == 1 else f"{offer.placed or 'none'} name"
+        return f"for {what} there are {offer.free} devices, of which {placed} a NUMA node"
+    if isinstance(offer, HeldOtherwise):
+        resource = next(iter(offer.needs))
+        held = amount_in_words(resource, offer.held)
+        return (
+            f"{container_in_words(offer.container)} asks for {amount_in_words(resource, offer.asked)} and holds {held}"
+        )
+    if isinstance(offer, NothingToShare):
+        return (
+            f"containers with requests of their own take {amount_in_words(offer.resource, offer.used)} of the pod's "
+            f"{amount_in_words(offer.resource, offer.budget)}, and nothing is left to the others"
+        )
+    assert isinstance(offer, NotOffered)
+    return f"{what} cannot be given now"
+
+
+def _one(needs: Mapping[str, int | None]) -> bool:
+    """Whether the words for it are followed by `is`."""
+    if len(needs) > 1:
+        return False
+    ((resource, amount),) = needs.items()
+    return (amount == 1 and not is_memory(resource)) or (amount is None and resource == "memory")
+
+
+def _is(needs: Mapping[str, int | None] | Mapping[str, int]) -> str:
+    return "is" if _one(dict(needs)) else "are"
+
+
+def _most(most: Mapping[str, int], width: int) -> str:
+    if not most:
+        return ""
+    where = "one node" if width == 1 else f"{width} nodes"
+    return f" (at most {needs_in_words(most)} can be had on {where})"
+
+
+def _grouped(nodes: int) -> str:
+    if not nodes:
+        return ""
+    verb = "belongs" if nodes.bit_count() == 1 else "belong"
+    return f" ({nodes_in_words(nodes)} {verb} to pods that sit across several nodes)"
+
+
+# --- places ----------------------------------------------------------------------------------------------------------
+
+
+def places_in_words(places: Places) -> str:
+    """The sets of the fewest nodes: `node 0`, `one of nodes 0-3`, `nodes 0-1`, `any 2 of 34 nodes`."""
+    if places.number == 1:
+        return nodes_in_words(places.nodes)
+    if places.width == 1:
+        return f"one of {nodes_in_words(places.nodes)}"
+    count = places.nodes.bit_count()
+    ground = f"{count} nodes" if count > FEW_NODES else nodes_in_words(places.nodes)
+    if places.every:
+        return f"any {places.width} of {ground}"
+    if places.number is None:
+        return f"certain sets of {places.width} of {ground}"
+    words = [nodes_in_words(mask) for mask in places.listed]
+    more = places.number - len(words)
+    if more:
+        return f"{', '.join(words)} or {more} more sets of {places.width} nodes"
+    return listed(words, "or")
+
+
+def together_in_words(places: Places) -> str:
+    return places_in_words(places) + (" together" if places.width > 1 and (places.number == 1 or places.every) else "")
+
+
+def hint_in_words(hint: Hint) -> str:
+    mask, preferred = hint
+    if mask is None:
+        return "any NUMA node" if preferred else "no NUMA node"
+    return f"{nodes_in_words(mask)}, {'preferred' if preferred else 'not preferred'}"
+
+
+def hints_in_words(hints: HintList) -> str:
+    if hints is None:
+        return "no preference"
+    if isinstance(hints, HintFamily):
+        return _family_in_words(hints)
+    if not hints:
+        return "cannot be satisfied"
+    ordered = sorted(hints, key=lambda hint: not hint[1])
+    words = [
+        f"{'any node' if mask is None else nodes_in_words(mask)}{' (preferred)' if preferred else ''}"
+        for mask, preferred in ordered[:MOST_LISTED]
+    ]
+    if len(ordered) > MOST_LISTED:
+        words.append(f"and {len(ordered) - MOST_LISTED} more")
+    return ", ".join(words)
+
+
+def _family_in_words(family: HintFamily) -> str:
+    places = narrowest_places(family)
+    if places is None:
+        return "cannot be satisfied"
+    number = family.count()
+    preferred = " (preferred)" if places.width == family.size else ""
+    if not places.wider:
+        return f"{places_in_words(places)}{preferred}"
+    if number is None or places.number is None:
+        return f"{places_in_words(places)}{preferred}, and many wider sets"
+    return f"{places_in_words(places)}{preferred}, and {number - places.number} wider sets"
+
+
+# --- the node as a whole ---------------------------------------------------------------------------------------------
+
+
+def _node_short(cause: NodeShort) -> str:
+    if cause.resource == "pods":
+        return f"The node takes {cause.capacity} pods, and {cause.used} are there."
+    left = max(0, cause.capacity - cause.used)
+    amounts = [amount_in_words(cause.resource, amount, milli=True) for amount in (cause.asked, left, cause.capacity)]
+    return (
+        f"The managers found a place, but of {cause.resource} the node as a whole has {amounts[1]} left of "
+        f"{amounts[2]}, and the pod asks for {amounts[0]}."
+    )
