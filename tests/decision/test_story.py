@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from numafit.errors import StartError
 from numafit.machine.model import Device
 from numafit.quantity import parse_quantity
 from numafit.workload.pod import Container, Pod, PodResources
+from tests.decision.false_claims import false_stories
 from tests.decision.strategies import OFTEN, SELDOM, Ordered, Step, amounts, histories, nodes
 from tests.decision.test_laws import begun
 from tests.decision.truth import check_story
@@ -118,3 +120,13 @@ def test_every_claim_after_a_restart_is_so(
         return
     devices = ordered.machine.devices[lost:]
     told(node, restart(node, decisions[-1].ledger, devices, plugins_first=plugins_first).readmitted)
+
+
+@given(odd_nodes(), odd_histories())
+def test_a_false_number_in_a_story_is_found_out(ordered: Ordered, history: tuple[Step, ...]) -> None:
+    """The law can fail: each number, yes or no of a story is changed in turn."""
+    node, decisions = lived(ordered, history)
+    for decision in decisions:
+        for story in false_stories(story_of(node, decision)):
+            with pytest.raises((AssertionError, KeyError)):
+                check_story(node, decision, story)

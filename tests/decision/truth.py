@@ -12,6 +12,7 @@ from numafit.decision.claims import (
     FreeOnlyAcross,
     HeldAcross,
     HeldOtherwise,
+    LeftNowhere,
     MergeCause,
     MergeRefused,
     NeedsSeveral,
@@ -129,9 +130,12 @@ def check_merge(node: Node, ask: Ask, step: MergeStep, cause: MergeCause, single
     assert not _agree(sets, cause.rule), "they agree"
     for i in range(len(sets)):
         assert len(sets) == 1 or _agree(sets[:i] + sets[i + 1 :], cause.rule), "one is not to blame"
-    if cause.common:
-        for offer in cause.offers:
-            assert world.fits(_amounts(offer), bits(cause.common))
+    if not single:
+        room = [world.all_that_fit(_amounts(offer)) for offer in cause.offers]
+        common = min(set.intersection(*room), key=lambda own: (len(own), sum(1 << i for i in own)), default=frozenset())
+        assert bits(cause.common) == common
+    else:
+        assert cause.common == 0
     if cause.nearly is not None:
         here = frozenset((cause.nearly.node,))
         missing = [offer for offer, own in zip(cause.offers, sets, strict=True) if here not in own]
@@ -189,10 +193,17 @@ def check_offer(world: World, offer: Offer, single: bool) -> None:
     elif isinstance(offer, TooMuch):
         for resource, free in offer.free.items():
             assert free == world.everything(resource) < needs[resource]
+    elif isinstance(offer, LeftNowhere):
+        ((resource, _),) = needs.items()
+        known = world.ledger.device.devices[resource]
+        left = {each for each in world.reused_devices(resource) if each in known and known[each].numa is not None}
+        nowhere = {each for each in left if not world.numa_of(resource, each) & set(world.numa)}
+        assert set(offer.devices) == nowhere != set()
     else:
         assert isinstance(offer, FewPlaced), offer
         ((resource, need),) = needs.items()
-        placed = sum(1 for device in world.devices(resource) if world.numa_of(resource, device))
+        there = set(world.numa)
+        placed = sum(1 for device in world.devices(resource) if world.numa_of(resource, device) & there)
         assert (offer.free, offer.placed) == (len(world.devices(resource)), placed)
         assert offer.free >= need > offer.placed
 
@@ -335,12 +346,20 @@ def check_grid(world: World, chapter: Chapter) -> None:
     asked = needs_of(world.ask, world.container)
     for row in chapter.grid:
         assert row.needed == asked[row.resource]
+        assert [cell.numa for cell in row.cells] == _nodes_of(world, row.resource)
         if row.resource == "cpu":
             _check_cpu_row(world, row)
         elif is_bytes(row.resource):
             _check_memory_row(world, row)
         else:
             _check_device_row(world, row)
+
+
+def _nodes_of(world: World, resource: str) -> list[int]:
+    if resource == "cpu":
+        return sorted(set(world.cpu_numa.values()))
+    states = world.ledger.memory.nodes
+    return sorted(i for i in states if resource in states[i].tables) if is_bytes(resource) else world.numa
 
 
 def _name(world: World, uid: str) -> str:
@@ -369,8 +388,7 @@ def _check_cpu_row(world: World, row: Row) -> None:
             if world.node.settings.behaviour.physical_cpu_check:
                 reserved = set().union(*[core for core in world.cores.values() if core & world.reserved])
                 fits = fits and row.needed <= len(bits(ledger.default) - reserved)
-        if not _nothing_shared(world):
-            assert cell.fits == fits
+        assert cell.fits == (fits and not _nothing_left(world))
 
 
 def _count_unchanged(world: World) -> bool:
@@ -380,9 +398,20 @@ def _count_unchanged(world: World) -> bool:
     return all(len(own[name]) == world.ask.cpus[name] for name in names if name in own)
 
 
-def _nothing_shared(world: World) -> bool:
-    """Pods that are managed as a whole may be refused whatever is free."""
-    return world.ask.pod_level == "managed"
+def _nothing_left(world: World) -> bool:
+    """A pod that is managed as a whole must leave CPUs to its containers that ask for none."""
+    ask = world.ask
+    if world.container or ask.pod_level != "managed":
+        return False
+    used, shared = 0, False
+    for each in ask.pod.all_containers:
+        own = ask.cpus[each.name]
+        if each in ask.pod.init_containers and not each.restartable:
+            if own == 0 and used >= ask.pod_cpus:
+                return True
+            continue
+        used, shared = used + own, shared or own == 0
+    return shared and used >= ask.pod_cpus
 
 
 def _check_memory_row(world: World, row: Row) -> None:
@@ -425,5 +454,4 @@ def _check_device_row(world: World, row: Row) -> None:
         own = world.own_devices(row.resource)
         nodes = frozenset((cell.numa,))
         expected = world.fits({row.resource: row.needed}, nodes) and (not own or len(own) == row.needed)
-        if row.needed:
-            assert cell.fits == expected
+        assert cell.fits == (expected or not row.needed)

@@ -16,6 +16,7 @@ from numafit.decision.claims import (
     FreeOnlyAcross,
     HeldAcross,
     HeldOtherwise,
+    LeftNowhere,
     MergeCause,
     MergeRefused,
     Nearly,
@@ -202,6 +203,9 @@ def _not_offered(needs: Mapping[str, int | None], supply: Supply) -> AnyOffer:
     free = supply.free_in_all(resource)
     if free < wanted:
         return TooMuch(needs, {resource: free})
+    nowhere = supply.left_nowhere(resource) if supply.container else ()
+    if nowhere:
+        return LeftNowhere(needs, nowhere)
     return FewPlaced(needs, free, supply.placed(resource))
 
 

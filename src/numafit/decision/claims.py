@@ -140,11 +140,17 @@ class TooMuch(Offer, frozen=True, tag="too-much"):
 
 
 class FewPlaced(Offer, frozen=True, tag="few-placed"):
-    """There are devices enough for it, but too few of them say on which NUMA node they are."""
+    """There are devices enough for it, but too few of them name a NUMA node of this machine."""
 
     free: int
     """Those that it may have: free ones, or just those that it holds from before a restart."""
     placed: int
+
+
+class LeftNowhere(Offer, frozen=True, tag="left-nowhere"):
+    """An init container leaves devices to it that have no NUMA node of this machine, and it must take them."""
+
+    devices: tuple[str, ...]
 
 
 class HeldOtherwise(Offer, frozen=True, tag="held-otherwise"):
@@ -176,6 +182,7 @@ AnyOffer = (
     | NotSingle
     | TooMuch
     | FewPlaced
+    | LeftNowhere
     | HeldOtherwise
     | NothingToShare
     | NotOffered

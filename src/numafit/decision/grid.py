@@ -145,6 +145,6 @@ def _device_cells(
             ids = {device for own in containers.values() if resource in own for device in own[resource].ids}
             if ids & here:
                 held[names.get(uid, uid)] = len(ids & here)
-        fits = _offers(hints, numa) if hints is not None else len(here & supply.devices(resource)) >= needed
-        cells.append(Cell(numa, len(here & free), len(here & healthy), held, fits=fits))
+        offered = _offers(hints, numa) if hints is not None else len(here & supply.devices(resource)) >= needed
+        cells.append(Cell(numa, len(here & free), len(here & healthy), held, fits=offered or not needed))
     return tuple(cells)

@@ -7,7 +7,9 @@ those of its pods.
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 
+from numafit.decision.decision import Crash
 from numafit.decision.node import Node
+from numafit.decision.refused_words import blame_in_words
 from numafit.decision.simulation import Simulation
 from numafit.decision.start import UNKNOWN, Start
 from numafit.ledger.ledger import Ledger
@@ -123,7 +125,9 @@ def run_notes(simulation: Simulation) -> Iterator[Note]:
         yield from chance_notes(simulation)
     last = simulation.steps[-1].decision if simulation.steps else None
     if last is not None and last.panic:
-        yield Note("run-ended", last.pod.full_name, f"the kubelet crashes over this pod{_undecided(simulation)}")
+        blame = f": {blame_in_words(last.cause)}" if isinstance(last.cause, Crash) else ""
+        text = f"the kubelet crashes over this pod{blame}{_undecided(simulation)}"
+        yield Note("run-ended", last.pod.full_name, text)
 
 
 def _undecided(simulation: Simulation) -> str:

@@ -119,7 +119,7 @@ def blame_in_words(crash: Crash) -> str:
     """Which page size, device or option is to blame, without a full stop."""
     who, facts = container_in_words(crash.container), crash.facts
     if crash.code == PAGE_SIZE_MISSING:
-        return f"{who} asks for {facts['resource']}, and a NUMA node of this machine has no such pages"
+        return f"{who} asks for {facts['resource']}, and a NUMA node of this machine does not have that page size"
     if crash.code == NO_PLAIN_MEMORY:
         return f"{who} asks for huge pages and not for memory, and has no merged hint to put them by"
     if crash.code == DEVICE_VANISHED:

@@ -95,8 +95,17 @@ class Supply(msgspec.Struct, frozen=True):
         return len(self.devices(resource))
 
     def placed(self, resource: str) -> int:
-        """Devices that it may have and that name a NUMA node."""
-        return sum(1 for numas in self._numas_of(resource) if numas)
+        """Devices that it may have and that name a NUMA node of this machine."""
+        there = set(self.numa_nodes)
+        return sum(1 for numas in self._numas_of(resource) if there.intersection(numas))
+
+    def left_nowhere(self, resource: str) -> tuple[str, ...]:
+        """Devices that an init container leaves, whose list of NUMA nodes names none of this machine."""
+        ledger, there = self.ledger.device, set(self.numa_nodes)
+        listed = ledger.devices.get(resource, {})
+        left = ledger.reuse.get(resource, frozenset()) if ledger.reuse_pod == self.ask.pod.uid else frozenset()
+        numas = {name: listed[name].numa for name in sorted(left) if name in listed}
+        return tuple(name for name, numa in numas.items() if numa is not None and not there.intersection(numa))
 
     def holds(self, resource: str) -> bool:
         """It has it from before a restart, so nothing else is offered."""

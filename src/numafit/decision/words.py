@@ -13,6 +13,7 @@ from numafit.decision.claims import (
     FreeOnlyAcross,
     HeldAcross,
     HeldOtherwise,
+    LeftNowhere,
     MergeCause,
     MergeRefused,
     NeedsSeveral,
@@ -31,6 +32,7 @@ from numafit.ledger.ledger import Hint
 from numafit.managers.ask import is_memory
 from numafit.managers.topology.hint import HintFamily, HintList
 
+MANY = 1_000
 FEW_NODES = 8
 """Sets out of more nodes are counted, not listed."""
 
@@ -157,7 +159,10 @@ def _no_clause(offer: AnyOffer, what: str, one: bool) -> str:
         return f"{what} {'is' if one else 'are'} more than the {left} free on the whole machine"
     if isinstance(offer, FewPlaced):
         placed = f"{offer.placed} names" if offer.placed == 1 else f"{offer.placed or 'none'} name"
-        return f"for {what} there are {offer.free} devices, of which {placed} a NUMA node"
+        return f"for {what} there are {offer.free} devices, of which {placed} a NUMA node of this machine"
+    if isinstance(offer, LeftNowhere):
+        names = listed(offer.devices, "and")
+        return f"for {what} an init container leaves {names}, which must be taken and has no NUMA node"
     if isinstance(offer, HeldOtherwise):
         resource = next(iter(offer.needs))
         held = amount_in_words(resource, offer.held)
@@ -189,6 +194,8 @@ def _most(most: Mapping[str, int], width: int) -> str:
     if not most:
         return ""
     where = "one node" if width == 1 else f"{width} nodes"
+    if not any(most.values()):
+        return f" (none of it can be had on {where})"
     return f" (at most {needs_in_words(most)} can be had on {where})"
 
 
@@ -257,7 +264,7 @@ def _family_in_words(family: HintFamily) -> str:
     preferred = " (preferred)" if places.width == family.size else ""
     if not places.wider:
         return f"{places_in_words(places)}{preferred}"
-    if number is None or places.number is None:
+    if number is None or places.number is None or number - places.number > MANY:
         return f"{places_in_words(places)}{preferred}, and many wider sets"
     return f"{places_in_words(places)}{preferred}, and {number - places.number} wider sets"
 

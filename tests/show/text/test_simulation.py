@@ -73,3 +73,10 @@ def test_an_empty_set_of_cpus_has_a_sign() -> None:
     assert table.splitlines()[1].split() == ["default/pod-uid", "Guaranteed", "admitted", "0", "-", "1Gi@0", "-"]
     assert placement_text(placement) == "no CPUs, 1Gi@0"
     assert facts_of(decision)["app cpus"] == "none"
+
+
+def test_a_rejected_pod_shows_no_place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It runs nowhere: not on any node, and not on the shared CPUs."""
+    (tmp_path / "pod.json").write_text(pod("wide", cpu="9"))
+    _, out, _ = run([*NODE, str(tmp_path)], capsys)
+    assert out.splitlines()[1].split() == ["default/wide", "Guaranteed", "TopologyAffinityError", "-", "-", "-", "-"]

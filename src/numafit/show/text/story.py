@@ -19,8 +19,10 @@ def story_text(stories: Sequence[DecisionTold], screen: Screen = PLAIN) -> str:
 
 
 def _decision(decision: Decision, story: Story, screen: Screen) -> str:
-    verdict = "admitted" if decision.admitted else f"rejected, {decision.reason or 'crash'}"
-    verdict = screen.paint(verdict, GOOD if decision.admitted else BAD if decision.reason else CRASH)
+    verdict = "admitted" if decision.admitted else f"rejected, {decision.reason}"
+    if decision.panic:
+        verdict = "crash of the kubelet"
+    verdict = screen.paint(verdict, GOOD if decision.admitted else CRASH if decision.panic else BAD)
     parts = [f"{decision.pod.full_name} ({decision.qos}): {verdict}", f"  {story.sentence}"]
     parts += [_chapter(chapter, screen) for chapter in story.chapters]
     if decision.message:

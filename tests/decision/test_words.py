@@ -1,0 +1,194 @@
+"""The sentences of a story, on machines where an easier sentence would be false."""
+
+import pytest
+from msgspec.structs import replace
+
+from numafit.decision.admit import admit
+from numafit.decision.claims import places_of
+from numafit.decision.life import start_containers
+from numafit.decision.story import Story, story_of
+from numafit.decision.words import hints_in_words, places_in_words
+from numafit.machine.model import Machine
+from numafit.settings.settings import Settings
+from numafit.workload.pod import Pod
+from tests.decision.strategies import GI, GPU, box, container, cpus, gpus, memory, pod, running, settings
+
+FULL_CORES = {"full-pcpus-only": "true"}
+POD_LEVEL = {"PodLevelResources": True, "PodLevelResourceManagers": True}
+MEMORY_TOO = {0: {"memory": "1Gi"}}
+
+
+def stories(machine: Machine, ordered: Settings, *pods: Pod) -> list[Story]:
+    node, ledger = running(machine, ordered)
+    told = []
+    for each in pods:
+        decision = admit(node, ledger, each)
+        told.append(story_of(node, decision))
+        ledger = start_containers(node, decision.ledger, each.uid) if decision.admitted else decision.ledger
+    return told
+
+
+def last_sentence(machine: Machine, ordered: Settings, *pods: Pod) -> str:
+    return stories(machine, ordered, *pods)[-1].sentence
+
+
+def stars(story: Story, resource: str) -> list[bool]:
+    return [cell.fits for row in story.chapters[-1].grid if row.resource == resource for cell in row.cells]
+
+
+# --- places ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("masks", "words"),
+    [
+        ([0b1], "node 0"),
+        ([0b1, 0b1000], "one of nodes 0,3"),
+        ([0b11], "nodes 0-1"),
+        ([0b11, 0b101, 0b110], "any 2 of nodes 0-2"),
+        ([0b11, 0b1100], "nodes 0-1 or nodes 2-3"),
+        ([3 << 2 * i for i in range(8)], ", ".join(f"nodes {2 * i}-{2 * i + 1}" for i in range(6))),
+        ([1 << i | 1 << j for i in range(34) for j in range(i)], "any 2 of 34 nodes"),
+    ],
+)
+def test_places_are_counted_as_people_count(masks: list[int], words: str) -> None:
+    """What is cut says so."""
+    more = " or 2 more sets of 2 nodes" if len(masks) == 8 else ""
+    assert places_in_words(places_of(masks)) == words + more
+
+
+def test_a_list_of_hints_that_is_cut_says_how_many_more_there_are() -> None:
+    hints = tuple((mask, mask.bit_count() == 1) for mask in range(1, 16))
+    assert hints_in_words(hints).endswith("nodes 0-1, nodes 0,2, and 9 more")
+
+
+def test_of_any_two_nodes_no_pair_is_named_as_the_one() -> None:
+    told = last_sentence(box(4, 16), settings(cpu="static", topology="single-numa-node"), pod("a", cpus("app", "6")))
+    assert told == (
+        "6 CPUs need any 2 of nodes 0-3 together (at most 4 CPUs can be had on one node): "
+        "`single-numa-node` rejects container app."
+    )
+
+
+def test_a_machine_of_34_nodes_is_told_in_one_line() -> None:
+    ordered = settings(cpu="static", topology="restricted")
+    gates = {**ordered.gates, "TopologyManagerPolicyOptions": True, "TopologyManagerPolicyBetaOptions": True}
+    ordered = replace(ordered, topology_options={"max-allowable-numa-nodes": "64"}, gates=gates)
+    (story,) = stories(box(34, 68), ordered, pod("a", cpus("app", "3")))
+    assert story.chapters[0].hints["cpu"] == "any 2 of 34 nodes (preferred), and many wider sets"
+    ordered = replace(ordered, topology_policy="single-numa-node")
+    assert last_sentence(box(34, 68), ordered, pod("a", cpus("app", "3"))).startswith("3 CPUs need any 2 of 34 nodes")
+
+
+# --- the merge -------------------------------------------------------------------------------------------------------
+
+
+def test_preferred_is_not_only() -> None:
+    """With restricted both nodes together would hold everything."""
+    ordered = settings(cpu="static", topology="restricted")
+    machine = box(2, 8, devices=gpus(0, 0, 1))
+    told = last_sentence(machine, ordered, pod("a", cpus("app", "3")), pod("b", cpus("app", "2", {GPU: "2"})))
+    assert told == (
+        "2 nvidia.com/gpu prefer node 0 and 2 CPUs prefer node 1, so no place is preferred by both (nodes 0-1 together "
+        "would have room for both): `restricted` rejects container app."
+    )
+
+
+def test_where_no_node_has_room_for_both_what_is_missing_on_the_nearest_is_told() -> None:
+    ordered = settings(cpu="static", topology="single-numa-node")
+    machine = box(2, 8, devices=gpus(0, 0))
+    told = last_sentence(machine, ordered, pod("a", cpus("app", "2")), pod("b", cpus("app", "2", {GPU: "1"})))
+    assert told == (
+        "1 nvidia.com/gpu fits no single node but node 0 and 2 CPUs fit no single node but node 1, so no node has room "
+        "for both: `single-numa-node` rejects container app. On node 0, 1 CPU is free."
+    )
+
+
+@pytest.mark.parametrize("policy", ["best-effort", "restricted"])
+def test_an_empty_machine_is_not_said_to_allow_more_than_it_does(policy: str) -> None:
+    """A CPU of each node is reserved; the CPU manager counts them for what it prefers (1.20 to 1.36)."""
+    ordered = settings(cpu="static", topology=policy, reserved="2", reserved_cpus="0,4")
+    told = last_sentence(box(2, 8), ordered, pod("a", cpus("app", "4")))
+    assert "4 CPUs take nodes 0-1 together even on an empty machine" in told
+    assert "which counts reserved CPUs too, prefers fewer nodes" in told
+
+
+def test_what_would_fit_an_empty_machine_says_how_much_can_be_had_now() -> None:
+    ordered = settings(cpu="static", topology="restricted")
+    told = last_sentence(
+        box(2, 8), ordered, pod("a", cpus("app", "2")), pod("b", cpus("app", "2")), pod("c", cpus("app", "3"))
+    )
+    assert told == (
+        "3 CPUs would fit 1 node of an empty machine, but now need 2: nodes 0-1 (at most 2 CPUs can be had on one "
+        "node): `restricted` rejects container app."
+    )
+
+
+# --- managers --------------------------------------------------------------------------------------------------------
+
+
+def test_an_odd_number_of_cpus_is_told_with_the_container_and_what_would_do() -> None:
+    ordered = settings(cpu="static", topology="single-numa-node", options=FULL_CORES)
+    (story,) = stories(box(2, 8, 2), ordered, pod("a", cpus("side", "2"), cpus("app", "3")))
+    assert story.sentence == (
+        "Container app asks for 3 CPUs, and `full-pcpus-only` gives whole cores of 2 threads only: 2 or 4 would do."
+    )
+    assert stars(story, "cpu") == [False, False]
+
+
+def test_single_threads_do_not_fit_where_cores_are_given_whole() -> None:
+    """CPU 0 is reserved: node 0 has seven free CPUs and three free cores."""
+    ordered = settings(cpu="static", topology="restricted", options=FULL_CORES)
+    free = stories(box(2, 8, 2), ordered, pod("a", cpus("app", "6")))[0]
+    assert stars(free, "cpu") == [True, True]
+    (busy,) = stories(box(2, 2, 2), ordered, pod("a", cpus("app", "2")))
+    assert [(cell.free, cell.fits) for cell in busy.chapters[0].grid[0].cells] == [(1, False), (2, True)]
+
+
+def test_whole_cores_that_are_short_are_told() -> None:
+    ordered = settings(cpu="static", topology="none", options=FULL_CORES)
+    told = last_sentence(box(2, 4, 2), ordered, pod("a", cpus("app", "4")), pod("b", cpus("app", "4")))
+    assert told == (
+        "Container app asks for 4 CPUs, and with `full-pcpus-only` 2 are free: only cores without a reserved CPU count."
+    )
+
+
+def test_bytes_across_nodes_are_told_as_such_and_their_nodes_have_no_star() -> None:
+    """A node of a group holds nobody alone (1.21 to 1.36)."""
+    ordered = settings(memory="Static", reserved_memory=MEMORY_TOO, topology="best-effort")
+    story = stories(box(2, 8, memory=8 * GI), ordered, pod("a", memory("app", "12Gi")), pod("b", memory("app", "1Gi")))[
+        1
+    ]
+    assert stars(story, "memory") == [False, False]
+    (row,) = story.chapters[0].grid
+    assert [[(each.pod, each.amount // GI, each.nodes) for each in cell.across] for cell in row.cells] == [
+        [("default/pod-a", 12, (0, 1))],
+        [("default/pod-a", 12, (0, 1))],
+    ]
+    assert story.sentence == (
+        "Admitted with the shared CPUs, and memory on nodes 0-1. Container app is not as near as its managers prefer: "
+        "1Gi would fit 1 node of an empty machine, but now need 2: nodes 0-1 (none of it can be had on one node) "
+        "(node 1 belongs to pods that sit across several nodes)."
+    )
+
+
+def test_pod_level_resources_are_told_in_their_own_terms() -> None:
+    ordered = settings(cpu="static", topology="single-numa-node", scope="pod", gates=POD_LEVEL)
+    wanted = pod("a", cpus("own", "4"), container("shared"), whole={"cpu": "4", "memory": "4Gi"})
+    assert last_sentence(box(2, 8), ordered, wanted) == (
+        "Containers with requests of their own take 4 CPUs of the pod's 4 CPUs, and nothing is left to the others: "
+        "`single-numa-node` rejects the pod."
+    )
+    wider = pod("a", cpus("own", "2"), container("shared"), whole={"cpu": "5", "memory": "4Gi"})
+    assert last_sentence(box(2, 8), ordered, wider) == (
+        "5 CPUs need nodes 0-1 together (at most 4 CPUs can be had on one node): `single-numa-node` rejects the pod."
+    )
+
+
+def test_a_crash_names_the_page_size() -> None:
+    ordered = settings(memory="Static", reserved_memory=MEMORY_TOO, topology="restricted")
+    wanted = pod("a", memory("small", "1Gi"), memory("app", "1Gi", {"hugepages-32Mi": "64Mi"}))
+    assert last_sentence(box(2, 8, memory=8 * GI), ordered, wanted) == (
+        "The kubelet would crash here: container app asks for hugepages-32Mi, and a NUMA node of this machine does not "
+        "have that page size."
+    )
