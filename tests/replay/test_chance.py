@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from numafit.decision.admit import admit
-from numafit.decision.chance import others
 from numafit.decision.decision import Decision
+from numafit.decision.doubt.chance import others
 from numafit.managers.protocol import Choices, WatchedChoices
 from numafit.replay.cases.scenario import RecordedStep, pod_of
 from numafit.replay.outcomes import as_recorded, decision_outcome

@@ -11,13 +11,13 @@ from numafit.decision import life
 from numafit.decision.admit import admit
 from numafit.decision.decision import Decision
 from numafit.decision.node import Node
-from numafit.decision.story import story_of
+from numafit.decision.story.story import story_of
 from numafit.ledger.ledger import Ledger
 from numafit.managers.protocol import Choices
 from numafit.replay.cases import scenario
 from numafit.replay.replay import replay
 from numafit.workload.pod import Pod
-from tests.decision.truth import check_story
+from tests.decision.story.truth import check_story
 
 RECORDINGS = Path(__file__).resolve().parents[2].parent / "shared" / "oracle"
 VERSIONS = ("v1.20.1", "v1.27.3", "v1.34.11", "v1.36.4")

@@ -28,7 +28,7 @@ from numafit.workload.pod import Pod, PodResources, Resources
 CPU = "cpu"
 WHOLE_CPU = 1000
 
-Rule = Literal[
+StopRule = Literal[
     "max-pods",
     "node",
     "topology-policy",
@@ -44,7 +44,7 @@ Rule = Literal[
 class Stop(msgspec.Struct, frozen=True):
     """The rule that stopped a pod, with its numbers: bytes, devices, pods, and CPUs in thousandths."""
 
-    rule: Rule
+    rule: StopRule
     policy: str = ""
     """The topology policy, where that is the rule."""
     container: str = ""

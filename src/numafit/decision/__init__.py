@@ -9,24 +9,17 @@ life        what happens besides admissions: containers start, pods go, plugins 
 decide      the front door: `admit`, then the check against what the node offers as a whole
 simulation  pods and events played one after the other
 verdicts    yes or no for many pods: what equals what was decided before is not decided again
-assumed     what was guessed of the machine and matters to pods
-unsure      decisions that would be others if a guess about the machine is wrong
-chance      what else could have come out where the kubelet leaves a decision to chance
+doubt/      what of a run depends on a guess about the machine, or on chance
 notes       what a prediction stands on: of the start, of pods and what their node offers, of a run
 stage       a started node with its configuration and the pods to come, to be asked "what if"; every door makes one
-story       a decision told; it reads the `Decision` and decides nothing a second time. In it:
-claims        what a story claims, as values: the one cause, with containers, amounts and masks
-supply        what there is for whoever a merge is about, now and with nobody on the machine
-cause         the cause of a decision, found
-grid          what is needed, free and held on each NUMA node
-words         the claims as text; refused_words for what a manager refuses, terms for amounts and nodes
+story/      a decision told; it reads the `Decision` and decides nothing a second time
 files       the state files that the kubelet would have on disk now
 held        what each pod holds, and on which NUMA nodes
 left        what is free on each NUMA node
 
 A module calls only those that stand above it in this list; `story` and the three below it need no more than
-`decision` and `node`, and `stage` and `life` call `files` because a restart reads what the kubelet wrote. Everything
-is a value: a step returns a new ledger and leaves the old one as it was.
+`decision` and `node`; `notes` asks `story` what a crash is about, and `stage` and `life` call `files` because a restart
+reads what the kubelet wrote. Everything is a value: a step returns a new ledger and leaves the old one as it was.
 
 The hard idea: nothing is rolled back. A pod that is rejected after some of its containers were given CPUs leaves them
 allocated in the ledger until a manager removes stale state, as it does in the kubelet. So the ledger after a

@@ -9,9 +9,9 @@ from difflib import get_close_matches
 
 from numafit.decision.decision import Crash
 from numafit.decision.node import Node
-from numafit.decision.refused_words import blame_in_words
 from numafit.decision.simulation import Simulation
 from numafit.decision.start import UNKNOWN, Start
+from numafit.decision.story.refused_words import blame_in_words
 from numafit.ledger.ledger import Ledger
 from numafit.ledger.state_files import DEVICE_FILE
 from numafit.managers.device.manager import is_plugin_resource
@@ -103,7 +103,7 @@ def _not_offered(ledger: Ledger, resource: str) -> str:
 def guess_notes(node: Node, pods: Collection[Pod]) -> Iterator[Note]:
     """What was guessed of the machine and can matter to these pods."""
     if node.machine.assumed:
-        from numafit.decision.assumed import assumed_notes
+        from numafit.decision.doubt.assumed import assumed_notes
 
         yield from assumed_notes(node, pods)
 
@@ -116,11 +116,11 @@ def run_notes(simulation: Simulation) -> Iterator[Note]:
     yield from pod_notes(simulation.before, simulation.allocatable, played.values())
     # Only a guess that matters, and only a decision by chance, needs these: a command starts quicker without them.
     if guessed:
-        from numafit.decision.unsure import unsure_notes, unsure_steps
+        from numafit.decision.doubt.unsure import unsure_notes, unsure_steps
 
         yield from unsure_notes(simulation, unsure_steps(simulation))
     if any(step.draws for step in simulation.steps):
-        from numafit.decision.chance import chance_notes
+        from numafit.decision.doubt.chance import chance_notes
 
         yield from chance_notes(simulation)
     last = simulation.steps[-1].decision if simulation.steps else None

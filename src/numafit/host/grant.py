@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.bits import cpuset_text, mask_of
-from numafit.decision.story import decision_sentence
+from numafit.decision.story.story import decision_sentence
 from numafit.errors import InputError
 from numafit.host.host import Host
 from numafit.host.lease import Lease

@@ -13,7 +13,7 @@ from numafit.bits import cpuset_text
 from numafit.decision.decision import Decision
 from numafit.decision.held import holding_of
 from numafit.decision.node import Node
-from numafit.decision.story import story_of
+from numafit.decision.story.story import story_of
 from numafit.managers.ask import ask_of
 from numafit.managers.protocol import TOPOLOGY_AFFINITY, UNEXPECTED
 from numafit.service.broadcast import Broadcast

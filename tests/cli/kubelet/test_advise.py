@@ -140,6 +140,9 @@ def test_pods_that_could_not_be_decided_are_named(tmp_path: Path, capsys: pytest
     node = ["--machine", str(tmp_path / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
     _, out, _ = run([*node, str(tmp_path / "pods.yaml")], capsys)
     assert out.startswith("default/huge: the kubelet would crash\n")
-    assert "- default/huge: the kubelet crashes over this pod, so default/late was not decided\n" in out
+    assert (
+        "- default/huge: the kubelet crashes over this pod: the pod asks for hugepages-2Mi, and a NUMA node of this "
+        "machine does not have that page size, so default/late was not decided\n"
+    ) in out
     _, data, _ = run([*node, "-o", "json", str(tmp_path / "pods.yaml")], capsys)
     assert json.loads(data)["undecided"] == ["default/late"]

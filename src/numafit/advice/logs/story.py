@@ -8,12 +8,18 @@ from numafit.advice.logs.admission import Admission, LoggedMerge
 from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.merges import check_merge
 from numafit.bits import cpuset_text
-from numafit.decision.cause import merge_cause
-from numafit.decision.claims import MergeCause, MergeRefused, Untold, places_of
 from numafit.decision.decision import OUT_OF
-from numafit.decision.story import Chapter
-from numafit.decision.terms import container_in_words, nodes_in_words
-from numafit.decision.words import cause_in_words, hint_in_words, hints_in_words, loose_in_words, together_in_words
+from numafit.decision.story.cause import merge_cause
+from numafit.decision.story.claims import MergeCause, MergeRefused, Untold, places_of
+from numafit.decision.story.story import Chapter
+from numafit.decision.story.terms import container_in_words, nodes_in_words
+from numafit.decision.story.words import (
+    cause_in_words,
+    hint_in_words,
+    hints_in_words,
+    loose_in_words,
+    together_in_words,
+)
 from numafit.machine.model import Machine
 from numafit.managers.protocol import EMPTY_SHARED_POOL, SMT_ALIGNMENT, TOPOLOGY_AFFINITY, UNEXPECTED
 from numafit.managers.topology.policy import RESTRICTED, SINGLE_NUMA_NODE

@@ -15,8 +15,8 @@ from numafit.advice.propose.trial import Trial
 from numafit.decision.decision import Decision
 from numafit.decision.simulation import Simulation
 from numafit.decision.stage import Stage
-from numafit.decision.story import story_of
-from numafit.decision.terms import nodes_in_words
+from numafit.decision.story.story import story_of
+from numafit.decision.story.terms import nodes_in_words
 from numafit.workload.pod import Pod
 
 

@@ -13,7 +13,7 @@ from numafit.cli.options.live import live_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
-from numafit.decision.story import story_of
+from numafit.decision.story.story import story_of
 from numafit.errors import InputError, meant_or_there
 from numafit.notes import Note
 from numafit.show.json import json_text

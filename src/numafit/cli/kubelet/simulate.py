@@ -30,7 +30,7 @@ from numafit.show.table import Screen
 from numafit.workload.pod import Pod
 
 if TYPE_CHECKING:
-    from numafit.decision.chance import Others
+    from numafit.decision.doubt.chance import Others
 
 
 @click.command(
@@ -124,7 +124,7 @@ def _write_state(simulation: Simulation, folder: Path) -> None:
 
 
 def _others(simulation: Simulation, most: int) -> "Mapping[int, Others]":
-    from numafit.decision.chance import others_of_run
+    from numafit.decision.doubt.chance import others_of_run
 
     return others_of_run(simulation, most)
 

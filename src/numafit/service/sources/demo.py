@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from numafit.decision.decide import decide
 from numafit.decision.life import reconcile, release, start_containers
-from numafit.decision.story import story_of
+from numafit.decision.story.story import story_of
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.model import Machine
 from numafit.quantity import Quantity

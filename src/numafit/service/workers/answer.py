@@ -16,7 +16,7 @@ from numafit.advice.variants import variants
 from numafit.decision.notes import release_notes
 from numafit.decision.simulation import Simulation
 from numafit.decision.stage import after_running
-from numafit.decision.story import story_of
+from numafit.decision.story.story import story_of
 from numafit.errors import InputError, StartRefusedError
 from numafit.notes import Note
 from numafit.service.workers import question

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from numafit.bits import cpuset_text
-from numafit.decision.chance import Extent, Others
+from numafit.decision.doubt.chance import Extent, Others
 from numafit.decision.left import NodeLeft, left_on_nodes
 from numafit.decision.simulation import Simulation, Step
 from numafit.notes import Note, notes_by_subject

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from numafit.decision.claims import Cause
 from numafit.decision.decision import Decision
-from numafit.decision.story import Chapter, Story
+from numafit.decision.story.claims import Cause
+from numafit.decision.story.story import Chapter, Story
 from numafit.notes import Note, notes_about
 
 

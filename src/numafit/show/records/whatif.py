@@ -7,11 +7,11 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import astuple
 
 from numafit.bits import mask_of
-from numafit.decision.claims import Cause
 from numafit.decision.decision import Decision
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
-from numafit.decision.story import Chapter, story_of
+from numafit.decision.story.claims import Cause
+from numafit.decision.story.story import Chapter, story_of
 from numafit.notes import Note
 from numafit.show.records.advice import AdviseAnswer
 from numafit.show.records.ledger import LedgerView

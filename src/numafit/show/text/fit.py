@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from numafit.advice.fit import Count, FitCount, Left
 from numafit.advice.stop import Limit, Shortfall, Stop
-from numafit.decision.terms import amount_in_words
+from numafit.decision.story.terms import amount_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
 from numafit.show.records.fit import CountedVariant

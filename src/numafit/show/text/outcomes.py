@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from numafit.decision.chance import Extent, Others
 from numafit.decision.decision import Decision
+from numafit.decision.doubt.chance import Extent, Others
 from numafit.decision.simulation import Simulation
 from numafit.show.table import PLAIN, Screen, aligned
 from numafit.show.text.simulation import decision_text

@@ -67,7 +67,7 @@ def simulation_table(
 
 def _why_not(node: Node, decision: Decision) -> str:
     # Where all pods are admitted nobody tells a story, and the command starts quicker without it.
-    from numafit.decision.story import decision_sentence
+    from numafit.decision.story.story import decision_sentence
 
     says = decision.message or decision.panic
     return f"{decision.pod.full_name}: {decision_sentence(node, decision)} The kubelet says: {says}"

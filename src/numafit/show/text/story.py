@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from numafit.bits import mask_of
 from numafit.decision.decision import Decision
-from numafit.decision.grid import Cell, Row
-from numafit.decision.story import Chapter, Story
-from numafit.decision.terms import amount_in_words, nodes_in_words
+from numafit.decision.story.grid import Cell, Row
+from numafit.decision.story.story import Chapter, Story
+from numafit.decision.story.terms import amount_in_words, nodes_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
 from numafit.show.table import BAD, CRASH, GOOD, PLAIN, Screen, matrix

@@ -4,10 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
-from numafit.decision.claims import places_of
 from numafit.decision.life import start_containers
-from numafit.decision.story import Story, story_of
-from numafit.decision.words import hints_in_words, places_in_words
+from numafit.decision.story.claims import places_of
+from numafit.decision.story.story import Story, story_of
+from numafit.decision.story.words import hints_in_words, places_in_words
 from numafit.machine.model import Machine
 from numafit.settings.settings import Settings
 from numafit.workload.pod import Pod

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from math import comb
 
-from numafit.decision.claims import (
+from numafit.decision.decision import Crash, Decision, ManagerRefused, MergeStep, NodeShort
+from numafit.decision.node import Node
+from numafit.decision.story.claims import (
     MOST_LISTED,
     Admitted,
     FewPlaced,
@@ -22,10 +24,8 @@ from numafit.decision.claims import (
     Places,
     TooMuch,
 )
-from numafit.decision.decision import Crash, Decision, ManagerRefused, MergeStep, NodeShort
-from numafit.decision.grid import Row
-from numafit.decision.node import Node
-from numafit.decision.story import Chapter, Story
+from numafit.decision.story.grid import Row
+from numafit.decision.story.story import Chapter, Story
 from numafit.managers.ask import Ask, ask_of
 from numafit.managers.refused import (
     BudgetUsedUp,
@@ -43,7 +43,7 @@ from numafit.managers.refused import (
     OddCpus,
     WholeCoresShort,
 )
-from tests.decision.world import Nodes, World, bits, is_bytes
+from tests.decision.story.world import Nodes, World, bits, is_bytes
 
 # --- the cause -------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,14 @@
 """The words for what a manager refuses, and for a crash: which container, which rule, what would have been enough."""
 
 from numafit.decision.decision import Crash, ManagerRefused
-from numafit.decision.terms import amount_in_words, container_in_words, listed, needs_in_words, nodes_in_words, upper
+from numafit.decision.story.terms import (
+    amount_in_words,
+    container_in_words,
+    listed,
+    needs_in_words,
+    nodes_in_words,
+    upper,
+)
 from numafit.managers.cpu.pick.errors import PICK_HANGS
 from numafit.managers.device.manager import DEVICE_VANISHED
 from numafit.managers.memory.manager import NO_PLAIN_MEMORY

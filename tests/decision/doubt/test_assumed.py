@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from numafit.decision.assumed import assumed_notes, assumed_words
+from numafit.decision.doubt.assumed import assumed_notes, assumed_words
 from numafit.machine.model import Machine
 from numafit.machine.notes import CODES
 from numafit.workload.pod import Pod

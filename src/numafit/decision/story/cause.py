@@ -7,7 +7,9 @@ from math import comb
 import msgspec
 
 from numafit.bits import mask_of, members
-from numafit.decision.claims import (
+from numafit.decision.decision import Decision, MergeStep
+from numafit.decision.node import Node
+from numafit.decision.story.claims import (
     Admitted,
     AnyOffer,
     Cause,
@@ -33,9 +35,7 @@ from numafit.decision.claims import (
     places_of,
     sets_of,
 )
-from numafit.decision.decision import Decision, MergeStep
-from numafit.decision.node import Node
-from numafit.decision.supply import Needs, Supply, needs_of, supply_of
+from numafit.decision.story.supply import Needs, Supply, needs_of, supply_of
 from numafit.managers.ask import Ask, is_memory
 from numafit.managers.memory.pod_level import pod_refusal
 from numafit.managers.refused import BudgetUsedUp

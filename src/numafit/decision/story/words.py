@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from numafit.bits import cpuset_text
-from numafit.decision.claims import (
+from numafit.decision.decision import Crash, ManagerRefused, NodeShort
+from numafit.decision.story.claims import (
     MOST_LISTED,
     Admitted,
     AnyOffer,
@@ -25,9 +26,15 @@ from numafit.decision.claims import (
     TooMuch,
     narrowest_places,
 )
-from numafit.decision.decision import Crash, ManagerRefused, NodeShort
-from numafit.decision.refused_words import crash_in_words, refused_in_words
-from numafit.decision.terms import amount_in_words, container_in_words, listed, needs_in_words, nodes_in_words, upper
+from numafit.decision.story.refused_words import crash_in_words, refused_in_words
+from numafit.decision.story.terms import (
+    amount_in_words,
+    container_in_words,
+    listed,
+    needs_in_words,
+    nodes_in_words,
+    upper,
+)
 from numafit.ledger.ledger import Hint
 from numafit.managers.ask import is_memory
 from numafit.managers.topology.hint import HintFamily, HintList

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 import msgspec
 
-from numafit.decision.assumed import assumed_words
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
+from numafit.decision.doubt.assumed import assumed_words
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation, play, play_events
 from numafit.decision.start import Start, start

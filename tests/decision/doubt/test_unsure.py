@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from numafit.bits import cpuset_text
-from numafit.decision.assumed import assumed_words
 from numafit.decision.decision import Decision
+from numafit.decision.doubt.assumed import assumed_words
+from numafit.decision.doubt.unsure import MATTER_CODES, Unsure, _node_on, unsure_notes, unsure_steps
 from numafit.decision.simulation import Simulation, play_events
 from numafit.decision.stage import Stage
-from numafit.decision.unsure import MATTER_CODES, Unsure, _node_on, unsure_notes, unsure_steps
 from numafit.machine.alternatives import alternatives
 from numafit.machine.combine.machine import combine
 from numafit.machine.read.recognise import source_of

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from numafit.decision.cause import cause_of
-from numafit.decision.claims import Cause
 from numafit.decision.decision import Decision, MergeStep
-from numafit.decision.grid import Row, grid_of
 from numafit.decision.node import Node
-from numafit.decision.words import cause_in_words, hint_in_words, hints_in_words
+from numafit.decision.story.cause import cause_of
+from numafit.decision.story.claims import Cause
+from numafit.decision.story.grid import Row, grid_of
+from numafit.decision.story.words import cause_in_words, hint_in_words, hints_in_words
 from numafit.ledger.ledger import Hint
 from numafit.managers.ask import Ask, ask_of
 from numafit.managers.protocol import TOPOLOGY_AFFINITY

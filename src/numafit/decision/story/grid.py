@@ -7,7 +7,7 @@ import msgspec
 from numafit.decision.decision import MergeStep
 from numafit.decision.held import memory_blocks
 from numafit.decision.node import Node
-from numafit.decision.supply import Supply, supply_of
+from numafit.decision.story.supply import Supply, supply_of
 from numafit.ledger.ledger import Ledger
 from numafit.managers.ask import Ask
 from numafit.managers.cpu.manager import CPU

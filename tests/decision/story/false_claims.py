@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from numafit.decision.story import Story
+from numafit.decision.story.story import Story
 
 UNCHECKED = ("facts", "says", "best")
 """Fields that repeat what somebody else said."""

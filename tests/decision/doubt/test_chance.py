@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
-from numafit.decision.chance import FOLLOWS, ScriptedChoices, chance_notes, others, others_of_run
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
+from numafit.decision.doubt.chance import FOLLOWS, ScriptedChoices, chance_notes, others, others_of_run
 from numafit.decision.simulation import Event, Simulation, play_events
 from numafit.ledger.ledger import Ledger
 from numafit.machine.catalogue.names import machine_named
@@ -151,7 +151,7 @@ def test_a_script_counts_through_all_choices() -> None:
 def test_a_search_that_is_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     on = stage(FOUR)
     simulation = on.play([wants("a", 2)])
-    monkeypatch.setattr("numafit.decision.chance.MOST_TRIES", 2)
+    monkeypatch.setattr("numafit.decision.doubt.chance.MOST_TRIES", 2)
     found = others_of_run(simulation, 5)[0]
     assert (len(found.decisions), found.extent) == (1, "not searched")
 

@@ -11,15 +11,15 @@ from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
 from numafit.decision.life import release, restart, start_containers
 from numafit.decision.node import Node
-from numafit.decision.story import story_of
+from numafit.decision.story.story import story_of
 from numafit.errors import StartError
 from numafit.machine.model import Device
 from numafit.quantity import parse_quantity
 from numafit.workload.pod import Container, Pod, PodResources
-from tests.decision.false_claims import false_stories
+from tests.decision.story.false_claims import false_stories
+from tests.decision.story.truth import check_story
 from tests.decision.strategies import OFTEN, SELDOM, Ordered, Step, amounts, histories, nodes
 from tests.decision.test_laws import begun
-from tests.decision.truth import check_story
 
 PAGES = "hugepages-2Mi"
 POD_LEVEL = {"PodLevelResources": True, "PodLevelResourceManagers": True}
