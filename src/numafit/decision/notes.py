@@ -5,13 +5,13 @@ those of its pods.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 
 from numafit.decision.decision import Crash
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.decision.start import UNKNOWN, Start
 from numafit.decision.story.refused_words import blame_in_words
+from numafit.errors import near_words
 from numafit.ledger.ledger import Ledger
 from numafit.ledger.state_files import DEVICE_FILE
 from numafit.managers.device.manager import is_plugin_resource
@@ -90,7 +90,7 @@ def pod_notes(ledger: Ledger, allocatable: Mapping[str, Quantity], pods: Iterabl
 
 def _not_offered(ledger: Ledger, resource: str) -> str:
     offered = sorted(ledger.device.healthy)
-    near = get_close_matches(resource, offered, 1)
+    near = near_words(resource, offered)
     if near:
         cure = f"did you mean {near[0]}?"
     elif offered:

@@ -8,7 +8,6 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.bits import cpuset_text, mask_of
-from numafit.decision.story.story import decision_sentence
 from numafit.errors import InputError
 from numafit.host.host import Host
 from numafit.host.lease import Lease
@@ -125,6 +124,9 @@ def sentence_about(placed: Placed) -> str:
     short = _shortage(placed)
     if short:
         return short
+    # Only a refusal is told, and a job starts quicker without the words for it.
+    from numafit.decision.story.story import decision_sentence
+
     return decision_sentence(placed.node, placed.decision, who="it")
 
 

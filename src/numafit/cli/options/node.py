@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from socket import gethostname
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -357,12 +356,19 @@ def _source_name(path: Path) -> str:
     return "standard input" if str(path) == "-" else str(path)
 
 
+def _host_name() -> str:
+    """Of this machine; only pods that are to be played on it ask."""
+    from socket import gethostname
+
+    return gethostname().lower()
+
+
 def read_manifests(options: NodeOptions, paths: Sequence[Path], *, pod_level: bool) -> Reading:
     """The pods of these files; of the node that is meant, where they are on several."""
     if not paths:
         raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
     files = [ManifestFile(_source_name(path), read_bytes(path)) for path in paths]
-    here = (gethostname().lower(),) if not options.machine_sources else ()
+    here = () if options.machine_sources else (_host_name(),)
     cure = "choose one by --node-name, or --all-nodes"
     choice = NodeChoice(options.node_name, options.all_nodes, options.rejected, here, cure, options.again)
     return read_files(files, pod_level=pod_level, choice=choice, most=MOST_PODS)
