@@ -33,6 +33,7 @@ def notes_by_subject(notes: Sequence[Note]) -> dict[str, tuple[Note, ...]]:
 NOTE_CODES = {
     # the machine
     "cpus-unknown": "there may be more CPUs than the source lists",
+    "cpu-numbers-guessed": "no source tells the numbers of the CPUs, only how many each NUMA node has",
     "cores-guessed": "no source tells which CPUs are threads of one core",
     "sockets-guessed": "no source tells which CPUs share a socket",
     "numa-guessed": "no source tells for certain which CPUs are on which NUMA node",
@@ -40,6 +41,7 @@ NOTE_CODES = {
     "distances-guessed": "no source tells the distances between the NUMA nodes",
     "memory-unknown": "no source tells the whole memory of a NUMA node",
     "hugepages-unknown": "no source tells the huge pages of the NUMA nodes",
+    "device-ids-guessed": "no source tells the ids of all devices, only how many each NUMA node has",
     "devices-guessed": "no source tells what the device plugin says of the NUMA nodes of devices",
     "links-guessed": "no source tells how all GPUs are linked",
     "machine-assumed": "the description of the machine calls something assumed, by a word that numafit does not know",
@@ -76,6 +78,8 @@ NOTE_CODES = {
     # the run
     "run-ended": "the kubelet crashes here, and later pods are not decided",
     "left-to-chance": "the kubelet leaves the outcome to chance; one of the possible ones is shown",
+    "cpu-numbers-matter": "the decision depends on a guess about the numbers of the CPUs",
+    "cpu-numbers-made-up": "the numbers of the CPUs that the pod gets are made up, not how many and on which NUMA node",
     "cores-matter": "the decision depends on a guess about the cores",
     "sockets-matter": "the decision depends on a guess about the sockets",
     "numa-matters": "the decision depends on a guess about the NUMA nodes of the CPUs",
@@ -84,5 +88,15 @@ NOTE_CODES = {
 }
 """Code -> what it tells, as docs/notes.md lists them."""
 
-GUESS_MATTERS = frozenset({"cores-matter", "sockets-matter", "numa-matters", "caches-matter", "distances-matter"})
-"""Notes of pods whose decision would be another one if a guess about the machine is wrong."""
+GUESS_MATTERS = frozenset(
+    {
+        "cpu-numbers-matter",
+        "cpu-numbers-made-up",
+        "cores-matter",
+        "sockets-matter",
+        "numa-matters",
+        "caches-matter",
+        "distances-matter",
+    }
+)
+"""Notes of pods that would be shown otherwise if a guess about the machine is wrong."""

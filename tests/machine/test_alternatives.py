@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from numafit.machine.alternatives import MOST_ALTERNATIVES, alternatives
 from numafit.machine.catalogue.names import machine_named
-from numafit.machine.model import Machine
+from numafit.machine.model import Cpu, Machine, NumaNode
 from numafit.machine.read.lscpu import read_lscpu
 from numafit.machine.read.numactl import read_numactl
 from numafit.machine.sketch.line import read_sketch
@@ -42,6 +42,19 @@ def test_a_told_number_of_threads_stays() -> None:
 def test_sockets_that_nobody_counts_may_hold_several_numa_nodes() -> None:
     others = alternatives(read_numactl(NUMACTL), ["socket"])
     assert [{cpu.socket for cpu in found.machine.cpus} for found in others] == [{0}]
+
+
+def homes(machine: Machine) -> list[int]:
+    return [cpu.numa for cpu in sorted(machine.cpus, key=lambda cpu: cpu.id)]
+
+
+def test_made_up_numbers_may_be_others_but_each_numa_node_keeps_its_count() -> None:
+    """Of 4 and 2 CPUs: in turn, or a half of each NUMA node after the other."""
+    cpus = tuple(Cpu(id, id, int(id > 3), int(id > 3)) for id in range(6))
+    machine = Machine(cpus, (NumaNode(0, 0), NumaNode(1, 0)), assumed=("cpu_ids", "core"))
+    others = [found.machine for found in alternatives(machine, ["cpu_ids"])]
+    assert [homes(other) for other in others] == [[0, 1, 0, 1, 0, 0], [0, 0, 1, 0, 0, 1]]
+    assert alternatives(replace(machine, cpus=cpus[:4], numa_nodes=machine.numa_nodes[:1]), ["cpu_ids"]) == []
 
 
 def test_nothing_that_is_told_has_an_alternative() -> None:

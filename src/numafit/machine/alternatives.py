@@ -4,6 +4,7 @@ Nobody can list all numberings of the world; these are those that real machines 
 of all cores and then the second ones, over the whole machine or NUMA node by NUMA node; virtual machines and some
 vendors number the threads of a core one after the other. What a source does tell stays as it is: threads of one core
 lie on one NUMA node, in one socket and at one cache where those are told, and their number stays where it is known.
+Of made-up CPU numbers, how many each NUMA node has stays.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +13,7 @@ from itertools import product
 import msgspec
 from msgspec.structs import replace
 
-from numafit.machine.model import Cpu, Machine
+from numafit.machine.model import CPU_IDS, Cpu, Machine
 from numafit.machine.order import cpus_in_kubelet_order
 
 MOST_ALTERNATIVES = 48
@@ -86,6 +87,26 @@ def _numa(machine: Machine) -> Iterator[Machine]:
     for places_of in places:
         home = {cpu.id: nodes[place // each] for cpu, place in zip(online, places_of, strict=True)}
         moved = [replace(cpu, numa=home.get(cpu.id, cpu.numa)) for cpu in machine.cpus]
+        if "core" in machine.assumed or _together(moved, lambda cpu: (cpu.socket, cpu.core), lambda cpu: cpu.numa):
+            yield replace(machine, cpus=tuple(cpus_in_kubelet_order(moved)))
+
+
+def _cpu_ids(machine: Machine) -> Iterator[Machine]:
+    """As many CPUs on each NUMA node as are told: numbered node by node, in turn, or a half of each node after the
+    other."""
+    online = _online(machine)
+    homes = sorted(cpu.numa for cpu in online)
+    counts = {home: homes.count(home) for home in dict.fromkeys(homes)}
+    turn = [place for count in counts.values() for place in range(count)]
+    halves = [2 * place // counts[home] for place, home in zip(turn, homes, strict=True)]
+    sockets = {cpu.numa: cpu.socket for cpu in online}
+    for places in ([0] * len(homes), turn, halves):
+        by_number = [home for _, home in sorted(zip(places, homes, strict=True))]
+        home_of = {cpu.id: home for cpu, home in zip(online, by_number, strict=True)}
+        moved = [
+            replace(cpu, numa=home_of[cpu.id], socket=sockets[home_of[cpu.id]]) if cpu.id in home_of else cpu
+            for cpu in machine.cpus
+        ]
         if "core" in machine.assumed or _together(moved, lambda cpu: (cpu.socket, cpu.core), lambda cpu: cpu.numa):
             yield replace(machine, cpus=tuple(cpus_in_kubelet_order(moved)))
 
@@ -238,6 +259,7 @@ def _online(machine: Machine) -> list[Cpu]:
 
 
 _OTHERS: dict[str, Callable[[Machine], Iterator[Machine]]] = {
+    CPU_IDS: _cpu_ids,
     "numa": _numa,
     "core": _core,
     "socket": _socket,

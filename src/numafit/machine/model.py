@@ -9,6 +9,11 @@ import msgspec
 
 GPU_RESOURCE = "nvidia.com/gpu"
 
+CPU_IDS = "cpu_ids"
+"""Among the assumed: the source only counts the CPUs of each NUMA node, and their numbers are made up."""
+DEVICES = "devices"
+"""Among the assumed: the source only counts devices, and their ids are made up."""
+
 
 class Cpu(msgspec.Struct, frozen=True):
     """A logical CPU. `core` is unique only within (socket, NUMA node), as the operating system numbers it."""
@@ -103,6 +108,7 @@ class Machine(msgspec.Struct, frozen=True):
     """The processor, such as `AMD EPYC 9654`."""
     assumed: tuple[str, ...] = ()
     """What the source does not state and its reader filled with a stand-in, so that the machine can stand alone:
-    `core`, `socket`, `numa` or `uncore_cache` of the CPUs, `cpus` (there may be more of them), `memory`, `hugepages` or
-    `distances` of the NUMA nodes, `devices` (their ids are made up), `device_numa`, `links`. A source that states it is
-    right instead, and there is nothing to disagree about. `combine` adds what is simply missing."""
+    `core`, `socket`, `numa` or `uncore_cache` of the CPUs, `cpus` (there may be more of them), `cpu_ids` (their numbers
+    are made up, not how many each NUMA node has), `memory`, `hugepages` or `distances` of the NUMA nodes, `devices`
+    (their ids are made up), `device_numa`, `links`. A source that states it is right instead, and there is nothing to
+    disagree about. `combine` adds what is simply missing."""

@@ -7,7 +7,7 @@ them matter to a question is known where the question is (`decision.assumed`).
 from collections.abc import Iterable, Sequence
 
 from numafit.amounts import amount_text
-from numafit.machine.model import Machine
+from numafit.machine.model import CPU_IDS, DEVICES, Machine
 from numafit.machine.source import Disagreement
 from numafit.notes import Note
 
@@ -15,6 +15,7 @@ MACHINE = "machine"
 
 CODES = {
     "cpus": "cpus-unknown",
+    CPU_IDS: "cpu-numbers-guessed",
     "core": "cores-guessed",
     "socket": "sockets-guessed",
     "numa": "numa-guessed",
@@ -22,6 +23,7 @@ CODES = {
     "distances": "distances-guessed",
     "memory": "memory-unknown",
     "hugepages": "hugepages-unknown",
+    DEVICES: "device-ids-guessed",
     "device_numa": "devices-guessed",
     "links": "links-guessed",
 }
@@ -30,6 +32,7 @@ CODES = {
 
 _SHORT = {
     "cpus": "all CPUs",
+    CPU_IDS: "numbers of the CPUs",
     "core": "cores",
     "socket": "sockets",
     "numa": "NUMA nodes of the CPUs",
@@ -37,6 +40,7 @@ _SHORT = {
     "distances": "distances",
     "memory": "memory",
     "hugepages": "huge pages",
+    DEVICES: "ids of the devices",
     "device_numa": "NUMA nodes of the devices",
     "links": "GPU links",
 }
@@ -68,6 +72,11 @@ def _text(machine: Machine, word: str) -> str:
     match word:
         case "cpus":
             return "there may be more CPUs than the source lists; give `lscpu -p` or /sys"
+        case "cpu_ids":
+            return (
+                "no source tells the numbers of the CPUs, only how many each NUMA node has; a count from 0, node by "
+                "node, stands in; give `lscpu -p` or /sys"
+            )
         case "core":
             stand_in = "each CPU stands for a core" if _single(machine) else "the usual numbering stands in"
             return f"no source tells which CPUs are threads of one core; {stand_in}; give `lscpu -p` or /sys"
@@ -92,6 +101,11 @@ def _text(machine: Machine, word: str) -> str:
                 else "none are taken to be there"
             )
             return f"no source tells the huge pages of the NUMA nodes; {taken}; give /sys"
+        case "devices":
+            return (
+                "no source tells the ids of all devices, only how many each NUMA node has; made-up ids stand in; give "
+                "podresources or `nvidia-smi -L`"
+            )
         case "device_numa":
             return (
                 "no source tells on which NUMA node the device plugin says that each device is; what the driver says "

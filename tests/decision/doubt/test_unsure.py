@@ -12,6 +12,7 @@ from numafit.decision.simulation import Simulation, play_events
 from numafit.decision.stage import Stage
 from numafit.machine.alternatives import alternatives
 from numafit.machine.combine.machine import combine
+from numafit.machine.convert.nrt import nrt_text
 from numafit.machine.read.recognise import source_of
 from numafit.notes import NOTE_CODES
 from numafit.settings.settings import ReservedMemory
@@ -65,6 +66,55 @@ def test_a_verdict_may_depend_on_the_cores() -> None:
     assert [note.text for note in unsure_notes(simulation, found)] == [
         "whether it is admitted depends on a guess about the cores; give `lscpu -p` or /sys"
     ]
+
+
+ZONES = replace(combine([source_of(nrt_text(replace(BOX, name="zones")), "nrt.json")]).machine, memory=None)
+"""The two NUMA nodes of BOX with 8 CPUs each, of which nobody tells the numbers."""
+
+
+def test_made_up_numbers_of_cpus_are_no_guess_about_numa_nodes() -> None:
+    """Four CPUs of one NUMA node, whatever their numbers: the note says what is made up and what is not."""
+    on = stage(ZONES)
+    asked = [pod("a", cpus("app", "4")), pod("b", container("app", {"cpu": "100m"}))]
+    simulation = on.play(asked)
+    assert [step.decision.admitted for step in simulation.steps] == [True, True]
+    notes = [note for note in on.notes_on(simulation) if note.about.startswith("default/")]
+    assert [(note.code, note.about) for note in notes] == [("cpu-numbers-made-up", "default/pod-a")]
+    assert notes[0].text == (
+        "the numbers of its CPUs are made up; how many it gets on which NUMA node does not depend on them"
+    )
+    told = on.notes_on(on.play(asked[1:]))
+    assert not any("cpu-numbers" in note.code for note in told)
+
+
+def test_numbers_of_cpus_matter_where_the_configuration_names_some() -> None:
+    """`reservedSystemCPUs: 0-3` leaves 8 CPUs on node 1, or 6 on each, if the numbers go in turn."""
+    on = stage(ZONES, reserved_system_cpus="0-3", kube_reserved={"memory": "412Mi"})
+    simulation = on.play([pod("a", cpus("app", "8"))])
+    assert simulation.steps[0].decision.admitted
+    found = unsure_of(on, simulation)
+    assert {number: (own.words, own.verdict) for number, own in found.items()} == {0: (("cpu_ids",), True)}
+    [note] = unsure_notes(simulation, found)
+    assert note.code == "cpu-numbers-matter"
+    assert (
+        note.text == "whether it is admitted depends on a guess about the numbers of the CPUs; give `lscpu -p` or /sys"
+    )
+
+
+def test_made_up_numbers_do_not_hide_a_guess_about_cores() -> None:
+    """full-pcpus-only refuses an odd number of CPUs where cores have two threads."""
+    on = stage(ZONES, cpu_manager_policy_options={"full-pcpus-only": "true"})
+    simulation = on.play([pod("a", cpus("app", "3"))])
+    codes = [note.code for note in unsure_notes(simulation, unsure_of(on, simulation))]
+    assert codes == ["cores-matter", "cpu-numbers-made-up"]
+
+
+def test_the_ids_of_devices_are_noted_for_who_gets_some() -> None:
+    """And for nobody else."""
+    on = stage(ZONES)
+    gpu = pod("a", container("app", {"nvidia.com/gpu": "1"}))
+    assert "device-ids-guessed" in {note.code for note in on.notes_about([gpu])}
+    assert "device-ids-guessed" not in {note.code for note in on.notes_about([pod("b", cpus("app", "2"))])}
 
 
 def test_what_is_told_is_not_doubted() -> None:

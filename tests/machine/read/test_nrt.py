@@ -5,12 +5,14 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from numafit.errors import InputError
 from numafit.machine.catalogue.names import catalogue, machine_named
 from numafit.machine.combine.machine import combine
 from numafit.machine.convert.nrt import nrt_text
 from numafit.machine.model import Cpu, Device, Machine, NumaNode
+from numafit.machine.notes import machine_notes
 from numafit.machine.read.nrt import ASSUMED, read_nrt
 from numafit.machine.source import FILE, NRT, Source
 from tests.machine.read.readers import damaged, fixture, reads_or_refuses
@@ -19,7 +21,8 @@ GPU = "nvidia.com/gpu"
 
 
 def test_zones_become_numa_nodes_with_made_up_cpus_and_devices() -> None:
-    """v1alpha1, as `kubectl get` lists it: CPUs are numbered node by node, ids of devices by resource."""
+    """v1alpha1, as `kubectl get` lists it: CPUs are numbered node by node, ids of devices by resource. One zone shows
+    only how much memory pods may have."""
     assert read_nrt(fixture("nrt-v1alpha1.json")) == Machine(
         cpus=tuple(Cpu(id, id, int(id > 1), int(id > 1)) for id in range(6)),
         numa_nodes=(
@@ -28,7 +31,7 @@ def test_zones_become_numa_nodes_with_made_up_cpus_and_devices() -> None:
         ),
         devices=(Device(GPU, "gpu-0", (0,)), Device(GPU, "gpu-1", (0,)), Device(GPU, "gpu-2", (1,))),
         name="worker-1",
-        assumed=(*ASSUMED, "devices"),
+        assumed=(*ASSUMED, "devices", "memory"),
     )
 
 
@@ -65,6 +68,40 @@ def test_who_knows_cpus_and_devices_is_believed_instead() -> None:
     assert combined.machine.cpus == real.cpus
     assert combined.machine.devices == real.devices
     assert "devices" not in combined.machine.assumed
+
+
+def test_how_many_cpus_a_numa_node_has_is_told_and_their_numbers_are_not() -> None:
+    """Neither in the object alone nor behind `combine`, which adds what nobody tells."""
+    told = read_nrt(fixture("nrt-v1alpha1.json"))
+    for machine in (told, combine([Source("nrt", told, NRT)]).machine):
+        assert {"cpu_ids", "core", "socket"} <= set(machine.assumed)
+        assert not {"numa", "cpus"} & set(machine.assumed)
+        texts = {note.code: note.text for note in machine_notes(machine)}
+        assert "how many each NUMA node has" in texts["cpu-numbers-guessed"]
+        assert "ids of all devices" in texts["device-ids-guessed"]
+        assert "machine-assumed" not in texts
+
+
+@pytest.mark.parametrize("field", ["capacity", "allocatable"])
+def test_what_pods_may_have_is_not_taken_for_all_cpus(field: str) -> None:
+    """Reserved CPUs are missing from `allocatable`."""
+    zone = {"name": "node-0", "resources": [{"name": "cpu", field: "4"}, {"name": "hugepages-2Mi", field: "4Mi"}]}
+    machine = read_nrt(json.dumps({"kind": "NodeResourceTopology", "zones": [zone]}))
+    assert {"cpus", "hugepages"} & set(machine.assumed) == ({"cpus", "hugepages"} if field == "allocatable" else set())
+    combined = combine([Source("nrt", machine, NRT)]).machine
+    assert ("cpus" in combined.assumed) == (field == "allocatable")
+
+
+def test_numbers_that_somebody_knows_end_the_guess_but_not_what_he_leaves_open() -> None:
+    """numactl tells the CPUs of each NUMA node and nothing of cores."""
+    told = read_nrt(fixture("nrt-v1alpha1.json"))
+    real = Machine(cpus=tuple(Cpu(id, id, id % 2, id % 2) for id in range(6)), assumed=("core", "socket"))
+    words = combine([Source("nrt", told, NRT), Source("numactl", real, "numactl")]).machine.assumed
+    assert {"core", "socket"} <= set(words)
+    assert not {"cpu_ids", "cpus", "numa"} & set(words)
+    partial = replace(real, assumed=("cpus", "numa"))
+    words = combine([Source("nrt", told, NRT), Source("pods", partial, "podresources")]).machine.assumed
+    assert {"cpus", "numa"} <= set(words)
 
 
 @pytest.mark.parametrize(

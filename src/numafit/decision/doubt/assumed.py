@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 import msgspec
 
 from numafit.decision.node import Node
-from numafit.machine.model import Machine
+from numafit.machine.model import CPU_IDS, DEVICES, Machine
 from numafit.machine.notes import machine_notes
 from numafit.managers.ask import HUGEPAGES, MEMORY, Ask, ask_of
 from numafit.managers.device.plugin import NVIDIA_GPU
@@ -93,6 +93,12 @@ def _devices_matter(question: _Question) -> bool:
     return question.aligns and any(untold & ask.pod_devices.keys() for ask in question.asks)
 
 
+def _ids_matter(question: _Question) -> bool:
+    """A pod that gets devices is shown with their ids."""
+    offered = {device.resource for device in question.machine.devices if device.resource}
+    return any(offered & ask.pod_devices.keys() for ask in question.asks)
+
+
 def _links_matter(question: _Question) -> bool:
     """NVIDIA's plugin looks at links to choose two or more GPUs out of more."""
     count = sum(device.resource == NVIDIA_GPU for device in question.machine.devices)
@@ -102,6 +108,7 @@ def _links_matter(question: _Question) -> bool:
 
 _MATTERS: dict[str, Callable[[_Question], bool]] = {
     "cpus": _cpus_matter,
+    CPU_IDS: lambda question: question.exclusive,
     "core": lambda question: question.exclusive,
     "socket": lambda question: question.exclusive,
     "numa": _numa_matters,
@@ -109,6 +116,7 @@ _MATTERS: dict[str, Callable[[_Question], bool]] = {
     "distances": _distances_matter,
     "memory": _memory_matters,
     "hugepages": lambda question: question.requests(HUGEPAGES),
+    DEVICES: _ids_matter,
     "device_numa": _devices_matter,
     "links": _links_matter,
 }

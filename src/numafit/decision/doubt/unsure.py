@@ -1,10 +1,11 @@
 """Which decisions would be others if what was guessed of the machine is otherwise.
 
 The same events are played on each machine that the sources do not rule out (`machine.alternatives`). A machine on which
-this kubelet would not start, or whose reserved CPUs somebody holds already, is not the one.
+this kubelet would not start, or whose reserved CPUs somebody holds already, is not the one. Where the numbers of the
+CPUs are made up, other numbers are no other decision: how many CPUs of each NUMA node a container gets is compared.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -16,15 +17,19 @@ from numafit.decision.simulation import Simulation, play, play_events
 from numafit.decision.start import Start, start
 from numafit.errors import InputError, StartError
 from numafit.machine.alternatives import alternatives
-from numafit.machine.model import Machine
+from numafit.machine.model import CPU_IDS, Machine
 from numafit.managers.ask import ask_of
 from numafit.notes import Note
 
 MOST_DECISIONS = 2000
-_OF_PICKS = {"core", "socket", "uncore_cache"}
+_OF_PICKS = {CPU_IDS, "core", "socket", "uncore_cache"}
 """What only the picking of exclusive CPUs looks at."""
 
+MADE_UP = "cpu-numbers-made-up"
+"""A pod gets CPUs whose numbers are made up."""
+
 MATTER_CODES = {
+    CPU_IDS: "cpu-numbers-matter",
     "numa": "numa-matters",
     "core": "cores-matter",
     "socket": "sockets-matter",
@@ -32,6 +37,7 @@ MATTER_CODES = {
     "distances": "distances-matter",
 }
 _WHAT = {
+    CPU_IDS: "the numbers of the CPUs",
     "numa": "the NUMA nodes of the CPUs",
     "core": "the cores",
     "socket": "the sockets",
@@ -54,7 +60,8 @@ class Unsure(msgspec.Struct, frozen=True):
 def unsure_steps(simulation: Simulation) -> dict[int, Unsure]:
     """By the number of the step. Of several machines that decide otherwise, the one with the fewest differences.
 
-    After MOST_DECISIONS no further machine is tried: the note of the guess itself stands in any case.
+    After MOST_DECISIONS no further machine is tried: the note of the guess itself stands in any case. Other numbers of
+    the CPUs are tried always, since a note says that they do not matter.
     """
     node, steps = simulation.node, simulation.steps
     words = [word for word in assumed_words(node, [step.decision.pod for step in steps]) if word in MATTER_CODES]
@@ -64,17 +71,20 @@ def unsure_steps(simulation: Simulation) -> dict[int, Unsure]:
     unsure: dict[int, Unsure] = {}
     made = 0
     for alternative in alternatives(node.machine, words):
+        if made > MOST_DECISIONS and alternative.words != (CPU_IDS,):
+            break
         other = _node_on(node, alternative.machine)
         if other is None or other.cpu.reserved & ~simulation.before.cpu.default & node.cpu.topology.cpus:
             continue
         played, more = _decisions(simulation, other, untouched)
+        homes = (_homes(node), _homes(other)) if CPU_IDS in node.machine.assumed else None
         made += more
         for number, step in enumerate(steps):
             there = played[number] if number < len(played) else None
-            if number not in unsure and (there is None or not _same(step.decision, there)):
+            if number not in unsure and (there is None or not _same(step.decision, there, homes)):
                 verdict = there is None or _verdict(step.decision) != _verdict(there)
                 unsure[number] = Unsure(alternative.words, there, verdict)
-        if len(unsure) == len(steps) or made > MOST_DECISIONS:
+        if len(unsure) == len(steps):
             break
     return dict(sorted(unsure.items()))
 
@@ -108,14 +118,21 @@ def _decisions(simulation: Simulation, node: Node, untouched: frozenset[int]) ->
 
 
 def unsure_notes(simulation: Simulation, unsure: Mapping[int, Unsure]) -> tuple[Note, ...]:
-    return tuple(
-        Note(
-            MATTER_CODES[own.words[0]],
-            simulation.steps[number].decision.pod.full_name,
-            _text(own),
-        )
-        for number, own in unsure.items()
+    names = [step.decision.pod.full_name for step in simulation.steps]
+    matter = tuple(Note(MATTER_CODES[own.words[0]], names[number], _text(own)) for number, own in unsure.items())
+    if CPU_IDS not in simulation.node.machine.assumed:
+        return matter
+    text = "the numbers of its CPUs are made up; how many it gets on which NUMA node does not depend on them"
+    numbered = (
+        Note(MADE_UP, names[number], text)
+        for number, step in enumerate(simulation.steps)
+        if _has_own_cpus(step.decision) and not (number in unsure and CPU_IDS in unsure[number].words)
     )
+    return (*matter, *dict.fromkeys(numbered))
+
+
+def _has_own_cpus(decision: Decision) -> bool:
+    return decision.admitted and any(own.cpus for own in decision.containers.values())
 
 
 def _node_on(node: Node, machine: Machine) -> Node | None:
@@ -133,9 +150,33 @@ def _node_on(node: Node, machine: Machine) -> Node | None:
         return None
 
 
-def _same(one: Decision, other: Decision) -> bool:
-    """What a rejected pod leaves behind is nothing that it gets."""
-    return _verdict(one) == _verdict(other) and (not one.admitted or one.containers == other.containers)
+Homes = Sequence[int]
+"""The CPUs of each NUMA node, as masks."""
+
+
+def _homes(node: Node) -> Homes:
+    return [cpus for _, cpus in sorted(node.cpu.topology.numa_nodes.items())]
+
+
+def _same(one: Decision, other: Decision, homes: tuple[Homes, Homes] | None = None) -> bool:
+    """What a rejected pod leaves behind is nothing that it gets. With `homes` of both, numbers of CPUs say nothing."""
+    if _verdict(one) != _verdict(other):
+        return False
+    if not one.admitted or one.containers == other.containers:
+        return True
+    return homes is not None and _counted(one, homes[0]) == _counted(other, homes[1])
+
+
+def _counted(decision: Decision, homes: Homes) -> dict[str, tuple[object, ...]]:
+    return {
+        name: (
+            own.affinity,
+            None if own.cpus is None else [(own.cpus & cpus).bit_count() for cpus in homes],
+            own.memory,
+            own.devices,
+        )
+        for name, own in decision.containers.items()
+    }
 
 
 def _verdict(decision: Decision) -> tuple[bool, str, str]:

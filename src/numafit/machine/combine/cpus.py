@@ -10,7 +10,7 @@ from itertools import pairwise
 import msgspec
 
 from numafit.bits import cpuset_text, mask_of, members
-from numafit.machine.model import Cpu
+from numafit.machine.model import CPU_IDS, Cpu
 from numafit.machine.source import Disagreement, Source, compared, reason
 
 _ATTRIBUTES: dict[str, tuple[str, Callable[[Cpu], object]]] = {
@@ -28,7 +28,9 @@ class Voice:
         self.source = source
         self.cpus = {cpu.id: cpu for cpu in source.machine.cpus}
         self.online = mask_of(cpu.id for cpu in source.machine.cpus if cpu.online)
-        self.assumed = source.machine.assumed
+        self.made_up = CPU_IDS in source.machine.assumed
+        """It counts the CPUs of each NUMA node; which number is which CPU it cannot say."""
+        self.assumed = ("cpus", *_ATTRIBUTES) if self.made_up else source.machine.assumed
 
     def sharers(self, attribute: str) -> dict[int, int]:
         """CPU id -> the CPUs online that share this attribute with it; 0 where there is nothing to share."""
@@ -56,13 +58,20 @@ def combine_cpus(sources: Sequence[Source]) -> CombinedCpus:
     disagreements = _which_cpus(whole, voices)
     order = [cpu for voice in whole[:1] or voices for cpu in voice.source.machine.cpus]
     cpus = tuple(_combined(id, voices) for id in dict.fromkeys(cpu.id for cpu in order))
-    assumed = [] if whole else ["cpus"]
+    assumed = [] if whole else _of_numbers(voices)
     for attribute in _ATTRIBUTES:
         stating = [voice for voice in voices if attribute not in voice.assumed]
-        if not stating:
+        if not stating and not (attribute == "numa" and CPU_IDS in assumed):
             assumed.append(attribute)
         disagreements += _differences(attribute, stating)
     return CombinedCpus(cpus, tuple(disagreements), tuple(assumed))
+
+
+def _of_numbers(voices: Sequence[Voice]) -> list[str]:
+    """Where nobody lists all CPUs: of made-up numbers, how many each NUMA node has is told."""
+    if not all(voice.made_up for voice in voices):
+        return ["cpus"]
+    return [CPU_IDS, *(["cpus"] if any("cpus" in voice.source.machine.assumed for voice in voices) else [])]
 
 
 def _which_cpus(whole: Sequence[Voice], voices: Sequence[Voice]) -> list[Disagreement]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from numafit.machine.model import Device
+from numafit.machine.model import DEVICES, Device
 from numafit.machine.source import FILE, OF_DRIVER, PODRESOURCES, SYSFS, WRITTEN, Disagreement, Source, reason
 
 T = TypeVar("T")
@@ -20,9 +20,6 @@ _SAYS_UNKNOWN = (*WRITTEN, PODRESOURCES, SYSFS)
 
 DEVICE_NUMA = "device_numa"
 """Among the assumed: nobody says what the plugin would say of a device; a NUMA node that the driver names stands in."""
-
-DEVICES = "devices"
-"""Among the assumed: the source only counts devices, and their ids are made up."""
 
 Descriptions = list[tuple[Source, Device]]
 

@@ -2,22 +2,24 @@
 
 It has a zone for each NUMA node: how many CPUs, how much memory, how many devices of a resource, and the distances.
 Which numbers the CPUs have, which are threads of one core, and the ids of devices it does not tell: CPUs are numbered
-node by node, each as a core of its own and each NUMA node as a socket, and devices get made-up ids.
+node by node, each as a core of its own and each NUMA node as a socket, and devices get made-up ids. Where a zone shows
+only what pods may have, there may be more.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from numafit.bits import LARGEST_ID
 from numafit.document import Document, Path, read_documents
 from numafit.errors import InputError
-from numafit.machine.model import Cpu, Device, Machine, NumaNode
+from numafit.machine.model import CPU_IDS, DEVICES, Cpu, Device, Machine, NumaNode
 from numafit.machine.order import cpus_in_kubelet_order, in_kubelet_order
 from numafit.machine.read.text import LARGEST_AMOUNT, text_of
 from numafit.quantity import QuantityError, parse_quantity, quantity_of
 
 KIND = "NodeResourceTopology"
-ASSUMED = ("core", "cpus", "numa", "socket", "uncore_cache")
+ASSUMED = ("core", CPU_IDS, "socket", "uncore_cache")
+"""Which NUMA node has how many CPUs is told, and so not among them."""
 _ZONE_NAME = re.compile(r"node-(\d{1,5})", re.ASCII)
 _HUGE_PAGES = "hugepages-"
 _CURE = "it comes from `kubectl get noderesourcetopologies NAME -o yaml`"
@@ -30,6 +32,8 @@ class _Zone:
         self.id = id
         self.resources: dict[str, int] = {}
         self.costs: dict[int, int] = {}
+        self.partial: set[str] = set()
+        """Resources whose capacity it does not tell."""
 
 
 def read_nrt(data: str | bytes, source: str = KIND) -> Machine:
@@ -80,8 +84,20 @@ def _machine(document: Document, value: Mapping[str, object], path: Path) -> Mac
         numa_nodes=in_kubelet_order(_numa_node(zone, zones) for zone in zones.values()),
         devices=tuple(_devices(document, zones, (*path, "zones"))),
         name=str(metadata.get("name") or ""),
-        assumed=(*ASSUMED, *(("devices",) if any("/" in name for z in zones.values() for name in z.resources) else ())),
+        assumed=(*ASSUMED, *_also_assumed(zones.values())),
     )
+
+
+def _also_assumed(zones: Collection[_Zone]) -> Iterator[str]:
+    partial = {name for zone in zones for name in zone.partial}
+    if "cpu" in partial:
+        yield "cpus"
+    if any("/" in name for zone in zones for name in zone.resources):
+        yield DEVICES
+    if any(name.startswith(_HUGE_PAGES) for name in partial):
+        yield "hugepages"
+    if "memory" in partial:
+        yield "memory"
 
 
 def _cpus(counts: Mapping[int, int]) -> Iterator[Cpu]:
@@ -133,6 +149,8 @@ def _zone(document: Document, fields: Mapping[str, object], path: Path) -> _Zone
         if name.startswith(_HUGE_PAGES) and not _page_size(name):
             raise document.error(f'"{name}" names no size of huge pages', (*here, "name"), cure=_CURE)
         field = next((part for part in ("capacity", "allocatable", "available") if part in resource), "capacity")
+        if field != "capacity":
+            zone.partial.add(name)
         zone.resources[name] = _amount(document, resource.get(field), (*here, field))
     for index, item in enumerate(_list(document, fields.get("costs"), (*path, "costs"))):
         here = (*path, "costs", index)
