@@ -80,7 +80,7 @@ export interface Holder {
   nodes: number[];
   rung: string;
   new?: boolean;
-  /** Its pod has ended; the kubelet frees this at the next admission. */
+  /** Its pod has ended or was rejected; the kubelet frees this at the next admission. */
   gone?: boolean;
 }
 
@@ -113,12 +113,25 @@ export interface Summary {
   sentence: string;
   cpus: string;
   nodes: number[];
+  /** A guess about the machine matters to it. */
+  guess: boolean;
 }
 
 export interface GridRow {
   resource: string;
   needed: number;
-  cells: { numa: number; free: number; allocatable: number; held: Record<string, number> }[];
+  cells: GridCell[];
+}
+
+export interface GridCell {
+  numa: number;
+  free: number;
+  allocatable: number;
+  held: Record<string, number>;
+  /** Memory that somebody holds on this node and others together. */
+  across: { pod: string; amount: number; nodes: number[] }[];
+  /** This node alone could give all of it, by the rules of its manager. */
+  fits: boolean;
 }
 
 export interface Chapter {
@@ -152,6 +165,7 @@ export interface Story {
 export interface DecisionAnswer extends Summary {
   story: Story | null;
   ledger: LedgerView;
+  notes: Note[];
 }
 
 export type Hint = [number | null, boolean];
@@ -201,7 +215,7 @@ export interface WhatIfAnswer {
   advice: Advice | null;
   settings: Resolved;
   kubelet: string;
-  notes?: Note[];
+  notes: Note[];
 }
 
 export interface SettingsChoice {

@@ -24,6 +24,7 @@ export function DeviceChip({ box, machine, ledger, ...shown }: Properties) {
     holder === undefined ? (device.resource ? "free" : "plain") : `held ${slotClass(slot)}`,
     lit && holder !== lit ? "dim" : "",
     holder !== undefined && occupancy.holders.get(holder)?.new ? "new" : "",
+    holder !== undefined && occupancy.holders.get(holder)?.gone ? "gone" : "",
     device.healthy ? "" : "sick",
   ];
   const { x, y, width, height } = box;

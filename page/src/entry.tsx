@@ -1,5 +1,6 @@
 // One decision in a list: what became of whom, and when.
 
+import { GuessMark } from "./guess";
 import { verdictOf } from "./words";
 
 interface Properties {
@@ -9,6 +10,7 @@ interface Properties {
   /** What there is to say beyond the verdict. */
   note: string;
   loops?: boolean;
+  guess?: boolean;
   chosen: boolean;
   time: string;
   /** For machines, where the time is one they know. */
@@ -16,7 +18,7 @@ interface Properties {
   onChoose: () => void;
 }
 
-export function Entry({ pod, admitted, kind = "pod", note, loops, chosen, time, exactly, onChoose }: Properties) {
+export function Entry({ pod, admitted, kind = "pod", note, loops, guess, chosen, time, exactly, onChoose }: Properties) {
   const { look, word, sign } = verdictOf(admitted, kind);
   return (
     <li>
@@ -27,6 +29,7 @@ export function Entry({ pod, admitted, kind = "pod", note, loops, chosen, time, 
         <span class="who">
           <span class="name">{pod}</span>
           {loops && <span class="label warn">loop</span>}
+          {guess && <GuessMark />}
           <span class="spoken">{word}</span>
           <span class="what">{note || word}</span>
         </span>

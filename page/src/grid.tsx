@@ -1,19 +1,15 @@
 // The grid of a decision: what is needed of each resource, and what is free of it on each NUMA node.
 
-import { bytesOfText, bytesText } from "./amounts";
-import type { GridRow } from "./api_types";
+import { bytesOfText, bytesText, plural } from "./amounts";
+import type { GridCell, GridRow } from "./api_types";
+import { textOf } from "./numbers";
+import { membersText } from "./words";
 
 const MOST_COLUMNS = 16;
 
 export function Grid({ rows, chosen }: { rows: GridRow[]; chosen: number[] }) {
   if (rows.length === 0) return null;
-  // Nodes that could give nothing in any row say nothing on a machine with many.
-  const every = [...new Set(rows.flatMap((row) => row.cells.map((cell) => cell.numa)))].sort((a, b) => a - b);
-  const useful = every.filter((node) =>
-    rows.some((row) => row.cells.some((cell) => cell.numa === node && cell.allocatable > 0)),
-  );
-  const nodes = (useful.length > 0 ? useful : every).slice(0, MOST_COLUMNS);
-  const left = every.length - nodes.length;
+  const { nodes, cut, barren } = columnsOf(rows, chosen);
   return (
     <div class="scroll">
       <table class="grid">
@@ -31,39 +27,15 @@ export function Grid({ rows, chosen }: { rows: GridRow[]; chosen: number[] }) {
         <tbody>
           {rows.map((row) => (
             <tr key={row.resource}>
-              <th scope="row">{row.resource}</th>
+              <th scope="row">{breakable(row.resource)}</th>
               <td class="needed">{amount(row.resource, row.needed)}</td>
               {nodes.map((node) => {
                 const cell = row.cells.find((one) => one.numa === node);
-                if (!cell)
-                  return (
-                    <td key={node} class="none">
-                      –
-                    </td>
-                  );
-                const [free, total] = isBytes(row.resource)
-                  ? bytesOfText(cell.free, cell.allocatable)
-                  : [cell.free, cell.allocatable];
-                const fits = cell.free >= row.needed;
-                const held = Object.entries(cell.held)
-                  .map(([who, much]) => `${who}: ${amount(row.resource, much)}`)
-                  .join("\n");
-                return (
-                  <td
-                    key={node}
-                    class={`${fits ? "fits" : "short"} ${chosen.includes(node) ? "chosen" : ""}`}
-                    title={held ? `held by\n${held}` : "nothing held"}
-                  >
-                    <Meter part={cell.allocatable > 0 ? cell.free / cell.allocatable : 0} />
-                    <span class="mark-text" aria-label={fits ? "fits" : "too little"}>
-                      {fits ? "✓" : "✕"}
-                    </span>
-                    <span class="free">{free}</span>
-                    <span class="total">
-                      {" "}
-                      of {total}
-                      <span class="word"> free</span>
-                    </span>
+                return cell ? (
+                  <AmountCell key={node} row={row} cell={cell} chosen={chosen.includes(node)} />
+                ) : (
+                  <td key={node} class="none">
+                    –
                   </td>
                 );
               })}
@@ -71,8 +43,68 @@ export function Grid({ rows, chosen }: { rows: GridRow[]; chosen: number[] }) {
           ))}
         </tbody>
       </table>
-      {left > 0 && <p class="note">{left} more NUMA nodes have none of these.</p>}
+      {cut > 0 && <p class="note">And {plural(cut, "more NUMA node")}.</p>}
+      {barren > 0 && (
+        <p class="note">
+          {plural(barren, "more NUMA node")} {barren === 1 ? "has" : "have"} none of these.
+        </p>
+      )}
     </div>
+  );
+}
+
+/** Nodes that could give nothing in any row say nothing on a machine with many; of too many, those taken come first. */
+export function columnsOf(rows: GridRow[], chosen: number[]): { nodes: number[]; cut: number; barren: number } {
+  const cells = rows.flatMap((row) => row.cells);
+  const every = [...new Set(cells.map((cell) => cell.numa))].sort((a, b) => a - b);
+  const fruitful = every.filter((node) => cells.some((cell) => cell.numa === node && cell.allocatable > 0));
+  const useful = fruitful.length > 0 ? fruitful : every;
+  const nodes = [...useful]
+    .sort((a, b) => Number(chosen.includes(b)) - Number(chosen.includes(a)) || a - b)
+    .slice(0, MOST_COLUMNS)
+    .sort((a, b) => a - b);
+  return { nodes, cut: useful.length - nodes.length, barren: every.length - useful.length };
+}
+
+/** `nvidia.com/gpu` may go on in a second line behind its slash. */
+function breakable(resource: string) {
+  const behind = resource.indexOf("/") + 1;
+  return [resource.slice(0, behind), <wbr key="break" />, resource.slice(behind)];
+}
+
+function AmountCell({ row, cell, chosen }: { row: GridRow; cell: GridCell; chosen: boolean }) {
+  const { resource, needed } = row;
+  const [free, total] = isBytes(resource)
+    ? bytesOfText(cell.free, cell.allocatable)
+    : [cell.free, cell.allocatable];
+  const held = [
+    ...Object.entries(cell.held).map(([who, much]) => `${who}: ${amount(resource, much)}`),
+    ...cell.across.map(({ pod, amount: much, nodes }) => `${pod}: ${amount(resource, much)} across ${membersText(nodes)}`),
+  ].join("\n");
+  // Enough is free, and yet the kubelet would not take it: not in whole cores, or memory of one node of a group.
+  const ruled = !cell.fits && cell.free >= needed;
+  return (
+    <td
+      class={`${cell.fits ? "fits" : "short"} ${chosen ? "chosen" : ""}`}
+      title={held ? `held by\n${held}` : "nothing held"}
+    >
+      <Meter part={cell.allocatable > 0 ? cell.free / cell.allocatable : 0} />
+      <span class="mark-text" aria-label={cell.fits ? "fits" : ruled ? "does not fit" : "too little"}>
+        {cell.fits ? "✓" : "✕"}
+      </span>
+      <span class="free">{free}</span>
+      <span class="total">
+        {" "}
+        of {total}
+        <span class="word"> free</span>
+      </span>
+      {ruled && <span class="aside">enough, but not by the rules</span>}
+      {cell.across.map(({ pod, amount: much, nodes }) => (
+        <span class="aside" key={`${pod} ${nodes}`}>
+          {amount(resource, much)} held across {textOf(nodes)}
+        </span>
+      ))}
+    </td>
   );
 }
 

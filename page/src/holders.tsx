@@ -5,6 +5,7 @@ import type { Holder, LedgerView } from "./api_types";
 import { textOf } from "./numbers";
 import { holdings, resourceText } from "./occupancy";
 import { slotClass, slotsOf } from "./palette";
+import { LEFT_OVER } from "./words";
 
 interface Properties {
   ledger: LedgerView;
@@ -48,7 +49,11 @@ export function Holders({ ledger, lit, picked, onLit, onPick }: Properties) {
               <span class="who">
                 <span class="name">{holder.name}</span>
                 {holder.new && <span class="label new-label">new</span>}
-                {holder.gone && <span class="label">ended</span>}
+                {holder.gone && (
+                  <span class="label" title={LEFT_OVER}>
+                    left over
+                  </span>
+                )}
                 {holder.kind === "lease" && <span class="label">lease</span>}
                 <span class="what">{amountsText(holder)}</span>
               </span>

@@ -15,7 +15,9 @@ const WORDS: [CpuState, string, string][] = [
 
 export function Legend({ machine, ledger }: { machine: Machine; ledger: LedgerView }) {
   const occupancy = occupancyOf(ledger);
-  const found = new Set([...machine.nodeOfCpu.keys()].map((cpu) => cpuState(cpu, occupancy, machine.offline)));
+  const isLeftOver = (cpu: number) => occupancy.holders.get(occupancy.cpus.get(cpu) ?? "")?.gone;
+  const cpus = [...machine.nodeOfCpu.keys()].filter((cpu) => !isLeftOver(cpu));
+  const found = new Set(cpus.map((cpu) => cpuState(cpu, occupancy, machine.offline)));
   return (
     <ul class="legend" aria-label="Key">
       {WORDS.filter(([state]) => found.has(state)).map(([state, words, pattern]) => (
@@ -38,6 +40,16 @@ export function Legend({ machine, ledger }: { machine: Machine; ledger: LedgerVi
             </g>
           </svg>
           new: would be given
+        </li>
+      )}
+      {ledger.holders.some((holder) => holder.gone) && (
+        <li>
+          <svg width="22" height="14" aria-hidden="true">
+            <g class="cpu held slot0 gone">
+              <rect class="base" x="0.5" y="0.5" width="21" height="13" rx="2" />
+            </g>
+          </svg>
+          left over: freed at the next admission
         </li>
       )}
     </ul>

@@ -1,6 +1,6 @@
 // The shapes of a kubelet log that was told, as `numafit explain --log -o json` prints them.
 
-import type { SimulatedPod, ToldPod } from "./api_types";
+import type { Note, SimulatedPod, ToldPod } from "./api_types";
 
 export interface LogAnswer {
   lines: number;
@@ -11,6 +11,7 @@ export interface LogAnswer {
   stories: LogStory[];
   notShown: number;
   loops: LogLoop[];
+  notes: Note[];
 }
 
 export interface LogStory extends Omit<ToldPod, "admitted"> {

@@ -6,6 +6,7 @@ import { api, Refusal } from "./api";
 import type { LogAnswer, LogLoop, LogStory } from "./log_types";
 import type { Dropped } from "./dropped";
 import { Entry } from "./entry";
+import { Notes } from "./notes";
 import { Chapters, Verdict } from "./telling";
 import { verdictOf } from "./words";
 
@@ -97,7 +98,7 @@ export function LogView({ dropped, onClose, onFile }: Properties) {
               <p class="empty">
                 {answer.stories.length > 0
                   ? "No decision matches: clear the filter."
-                  : "No decision stands in this log: it needs a kubelet at --v=4 or more for admitted pods."}
+                  : "No decision stands in this log."}
               </p>
             )}
             <ol>
@@ -136,6 +137,7 @@ export function LogView({ dropped, onClose, onFile }: Properties) {
             <Chapters story={told.story} admitted={told.admitted} />
           </>
         )}
+        <Notes notes={answer?.notes ?? []} />
       </section>
     </main>
   );

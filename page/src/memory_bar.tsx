@@ -40,6 +40,7 @@ export function MemoryBar({ box, node, total, share, occupancy, slots, lit }: Pr
           slotClass(slot),
           lit && lit !== segment.holder ? "dim" : "",
           occupancy.holders.get(segment.holder)?.new ? "new" : "",
+          occupancy.holders.get(segment.holder)?.gone ? "gone" : "",
         ];
         const pattern = slot !== undefined && slot >= SLOTS ? "striped" : "";
         return (

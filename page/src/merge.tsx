@@ -6,7 +6,7 @@ import { textOf } from "./numbers";
 
 const FIRST_ROWS = 12;
 
-export function Merge({ chapter }: { chapter: Chapter }) {
+export function Merge({ chapter, admitted }: { chapter: Chapter; admitted: boolean | null }) {
   const hints = Object.entries(chapter.hints);
   return (
     <div class="merge">
@@ -27,7 +27,7 @@ export function Merge({ chapter }: { chapter: Chapter }) {
           </dl>
         </>
       )}
-      {chapter.walk && <Steps walk={chapter.walk} />}
+      {chapter.walk && <Steps walk={chapter.walk} admitted={admitted} />}
       {chapter.outcome && <p class="outcome">{chapter.outcome}</p>}
     </div>
   );
@@ -53,7 +53,7 @@ function HintPart({ text, preferred, node }: { text: string; preferred: boolean;
   );
 }
 
-function Steps({ walk }: { walk: Walk }) {
+function Steps({ walk, admitted }: { walk: Walk; admitted: boolean | null }) {
   if (walk.combinations === null) return <p class="note">The hints are too many to list one by one.</p>;
   const dropped =
     walk.filtered > 0
@@ -79,7 +79,7 @@ function Steps({ walk }: { walk: Walk }) {
       <td>
         {one.nodes.length === 0 ? "nothing in common" : textOf(one.nodes)}
         {one.preferred && one.nodes.length > 0 ? " ★" : ""}
-        {one.best ? " ← taken" : ""}
+        {one.best ? (admitted ? " ← taken" : " ← best") : ""}
       </td>
     </tr>
   );

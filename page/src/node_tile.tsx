@@ -119,7 +119,7 @@ function CoreCell({
         const holder = occupancy.cpus.get(cpu);
         const litHolder = lit ? occupancy.holders.get(lit) : undefined;
         const glows = lit !== null && (holder === lit || (litHolder !== undefined && isSharer(litHolder) && occupancy.shared.has(cpu)));
-        const fresh = holder !== undefined && occupancy.holders.get(holder)?.new;
+        const { new: fresh, gone } = (holder !== undefined && occupancy.holders.get(holder)) || {};
         const place = { x: box.x, y: box.y + thread * THREAD.height, width: THREAD.width, height: THREAD.height };
         const outline = cell(place, thread === 0, thread === box.core.cpus.length - 1);
         const slot = holder === undefined ? undefined : slots.get(holder);
@@ -130,6 +130,7 @@ function CoreCell({
           state === "held" ? slotClass(slot) : "",
           lit && !glows ? "dim" : "",
           fresh ? "new" : "",
+          gone ? "gone" : "",
           cursor === cpu ? "cursor" : "",
         ];
         return (

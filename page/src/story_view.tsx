@@ -9,6 +9,7 @@ import type { Dropped } from "./dropped";
 import { Entry } from "./entry";
 import { LogView } from "./log_view";
 import type { Machine } from "./machine";
+import { Notes } from "./notes";
 import type { StoryPlace } from "./place";
 import { Chapters, Verdict } from "./telling";
 
@@ -90,6 +91,7 @@ export function StoryView({ machine, latest, place, dropped, onDropped, onPlace 
               admitted={one.admitted}
               kind={one.kind}
               note={one.kind === "release" ? "" : one.admitted ? one.sentence : one.reason}
+              guess={one.guess}
               chosen={one.id === shown}
               time={clockText(one.time, Date.now())}
               exactly={one.time}
@@ -180,6 +182,7 @@ function Chosen({ machine, id, follows, onStep, onNewest, hasLater, hasEarlier }
         label={`The machine after decision ${answer.id}`}
       />
       {answer.story && <Chapters story={answer.story} admitted={answer.admitted} />}
+      <Notes notes={answer.notes} />
     </section>
   );
 }

@@ -4,7 +4,7 @@ import { agoText, bytesOfText, bytesText, plural } from "./amounts";
 import type { Holder, LedgerView } from "./api_types";
 import type { Machine } from "./machine";
 import { textOf } from "./numbers";
-import { membersText } from "./words";
+import { LEFT_OVER, membersText } from "./words";
 import { cpuState, holdings, type Occupancy, resourceText } from "./occupancy";
 
 export type Target =
@@ -132,7 +132,7 @@ export function holderLines(holder: Holder, now: number): string[] {
     cpus > 0
       ? `${plural(cpus, "CPU")}: ${holder.cpus}`
       : holder.gone
-        ? "ended; freed at the next admission"
+        ? ""
         : "shared CPUs",
     bytes > 0 ? `${bytesText(bytes)} memory` : "",
     ...devices.map(([resource, count]) => `${count} ${resourceText(resource, count)}`),
@@ -140,6 +140,7 @@ export function holderLines(holder: Holder, now: number): string[] {
   const since = agoText(holder.since, now);
   return [
     ...amounts,
+    holder.gone ? LEFT_OVER : "",
     membersText(holder.nodes),
     holder.rung ? `bound by ${holder.rung}` : "",
     since ? `for ${since}${holder.owner ? `, owner ${holder.owner}` : ""}` : "",

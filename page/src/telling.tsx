@@ -2,6 +2,7 @@
 
 import type { Story } from "./api_types";
 import { Grid } from "./grid";
+import { GuessMark } from "./guess";
 import { Merge } from "./merge";
 import { membersOf } from "./numbers";
 import { verdictOf } from "./words";
@@ -13,9 +14,11 @@ interface VerdictProperties {
   sentence: string;
   message?: string;
   kind?: string;
+  /** A guess about the machine matters to it. */
+  guess?: boolean;
 }
 
-export function Verdict({ pod, admitted, reason, sentence, message = "", kind = "pod" }: VerdictProperties) {
+export function Verdict({ pod, admitted, reason, sentence, message = "", kind = "pod", guess = false }: VerdictProperties) {
   const { look, word, sign } = verdictOf(admitted, kind);
   return (
     <div class={`verdict ${look}`}>
@@ -24,6 +27,7 @@ export function Verdict({ pod, admitted, reason, sentence, message = "", kind = 
           {sign}
         </span>
         <strong>{pod}</strong> <span class="word">{word}</span>
+        {guess && <GuessMark words="rests on a guess" />}
         {!admitted && reason && <code class="reason">{reason}</code>}
       </p>
       {sentence && <p class="sentence">{plain(sentence)}</p>}
@@ -49,7 +53,7 @@ export function Chapters({ story, admitted }: { story: Story; admitted: boolean 
         <section class="chapter" key={number}>
           {chapter.container && <h3>Container {chapter.container}</h3>}
           <Grid rows={chapter.grid} chosen={admitted && chapter.best?.[0] ? membersOf(chapter.best[0]) : []} />
-          <Merge chapter={chapter} />
+          <Merge chapter={chapter} admitted={admitted} />
         </section>
       ))}
       {story.doubts?.map((doubt) => (

@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import type { WhatIfAnswer } from "./api_types";
 import { AdviceList } from "./advice";
 import { Drawing } from "./drawing";
+import { GuessMark, restsOnGuess } from "./guess";
 import type { Machine } from "./machine";
 import { Notes } from "./notes";
 import { Chapters, Verdict } from "./telling";
@@ -11,7 +12,7 @@ import { Chapters, Verdict } from "./telling";
 export function WhatIfResult({ name, answer, machine }: { name: string; answer: WhatIfAnswer; machine: Machine }) {
   const [lit, setLit] = useState<string | null>(null);
   const [chosen, setChosen] = useState<string | null>(null);
-  const { stories, settings } = answer;
+  const { stories, settings, notes } = answer;
   // Until one is chosen, the first rejected pod is the interesting one.
   const told = stories.find((story) => story.pod === chosen) ?? stories.find((story) => !story.admitted) ?? stories[0];
   const admitted = stories.filter((story) => story.admitted).length;
@@ -31,6 +32,7 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
           reason={told.reason}
           sentence={told.story.sentence}
           message={told.message}
+          guess={restsOnGuess(told.pod, notes)}
         />
       )}
       {stories.length > 1 && (
@@ -44,6 +46,7 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
                 onClick={() => setChosen(story.pod)}
               >
                 <span aria-hidden="true">{story.admitted ? "✓" : "✕"}</span> {story.pod}
+                {restsOnGuess(story.pod, notes) && <GuessMark />}
                 <span class="spoken">{story.admitted ? "admitted" : "rejected"}</span>
               </button>
             </li>
@@ -59,7 +62,7 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
         label={`The machine as it would be${name ? `, answer ${name}` : ""}`}
       />
       {told && <Chapters story={told.story} admitted={told.admitted} />}
-      <Notes notes={answer.notes ?? []} />
+      <Notes notes={notes} />
       {told && answer.advice && <AdviceList advice={answer.advice} pod={told.pod} />}
     </>
   );

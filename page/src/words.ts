@@ -4,6 +4,9 @@ import { bytesText, plural } from "./amounts";
 import type { Machine } from "./machine";
 import { textOf } from "./numbers";
 
+/** Of what a pod that is no more still has in the kubelet's books. */
+export const LEFT_OVER = "its pod has ended or was rejected; the kubelet frees this at the next admission";
+
 export function membersText(nodes: number[]): string {
   if (nodes.length === 0) return "";
   return `NUMA ${nodes.length === 1 ? "node" : "nodes"} ${textOf(nodes)}`;

@@ -118,3 +118,24 @@ def test_a_node_that_cannot_be_read_is_said_on_the_page(open_page: Open, picture
     page.locator(".notice.doubtful", has_text=said).wait_for()
     picture(page)
     assert page.locator("[data-cpu]").count() == 128
+
+
+def test_a_decision_says_what_it_stands_on(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """The cores of this machine are a guess: pods to which that matters are marked, and the notes tell why."""
+    page = open_page(fragment="#story")
+    page.locator(".entry .label.guess").first.wait_for()
+    page.locator(".entry", has=page.locator(".label.guess")).first.click()
+    page.locator(".verdict .label.guess").wait_for()
+    page.locator(".told .notes").scroll_into_view_if_needed()
+    picture(page)
+    name = page.locator(".verdict strong").inner_text()
+    assert f"{name}: what it gets depends on a guess about the cores" in page.locator(".told .notes").inner_text()
+
+
+def test_a_log_says_what_it_does_not_tell(open_page: Open) -> None:
+    """Below what it tells, or in its place."""
+    page = open_page()
+    page.locator("[data-cpu]").first.wait_for()
+    drop(page, "kubelet.log", 'I0101 10:00:00.000000    1 server.go:1] "Started"\n')
+    assert "no admission stands in it" in page.locator(".log .notes").inner_text()
+    assert page.locator(".log .empty").inner_text() == "No decision stands in this log."

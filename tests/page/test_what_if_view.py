@@ -58,6 +58,40 @@ def test_an_answer_says_what_it_stands_on(open_page: Open, picture: Callable[...
     assert "default/small:" in page.locator(".notes").inner_text()
 
 
+def test_what_a_rejected_pod_leaves_behind_does_not_look_held(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """In the container scope its first container has CPUs until the next admission: an outline, and not new."""
+    second = '  - {name: second, image: x, resources: {limits: {cpu: "100", memory: 1Gi}}}\n'
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(SMALL + second)
+    page.get_by_label("as if it were idle").check()
+    page.get_by_label("Topology policy").select_option("single-numa-node")
+    page.get_by_label("Scope").select_option("container")
+    page.locator(".drawing .cpu.gone").first.wait_for()
+    picture(page)
+    assert page.locator(".drawing .cpu.gone").count() == 2
+    assert page.locator(".drawing .new").count() == 0
+    assert page.locator(".legend li").all_inner_texts() == [
+        "reserved",
+        "free",
+        "left over: freed at the next admission",
+    ]
+    assert "taken" not in page.locator("table.walk").first.inner_text()
+
+
+def test_enough_that_does_not_do_is_not_called_fitting(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """Of free CPUs that are halves of cores, `full-pcpus-only` takes none."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(SMALL.replace('cpu: "2"', 'cpu: "3"'))
+    page.get_by_label("as if it were idle").check()
+    page.get_by_text("Policy options").click()
+    page.get_by_label("full-pcpus-only").check()
+    page.locator(".verdict.rejected").wait_for()
+    picture(page)
+    row = page.locator("table.grid tbody tr", has_text="cpu").first
+    assert row.locator("td.fits").count() == 0
+    assert "enough, but not by the rules" in row.inner_text()
+
+
 def test_two_settings_stand_side_by_side(open_page: Open, picture: Callable[..., bytes]) -> None:
     """Each with its own verdict, and one sentence says how they differ."""
     page = open_page(fragment="#what-if")

@@ -4,10 +4,25 @@ import asyncio
 
 import msgspec
 
+from numafit.notes import GUESS_MATTERS
 from numafit.service.api.stream import EventStream
 from numafit.service.board import Board
 from numafit.service.broadcast import event_bytes
 from numafit.service.sources.demo import Demo
+
+
+def test_a_decision_is_kept_with_its_notes_and_marked_where_a_guess_matters() -> None:
+    demo = Demo("gpu8-128cpu")
+    board = Board(demo.place)
+    happened = []
+    for change in [change for _ in range(20) for change in demo.events()]:
+        board.apply(change)
+        happened.append(change.happened)
+    kept = list(board.history.entries.values())
+    assert [entry.notes for entry in kept] == [one.notes for one in happened if one]
+    guesses = [any(note.code in GUESS_MATTERS for note in entry.notes) for entry in kept]
+    assert [entry.summary.guess for entry in kept] == guesses
+    assert set(guesses) == {True, False}
 
 
 def test_a_doubt_is_told_once_and_taken_back() -> None:

@@ -16,6 +16,7 @@ from numafit.decision.node import Node
 from numafit.decision.story.story import story_of
 from numafit.managers.ask import ask_of
 from numafit.managers.protocol import TOPOLOGY_AFFINITY, UNEXPECTED
+from numafit.notes import GUESS_MATTERS, Note
 from numafit.service.broadcast import Broadcast
 from numafit.service.node import Change, Happening, ShownNode, Snapshot, ViewedNode
 from numafit.show.records.agent import Doubt, Page, Summary
@@ -132,7 +133,7 @@ class Board:
             self.counters.count(self.snapshot.stage.node, decision)
         key = (summary.kind, "admitted" if summary.admitted else "rejected")
         self.counts[key] = self.counts.get(key, 0) + 1
-        self.history.add(PastDecision(summary, story, self.ledger))
+        self.history.add(PastDecision(summary, story, self.ledger, happened.notes))
         self.broadcast.send("decision", msgspec.json.encode(summary), self.snapshot.revision, with_id=False)
 
     def _summary(self, happened: Happening) -> Summary:
@@ -151,6 +152,7 @@ class Board:
             happened.sentence,
             cpuset_text(holding.cpus) if holding is not None else "",
             holding.nodes if holding is not None else (),
+            any(note.code in GUESS_MATTERS for note in happened.notes),
         )
 
 
@@ -163,6 +165,7 @@ class PastDecision(msgspec.Struct, frozen=True):
     """As in `explain -o json`; null where nothing was decided."""
     ledger: msgspec.Raw
     """The ledger view after it."""
+    notes: tuple[Note, ...] = ()
 
 
 class History:

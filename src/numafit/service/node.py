@@ -14,6 +14,7 @@ from numafit.decision.stage import Stage, new_stage
 from numafit.decision.start import Start
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Machine
+from numafit.notes import Note
 from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.versions import parse_version
 from numafit.show.records.ledger import Known, LedgerView, ledger_view
@@ -88,6 +89,8 @@ class Happening(msgspec.Struct, frozen=True):
     refused: bool = False
     reason: str = ""
     """Of a refusal that is known without its decision."""
+    notes: tuple[Note, ...] = ()
+    """What the decision stands on."""
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -32,6 +32,15 @@ def test_every_decision_is_one_of_the_engine() -> None:
         before = change.stage
 
 
+def test_a_decision_comes_with_what_it_stands_on() -> None:
+    """Nobody tells the cores of this machine; a pod without CPUs of its own does not depend on them."""
+    happened = [change.happened for change in life(Demo("gpu8-128cpu"), 30) if change.happened]
+    own = {one.name: {note.code for note in one.notes} for one in happened if one.decision}
+    assert any("cores-matter" in codes for codes in own.values())
+    assert not any("cores-matter" in codes for name, codes in own.items() if name.startswith("demo/web-"))
+    assert all(one.notes == () for one in happened if not one.decision)
+
+
 def test_a_life_has_admissions_rejections_and_ends() -> None:
     """On the machine that is shown by default; otherwise there would be little to see."""
     happened = [change.happened for change in life(Demo(), 120) if change.happened]

@@ -151,3 +151,18 @@ def test_a_what_if_without_advice_is_asked_for_once() -> None:
         return (await client.post("/api/v1/whatif", json={"pods": PODS, "advice": False})).json()
 
     assert asked(talk)["advice"] is None
+
+
+def test_what_a_rejected_pod_leaves_behind_is_called_by_its_name_and_not_new() -> None:
+    """In the container scope the first container has its CPUs when the second one is rejected."""
+    limits = ['{cpu: "8", memory: 1Gi}', '{cpu: "100", memory: 1Gi}']
+    containers = "".join(
+        f"  - {{name: c{i}, image: x, resources: {{limits: {each}}}}}\n" for i, each in enumerate(limits)
+    )
+    pod = f"apiVersion: v1\nkind: Pod\nmetadata: {{name: parts}}\nspec:\n  containers:\n{containers}"
+    settings = {"policy": "single-numa-node", "scope": "container"}
+    found = answer("whatif", {"pods": pod, "settings": settings, "advice": False})
+    assert [story["admitted"] for story in found["stories"]] == [False]
+    assert [(one["name"], one["new"], one["gone"]) for one in found["ledger"]["holders"]] == [
+        ("default/parts", False, True)
+    ]

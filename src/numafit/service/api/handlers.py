@@ -91,7 +91,8 @@ class Api:
 
     async def decision(self, request: Request) -> Response:
         entry = self._entry(_whole(request.path_params["id"], "id"))
-        return json_of(OneDecision(*msgspec.structs.astuple(entry.summary), story=entry.story, ledger=entry.ledger))
+        told = msgspec.structs.astuple(entry.summary)
+        return json_of(OneDecision(*told, story=entry.story, ledger=entry.ledger, notes=entry.notes))
 
     def _entry(self, number: int) -> Any:
         entry = self.board.history.entries.get(number)

@@ -9,7 +9,6 @@ from random import Random
 
 from msgspec.structs import replace
 
-from numafit.decision.decide import decide
 from numafit.decision.life import reconcile, release, start_containers
 from numafit.decision.story.story import story_of
 from numafit.machine.catalogue.names import machine_named
@@ -88,7 +87,8 @@ class Demo:
 
     def _added(self, pod: Pod) -> Change:
         stage = self.stage
-        decision = decide(stage.node, stage.ledger, pod, stage.allocatable)
+        simulation = stage.play([pod])
+        decision = simulation.steps[0].decision
         ledger = decision.ledger
         name = pod.full_name
         if decision.admitted:
@@ -96,7 +96,8 @@ class Demo:
         self.stage = replace(stage, ledger=ledger)
         self._remember({**self.known, pod.uid: Known(name, now_text())})
         sentence = story_of(stage.node, decision).sentence
-        return Change(self.stage, self.known, Happening("pod", name, sentence, decision, pod.uid))
+        happened = Happening("pod", name, sentence, decision, pod.uid, notes=stage.notes_on(simulation))
+        return Change(self.stage, self.known, happened)
 
     def _removed(self, pod: Pod) -> Change:
         stage = self.stage

@@ -25,7 +25,7 @@ from numafit.settings.versions import DEFAULT_VERSION, parse_version
 from numafit.show.records.advice import AdviseAnswer, advice_record
 from numafit.show.records.comparison import CompareAnswer, comparison_record, no_start_record
 from numafit.show.records.fit import FitAnswer, fit_record, variants_record
-from numafit.show.records.ledger import ledger_view
+from numafit.show.records.ledger import Known, ledger_view
 from numafit.show.records.lint import LintAnswer, lint_record
 from numafit.show.records.log import LogAnswer, log_record
 from numafit.show.records.simulation import SimulateAnswer, simulation_record
@@ -82,10 +82,12 @@ def whatif(scenes: Scenes, asked: question.WhatIf) -> WhatIfAnswer:
     stage = with_pods_of(asked.pods, scene.stage)
     simulation = stage.play(stage.pods)
     snapshot = scenes.snapshot
+    # A rejected pod that leaves something behind is known by its name, too.
+    named = {pod.uid: Known(pod.known_name) for pod in stage.pods}
     view = ledger_view(
         simulation.node,
         simulation.after,
-        scene.known,
+        {**named, **scene.known},
         revision=snapshot.revision,
         time=snapshot.time,
         simulation=True,

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from numafit.notes import Note
 from numafit.show.records.node import NodeKind
 
 
@@ -20,6 +21,8 @@ class Summary(msgspec.Struct, frozen=True):
     sentence: str
     cpus: str
     nodes: tuple[int, ...]
+    guess: bool = False
+    """A guess about the machine matters to it, as its notes tell."""
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -51,6 +54,8 @@ class OneDecision(Summary, frozen=True, kw_only=True):
     """As `numafit explain -o json` tells it; null where nothing was decided, as at a release."""
     ledger: msgspec.Raw
     """How things stood after it."""
+    notes: tuple[Note, ...] = ()
+    """What the decision stands on."""
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -37,7 +37,7 @@ class Holder(msgspec.Struct, frozen=True):
     new: bool = False
     """It came by the question asked."""
     gone: bool = False
-    """Its pod has ended; the kubelet frees this at the next admission."""
+    """Its pod has ended or was rejected; the kubelet frees this at the next admission."""
 
 
 class Amounts(msgspec.Struct, frozen=True):
@@ -98,7 +98,7 @@ def ledger_view(
     simulation: bool,
     new: frozenset[str] = frozenset(),
 ) -> LedgerView:
-    """`known` and `new` go by pod UID; holders are sorted by name."""
+    """`known` and `new` go by pod UID; holders are sorted by name. What a rejected pod leaves behind is not new."""
     holders = sorted(_holders(node, ledger, known, new), key=lambda holder: (holder.name, holder.id))
     return LedgerView(
         revision,
@@ -127,7 +127,7 @@ def _holders(node: Node, ledger: Ledger, known: Mapping[str, Known], new: frozen
             holding.devices,
             holding.nodes,
             told.rung,
-            uid in new,
+            uid in new and pod is not None,
             pod is None,
         )
 
