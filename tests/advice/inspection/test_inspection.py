@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from numafit.advice.doctor.checkup import examine
 from numafit.advice.lint.lint import LintFile, lint
 from numafit.decision.start import Start
+from numafit.errors import InputError
 from numafit.settings.versions import parse_version
 from tests.advice.inspection.mistakes import DROP_IN, ENV, FILE, KINDS, Kind, Planted, planted, together
 from tests.decision.strategies import GI, box
@@ -52,6 +53,13 @@ def test_there_are_kinds_enough() -> None:
 def test_the_configuration_that_mistakes_are_planted_in_is_right() -> None:
     assert linted(planted(()), machine=True) == {}
     assert examined(planted(())) == []
+
+
+def test_drop_in_files_of_a_release_without_them_are_no_mistake_of_the_kubelet() -> None:
+    """Up to 1.27 no kubelet would read them, so none refuses them: numafit asks what is meant."""
+    known = Start(version=parse_version("1.27"), sources=planted(()).sources(), machine=BOX)
+    with pytest.raises(InputError, match=r"has no --config-dir"):
+        examine(known)
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -102,6 +102,17 @@ def test_drop_in_files_lie_over_the_configuration_beside_them() -> None:
     ]
 
 
+def test_files_of_a_release_without_drop_ins_are_judged_each_by_itself() -> None:
+    """Up to 1.27 there is no `--config-dir`: what ends in .conf is a configuration like any other."""
+    sources = [
+        LintFile("kubelet.yaml", GOOD.encode()),
+        LintFile("10.conf", (HEAD + "topologyManagerPolicy: strict\n").encode()),
+    ]
+    report = lint(sources, parse_version("1.27"))
+    assert [(each.place.source, each.code) for each in report.findings] == [("10.conf", "NF105")]
+    assert "drop-ins" not in {each.check for each in report.unchecked}
+
+
 def test_a_broken_file_has_its_place_and_does_not_keep_others_from_being_read() -> None:
     found = findings("a: [1\n", "cpuManagerPolicy: static\n")
     assert [(each.code, each.place.source) for each in found] == [

@@ -97,7 +97,7 @@ class _Walk:
                 sources = without_flag(sources, refusal.error)
             elif isinstance(refusal.error, InputError):
                 patches = [patch.name for patch in sources.drop_ins or ()]
-                if refusal.error.source not in patches or not behaviour_of(known.version).drop_ins:
+                if refusal.error.source not in patches or behaviour_of(known.version).drop_ins == "none":
                     self.limit = refusal.error
                     break
                 self._add(Mistake(refusal.step, "", refusal.error.message, refusal.error))

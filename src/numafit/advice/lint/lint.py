@@ -114,7 +114,7 @@ def _kubelets(pages: Sequence[LintPage], version: KubeVersion) -> list[KubeletTe
     files = [page.kubelets[0] for page in pages if page.kubelets]
     main = [part for part in files if not part.document.source.endswith(DROP_IN_SUFFIX)]
     patches = [part for part in files if part.document.source.endswith(DROP_IN_SUFFIX)]
-    if not behaviour_of(version).drop_ins:
+    if behaviour_of(version).drop_ins == "none":
         main, patches = files, []
     if len(main) != 1 or len(flags) > 1:
         return [*(KubeletText(part, None) for part in parts), *(KubeletText(None, each) for each in flags)]
