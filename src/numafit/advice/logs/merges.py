@@ -56,7 +56,7 @@ def _results(
 ) -> Iterator[tuple[Hint, bool | None]]:
     """All that the merge may come to; the verdict is None where the log has none either."""
     for policy in sorted(kubelet.policies - {NONE}):
-        for behaviour in _behaviours(kubelet):
+        for behaviour in behaviours(kubelet):
             for nodes in _grounds(kubelet, machine):
                 for distances in measures:
                     try:
@@ -80,7 +80,8 @@ def _distances(machine: Machine | None) -> DistanceRows | None:
     return {node.id: node.distances for node in machine.numa_nodes if node.distances is not None}
 
 
-def _behaviours(kubelet: LoggedKubelet) -> list[Behaviour]:
+def behaviours(kubelet: LoggedKubelet) -> list[Behaviour]:
+    """Of the releases that the log leaves open, those that merge differently."""
     if kubelet.version is not None:
         return [behaviour_of(kubelet.version)]
     found = [behaviour_of(KubeVersion(1, kubelet.first_minor, LATEST_PATCH))]

@@ -6,7 +6,7 @@ import msgspec
 
 from numafit.advice.logs.admission import Admission, LoggedMerge
 from numafit.advice.logs.kubelet import LoggedKubelet
-from numafit.advice.logs.merges import check_merge
+from numafit.advice.logs.merges import behaviours, check_merge
 from numafit.bits import cpuset_text
 from numafit.decision.decision import OUT_OF
 from numafit.decision.story.cause import merge_cause
@@ -25,8 +25,6 @@ from numafit.managers.protocol import EMPTY_SHARED_POOL, SMT_ALIGNMENT, TOPOLOGY
 from numafit.managers.topology.policy import RESTRICTED, SINGLE_NUMA_NODE
 
 MANAGERS = ("devices", "cpu", "memory")
-EQUAL_MASKS = 24
-"""The minor from which on only equal masks merge to a preferred hint."""
 
 
 class LogStory(msgspec.Struct, frozen=True):
@@ -76,7 +74,7 @@ def _cause(merge: LoggedMerge, kubelet: LoggedKubelet, policies: Collection[str]
     """What explains it under one of the policies and releases that the log leaves open."""
     if all(hints is None for own in merge.providers for hints in (own or {}).values()):
         return None
-    rules = {kubelet.first_minor >= EQUAL_MASKS, kubelet.last_minor >= EQUAL_MASKS}
+    rules = {behaviour.merge_equal_masks for behaviour in behaviours(kubelet)}
     for policy in sorted(policies):
         # preferred sets without a common node are not equal either: with both releases possible that says more
         for equal in sorted(rules):
