@@ -10,7 +10,6 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
@@ -21,6 +20,7 @@ from numafit.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "numafit"
+IMPORTED_AS = {"pyyaml": "yaml"}
 CORE = ("golang", "machine", "settings", "workload", "ledger", "managers", "decision", "replay", "advice")
 IMPURE = {
     "asyncio",
@@ -227,9 +227,19 @@ def test_help_loads_no_command_and_no_extra() -> None:
 def test_a_command_is_imported_without_extras(name: str) -> None:
     """No command pays for what only a part of it needs, nor for an extra that may be missing."""
     module = COMMANDS[name].target.partition(":")[0]
-    if find_spec(module) is None:
-        pytest.skip(f"{module} is not there yet")
     assert loaded_by(f"import {module}") & EXTRAS == set()
+
+
+def test_every_package_that_is_imported_is_a_dependency_of_its_own() -> None:
+    """One that only comes along with another may go with its next release."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [
+        *project["dependencies"],
+        *(each for extra in project["optional-dependencies"].values() for each in extra),
+    ]
+    named = {IMPORTED_AS.get(name, name) for name in (re.split(r"[<>=\[]", each)[0] for each in wanted)}
+    imported = {name for path in PACKAGE.rglob("*.py") for name in imported_names(path.read_text())}
+    assert imported - sys.stdlib_module_names - {"numafit"} <= {name.replace("-", "_") for name in named}
 
 
 def test_the_lock_file_names_no_host() -> None:
