@@ -18,12 +18,8 @@ class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One sentence without its full stop: what is not sure, and what to give instead where something can be given."""
 
 
-def notes_about(about: str, notes: Sequence[Note]) -> tuple[Note, ...]:
-    return tuple(note for note in notes if note.about == about)
-
-
 def notes_by_subject(notes: Sequence[Note]) -> dict[str, tuple[Note, ...]]:
-    """For who asks for many of them."""
+    """What they are about -> the notes about it, in their order."""
     found: dict[str, list[Note]] = {}
     for note in notes:
         found.setdefault(note.about, []).append(note)

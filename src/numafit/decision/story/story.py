@@ -16,7 +16,6 @@ from numafit.decision.story.grid import Row, grid_of
 from numafit.decision.story.words import cause_in_words, hint_in_words, hints_in_words
 from numafit.ledger.ledger import Hint
 from numafit.managers.ask import Ask, ask_of
-from numafit.managers.protocol import TOPOLOGY_AFFINITY
 
 
 class Chapter(msgspec.Struct, frozen=True):
@@ -48,11 +47,6 @@ def story_of(node: Node, decision: Decision) -> Story:
 def decision_sentence(node: Node, decision: Decision, who: str = "") -> str:
     """Why. `who` is what a merge rejects, where its reader knows neither a pod nor a container."""
     return cause_in_words(cause_of(node, decision, ask_of(decision.pod, node.settings)), who)
-
-
-def rejected_merge(decision: Decision) -> MergeStep | None:
-    """The merge that is to blame."""
-    return decision.merges[-1] if decision.reason == TOPOLOGY_AFFINITY and decision.merges else None
 
 
 def _chapter(node: Node, ask: Ask, step: MergeStep) -> Chapter:

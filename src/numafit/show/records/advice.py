@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from numafit.advice.propose.advise import Advice
 from numafit.advice.propose.proposal import Proposal, patch_of
 from numafit.decision.decision import Decision
-from numafit.notes import Note, notes_about
+from numafit.notes import Note, notes_by_subject
 from numafit.replay.outcomes import PlacementOutcome, decision_outcome
 from numafit.settings.config import KubeletConfig
 from numafit.workload.manifest import Workload
@@ -78,13 +78,14 @@ def advice_record(
     undecided: Sequence[Pod] = (),
 ) -> AdviseAnswer:
     """At most `most` proposals for each pod. `undecided` are the pods that the kubelet did not come to."""
+    about = notes_by_subject(notes)
     records = []
     for advice in advices:
         pod = advice.decision.pod
         kind, _ = maker_of(makers, pod)
         proposals = [_proposed(one, patch_of(one, pod, config, kind)) for one in advice.proposals[:most]]
         now = _in_short(advice.decision)
-        own = notes_about(pod.full_name, notes) or UNSET
+        own = about.get(pod.full_name, UNSET)
         records.append(Advised(pod.full_name, advice.fault, advice.why, now, tuple(proposals), own, advice.same))
     return AdviseAnswer(tuple(records), tuple(notes), tuple([pod.full_name for pod in undecided]))
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from numafit.advice.compare import Comparison, Difference, RuleChange
 from numafit.decision.decision import Decision
 from numafit.errors import StartRefusedError
-from numafit.notes import Note, notes_about
+from numafit.notes import Note, notes_by_subject
 
 
 class PodCompared(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -36,12 +36,13 @@ class CompareAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def comparison_record(comparison: Comparison, notes: Sequence[Note] = ()) -> CompareAnswer:
+    about = notes_by_subject(notes)
     pods = [
         PodCompared(
             pair.pod.full_name,
             (_admitted(pair.was), _admitted(pair.becomes)),
             pair.differences,
-            notes_about(pair.pod.full_name, notes) or UNSET,
+            about.get(pair.pod.full_name, UNSET),
         )
         for pair in comparison.pairs
     ]

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from numafit.decision.decision import Decision
 from numafit.decision.story.claims import Cause
 from numafit.decision.story.story import Chapter, Story
-from numafit.notes import Note, notes_about
+from numafit.notes import Note, notes_by_subject
 
 
 # A `Story` under the name that the API has published for it.
@@ -35,10 +35,11 @@ class ExplainAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def stories_record(stories: Iterable[tuple[Decision, Story]], notes: Sequence[Note] = ()) -> ExplainAnswer:
-    return ExplainAnswer(tuple([_explained(decision, story, notes) for decision, story in stories]), tuple(notes))
+    about = notes_by_subject(notes)
+    explained = [_explained(decision, story, about.get(decision.pod.full_name, ())) for decision, story in stories]
+    return ExplainAnswer(tuple(explained), tuple(notes))
 
 
-def _explained(decision: Decision, story: Story, notes: Sequence[Note]) -> Explained:
+def _explained(decision: Decision, story: Story, notes: tuple[Note, ...]) -> Explained:
     told = StoryTold(story.sentence, story.chapters, story.cause)
-    own = notes_about(decision.pod.full_name, notes)
-    return Explained(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told, own or UNSET)
+    return Explained(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told, notes or UNSET)
