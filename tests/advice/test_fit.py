@@ -113,6 +113,16 @@ def test_without_a_topology_policy_a_manager_is_the_rule() -> None:
     )
 
 
+def test_a_memory_manager_that_lacks_huge_pages_names_them_and_not_memory() -> None:
+    pages = box(2, 8, 2, memory=16 * GI, hugepages={2 << 20: 512})
+    shape = pod("a", cpus("app", "1", {"hugepages-2Mi": "1536Mi"}))
+    (count,) = count_fits(stage(pages, topology_manager_policy="none"), [shape]).counts
+    assert (count.admitted, count.stop) == (
+        1,
+        Stop("memory-manager", container="app", resource="hugepages-2Mi", needed=3 << 29, free=1 << 29),
+    )
+
+
 def test_cpus_that_pods_share_are_not_stranded() -> None:
     fit = count_fits(stage(max_pods=2), [pod("a", memory("app", "1Gi"))])
     assert (fit.full, fit.shared) == (True, True)

@@ -1,7 +1,7 @@
 """What keeps the next pod out: the rule that stopped it, and the resources without which it would not be stopped.
 
-All of it is read off the decision and its ledger; which resources stand in the way is found by asking the managers for
-the pod without them.
+The rule is read off the cause of the decision; which resources stand in the way is found by asking the managers for the
+pod without them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,20 +13,33 @@ from msgspec.structs import replace
 
 from numafit.advice.propose.knobs import with_resources
 from numafit.decision.admit import admit
-from numafit.decision.decide import load_of, offered_by, requests_of
-from numafit.decision.decision import Decision
+from numafit.decision.decision import Crash, Decision, ManagerRefused, NodeShort
 from numafit.decision.left import left_on_nodes
 from numafit.decision.node import Node
 from numafit.decision.stage import Stage
 from numafit.ledger.ledger import Ledger
-from numafit.managers.ask import Ask, ask_of
+from numafit.managers.ask import MEMORY, Ask, ask_of
 from numafit.managers.device.manager import free_devices, is_plugin_resource
-from numafit.managers.protocol import EMPTY_SHARED_POOL, SMT_ALIGNMENT, TOPOLOGY_AFFINITY
+from numafit.managers.protocol import EMPTY_SHARED_POOL
+from numafit.managers.refused import (
+    BudgetUsedUp,
+    CpusNotPicked,
+    CpusShort,
+    MemoryGroups,
+    MemoryNotPreferred,
+    NoMemoryPlace,
+    NoMemoryRequest,
+    NotInt64,
+    NoWiderMemory,
+    OddCpus,
+    WholeCoresShort,
+)
 from numafit.quantity import Quantity
 from numafit.workload.pod import Pod, PodResources, Resources
 
 CPU = "cpu"
 WHOLE_CPU = 1000
+MEMORY_CAUSES = NoMemoryPlace | NoMemoryRequest | MemoryNotPreferred | NoWiderMemory | MemoryGroups
 
 StopRule = Literal[
     "max-pods",
@@ -77,80 +90,60 @@ class Limit(msgspec.Struct, frozen=True):
 
 
 def stop_of(stage: Stage, refusal: Decision) -> Stop:
-    node = stage.node
-    ask = ask_of(refusal.pod, node.settings)
-    if refusal.panic:
+    cause = refusal.cause
+    if isinstance(cause, Crash):
         return Stop("crash")
-    if refusal.shortage:
-        return _node_stop(stage, refusal)
-    if refusal.reason == TOPOLOGY_AFFINITY and refusal.merges:
-        return Stop("topology-policy", policy=node.topology.policy, container=refusal.merges[-1].container)
-    if refusal.reason == EMPTY_SHARED_POOL:
+    if isinstance(cause, NodeShort):
+        free = max(0, cause.capacity - cause.used)
+        rule: StopRule = "max-pods" if cause.resource == "pods" else "node"
+        return Stop(rule, resource=cause.resource, needed=cause.asked, free=free, capacity=cause.capacity)
+    if isinstance(cause, ManagerRefused):
+        return _manager_stop(stage.node, refusal, cause)
+    return Stop("topology-policy", policy=stage.node.topology.policy, container=_container(refusal))
+
+
+def _container(refusal: Decision) -> str:
+    """Whose turn it was; empty where the pod was looked at as a whole."""
+    if refusal.merges:
+        return refusal.merges[-1].container
+    return refusal.cause.container if isinstance(refusal.cause, ManagerRefused) else ""
+
+
+def _manager_stop(node: Node, refusal: Decision, refused: ManagerRefused) -> Stop:
+    container, cause = refused.container, refused.cause
+    ledger = refusal.ledger
+    if refusal.reason == EMPTY_SHARED_POOL or isinstance(cause, BudgetUsedUp):
         return Stop("pod-resources")
-    container = "" if _whole(node, ask) else _refused_container(node, refusal, ask)
-    cpus = ask.cpus[container] if container else ask.pod_cpus
-    if refusal.reason == SMT_ALIGNMENT:
-        free = (refusal.ledger.cpu.default & ~node.cpu.reserved_cores).bit_count() * WHOLE_CPU
-        per_core = node.cpu.topology.cpus_per_core * WHOLE_CPU
-        return Stop("full-pcpus-only", "", container, CPU, needed=cpus * WHOLE_CPU, free=free, capacity=per_core)
-    return _manager_stop(node, refusal, ask, container, cpus)
+    if isinstance(cause, OddCpus | WholeCoresShort):
+        free = (ledger.cpu.default & ~node.cpu.reserved_cores).bit_count() * WHOLE_CPU
+        per_core = cause.threads * WHOLE_CPU
+        return Stop("full-pcpus-only", "", container, CPU, cause.cpus * WHOLE_CPU, free, per_core)
+    if isinstance(cause, CpusShort | CpusNotPicked):
+        return Stop("cpu-manager", "", container, CPU, cause.cpus * WHOLE_CPU, cause.free * WHOLE_CPU)
+    if isinstance(cause, NotInt64):
+        return Stop("memory-manager", "", container, MEMORY)
+    if isinstance(cause, MEMORY_CAUSES):
+        resource, needed, free = _short_memory(node, ledger, cause.needs)
+        return Stop("memory-manager", "", container, resource, needed, free)
+    ask = ask_of(refusal.pod, node.settings)
+    needed = (ask.devices[container] if container else ask.pod_devices).get(cause.resource, 0)
+    return Stop(
+        "device-manager", "", container, cause.resource, needed, len(free_devices(ledger.device, cause.resource))
+    )
 
 
-def _node_stop(stage: Stage, refusal: Decision) -> Stop:
-    settings, resource = stage.node.settings, refusal.shortage
-    others = load_of(settings, refusal.ledger.active.values())
-    capacity = offered_by(refusal.ledger.device, stage.allocatable)[resource]
-    if resource == "pods":
-        return Stop("max-pods", resource=resource, needed=1, free=max(0, capacity - others.pods), capacity=capacity)
-    free = max(0, capacity - others.amounts.get(resource, 0))
-    needed = requests_of(settings, refusal.pod)[resource]
-    return Stop("node", resource=resource, needed=needed, free=free, capacity=capacity)
-
-
-def _whole(node: Node, ask: Ask) -> bool:
-    return ask.pod_level == "managed" and node.topology.policy != "none" and node.topology.scope == "pod"
-
-
-def _refused_container(node: Node, refusal: Decision, ask: Ask) -> str:
-    """The first that lacks something that it asks for: containers are served in their order, and none after it."""
-    for container in refusal.pod.all_containers:
-        if _missing(node, refusal, ask, container.name):
-            return container.name
-    return ""
-
-
-def _missing(node: Node, refusal: Decision, ask: Ask, container: str) -> str:
-    """The first resource, in the managers' order, that the container was not given."""
-    placement = refusal.containers[container]
-    for resource, count in sorted(ask.devices[container].items()):
-        if count and resource not in placement.devices and is_plugin_resource(refusal.ledger.device, resource):
-            return resource
-    if node.cpu.static and ask.pod_level != "skipped" and ask.cpus[container] and placement.cpus is None:
-        return CPU
-    memory = node.memory
-    asks = ask.memory[container] is None or bool(ask.memory[container])
-    if memory is not None and memory.static and ask.guaranteed and ask.pod_level != "skipped" and asks:
-        return "memory" if placement.memory is None else ""
-    return ""
-
-
-def _manager_stop(node: Node, refusal: Decision, ask: Ask, container: str, cpus: int) -> Stop:
-    resource = _missing(node, refusal, ask, container) if container else CPU
-    left = left_on_nodes(node, refusal.ledger)
-    if resource == CPU:
-        free = sum(own.cpus.bit_count() for own in left) * WHOLE_CPU
-        return Stop("cpu-manager", "", container, CPU, needed=cpus * WHOLE_CPU, free=free)
-    if resource == "memory":
-        needed = (ask.memory[container] or {}).get(resource, 0)
-        return Stop("memory-manager", "", container, resource, needed, sum(own.memory.get(resource, 0) for own in left))
-    needed = ask.devices[container].get(resource, 0) if container else 0
-    return Stop("device-manager", "", container, resource, needed, len(free_devices(refusal.ledger.device, resource)))
+def _short_memory(node: Node, ledger: Ledger, needs: Mapping[str, int]) -> tuple[str, int, int]:
+    """The type of memory that is short, how much of it is needed, and how much is free in all."""
+    left = left_on_nodes(node, ledger)
+    free = {name: sum(own.memory.get(name, 0) for own in left) for name in (*needs, MEMORY)}
+    short = next((name for name, size in needs.items() if free[name] < size), MEMORY)
+    return short, needs.get(short, 0), free[short]
 
 
 def limits_of(stage: Stage, ledger: Ledger, pod: Pod, refusal: Decision) -> tuple[Limit, ...]:
     """The resource that the kubelet names, or the smallest sets without which the managers would admit the pod."""
-    if refusal.shortage:
-        return (Limit(refusal.shortage, 0, {}),)
+    if isinstance(refusal.cause, NodeShort):
+        return (Limit(refusal.cause.resource, 0, {}),)
     own = pod.resources or PodResources()
     names = {name for each in pod.all_containers for name in (*each.requests, *each.limits)}
     resources = sorted(names | set(own.requests) | set(own.limits))
@@ -166,11 +159,7 @@ def limits_of(stage: Stage, ledger: Ledger, pod: Pod, refusal: Decision) -> tupl
 
 def _limit(node: Node, refusal: Decision, resource: str) -> Limit:
     ask = ask_of(refusal.pod, node.settings)
-    ledger, container = refusal.ledger, ""
-    if refusal.merges:
-        ledger, container = refusal.merges[-1].ledger, refusal.merges[-1].container
-    elif not _whole(node, ask):
-        container = _refused_container(node, refusal, ask)
+    ledger, container = refusal.merges[-1].ledger if refusal.merges else refusal.ledger, _container(refusal)
     needed = _needed(node, ask, container, resource, ledger)
     if not needed:
         return Limit(resource, 0, {})

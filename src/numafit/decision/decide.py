@@ -68,7 +68,6 @@ def checked(settings: Settings, decision: Decision, others: Load, allocatable: M
         decision,
         admitted=False,
         reason=f"{OUT_OF}{short.resource}",
-        shortage=short.resource,
         message=f"Node didn't have enough resource: {short.resource}, {numbers}",
         cause=short,
         ledger=release(decision.ledger, decision.pod.uid),

@@ -78,7 +78,10 @@ class Decision(msgspec.Struct, frozen=True):
     plugin_calls: tuple[PluginCall, ...] = ()
     panic: str = ""
     """The kubelet would panic here with this text, or hang. People read "crash"."""
-    shortage: str = ""
-    """The resource of which the node as a whole has too little, though its managers found a place."""
     cause: ManagerRefused | NodeShort | Crash | None = None
     """Why not, unless the last merge tells."""
+
+    @property
+    def shortage(self) -> str:
+        """The resource of which the node as a whole has too little, though its managers found a place."""
+        return self.cause.resource if isinstance(self.cause, NodeShort) else ""

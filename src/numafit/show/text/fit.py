@@ -55,6 +55,8 @@ def stop_in_words(stop: Stop) -> str:
     if stop.rule == "pod-resources":
         return "the rule for pods with resources of their own (spec.resources)"
     manager = {"cpu-manager": "CPU manager", "memory-manager": "memory manager"}.get(stop.rule, "device manager")
+    if not stop.needed:
+        return f"the {manager}, at {who}"
     return f"the {manager}: {who} asks for {needed}; on all NUMA nodes together {free} are free"
 
 
