@@ -1,6 +1,6 @@
 """The texts of errors."""
 
-from numafit.errors import InputError, KubeletError, StartError, StartRefusedError, shortened
+from numafit.errors import InputError, KubeletError, StartError, StartRefusedError, shortened, some_of
 
 
 def test_a_word_of_thousands_of_characters_is_cut() -> None:
@@ -38,3 +38,12 @@ def test_a_kubelet_that_would_not_start_is_bad_input() -> None:
     error = StartRefusedError(refusal, source="kubelet.yaml", line=3)
     assert str(error) == "kubelet.yaml:3: the kubelet would not start: no such policy"
     assert error.refusal is refusal
+
+
+def test_a_list_that_is_cut_says_how_many_more_there_are() -> None:
+    assert [some_of(["a", "b", "c"], most) for most in (1, 2, 3, 4)] == [
+        "a and 2 more",
+        "a, b and 1 more",
+        *["a, b, c"] * 2,
+    ]
+    assert some_of([], 3) == ""

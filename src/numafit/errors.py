@@ -114,6 +114,12 @@ def near_words(word: str, known: Iterable[str]) -> list[str]:
     return [by_case[name] for name in dict.fromkeys(found)][:3]
 
 
+def some_of(names: Sequence[str], most: int) -> str:
+    """`a, b and 3 more`; all of them where they are no more than `most`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
 def meant_or_there(word: str, known: Sequence[str]) -> str:
     """A cure for a name that is not there: those that may have been meant, else some of those that are there.
 
@@ -123,8 +129,7 @@ def meant_or_there(word: str, known: Sequence[str]) -> str:
     near = near_words(word, known) or [by_name[name] for name in near_words(word, by_name)]
     if near:
         return f"did you mean {' or '.join(near)}?"
-    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
-    return f"there are {', '.join(known[:MOST_NAMED])}{more}"
+    return f"there are {some_of(known, MOST_NAMED)}"
 
 
 class KubeletError(NumafitError):

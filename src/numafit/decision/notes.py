@@ -11,7 +11,7 @@ from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.decision.start import UNKNOWN, Start
 from numafit.decision.story.refused_words import blame_in_words
-from numafit.errors import near_words
+from numafit.errors import near_words, some_of
 from numafit.ledger.ledger import Ledger
 from numafit.ledger.state_files import DEVICE_FILE
 from numafit.managers.device.manager import is_plugin_resource
@@ -134,5 +134,4 @@ def _undecided(simulation: Simulation) -> str:
     names = [pod.full_name for pod in simulation.undecided]
     if not names:
         return ""
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f", so {', '.join(names[:MOST_NAMED])}{more} {'was' if len(names) == 1 else 'were'} not decided"
+    return f", so {some_of(names, MOST_NAMED)} {'was' if len(names) == 1 else 'were'} not decided"

@@ -1,7 +1,7 @@
 """What a description of a machine does not tell, in people's words, with the source that would tell it.
 
 Readers and `combine` list under `Machine.assumed` what nobody stated; here each of those words becomes a note. Which of
-them matter to a question is known where the question is (`decision.assumed`).
+them matter to a question is known where the question is (`decision.doubt.assumed`).
 """
 
 from collections.abc import Iterable, Sequence

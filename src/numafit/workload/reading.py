@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from numafit.errors import InputError
+from numafit.errors import InputError, some_of
 from numafit.notes import Note
 from numafit.workload.fields import TEMPLATES
 from numafit.workload.manifest import Workload, read_workload
@@ -209,8 +209,7 @@ def _node_of(nodes: Counter[str], objects: Sequence[str], choice: NodeChoice) ->
 
 def _listed(nodes: Counter[str]) -> str:
     """With their numbers of pods, the one with most first."""
-    names = [f"{name} ({count})" for name, count in nodes.most_common(MOST_NAMES)]
-    return ", ".join(names) + (f" and {len(nodes) - MOST_NAMES} more" if len(nodes) > MOST_NAMES else "")
+    return some_of([f"{name} ({count})" for name, count in nodes.most_common()], MOST_NAMES)
 
 
 class _Owners(NamedTuple):

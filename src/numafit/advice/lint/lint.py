@@ -19,13 +19,15 @@ from numafit.advice.lint.pod.qos import qos_findings
 from numafit.advice.lint.pod.text import read_pod
 from numafit.advice.lint.unknown import unknown_findings, unreadable_cure
 from numafit.decision.stage import new_stage
-from numafit.errors import InputError
+from numafit.errors import InputError, some_of
 from numafit.machine.model import Machine
 from numafit.notes import Note
 from numafit.settings.gates import default_gates
 from numafit.settings.versions import KubeVersion, behaviour_of
 
 UNREADABLE = ("NF001", "NF002")
+MOST_LINES = 5
+"""Of those that one note is about."""
 
 
 class LintFile(NamedTuple):
@@ -138,9 +140,8 @@ def _unchecked(pages: Sequence[LintPage], checked: Sequence[Checked], around: Su
 def _notes(pages: Iterable[LintPage]) -> Iterator[Note]:
     for page in pages:
         for what in dict.fromkeys(part.what for part in page.skipped):
-            places = [part.place.line for part in page.skipped if part.what == what]
-            lines = ", ".join(map(str, places[:5])) + (f" and {len(places) - 5} more" if len(places) > 5 else "")
-            text = f"{what} (line {lines}) was not looked at"
+            lines = [str(part.place.line) for part in page.skipped if part.what == what]
+            text = f"{what} (line {some_of(lines, MOST_LINES)}) was not looked at"
             yield Note("kind-skipped", page.name, text)
 
 

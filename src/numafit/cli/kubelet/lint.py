@@ -11,10 +11,11 @@ from numafit.advice.lint.manual import page_of
 from numafit.cli.files import MANIFESTS, read_bytes, write_whole
 from numafit.cli.held import HeldPath
 from numafit.cli.options.answer import say, status, strict_option
-from numafit.cli.options.case import case_parts, is_case
+from numafit.cli.options.case import case_parts
 from numafit.cli.options.live import node_name_option
 from numafit.cli.options.machine import machine_option, resolve_machine
 from numafit.cli.options.one_of import OneOf
+from numafit.cluster.case.case import is_case
 from numafit.decision.notes import release_notes
 from numafit.errors import InputError
 from numafit.machine.source import Source

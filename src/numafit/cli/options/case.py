@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from numafit.cli.files import read_bytes
-from numafit.cluster.case.case import ABOUT, KUBELET, MACHINE, NODE, PODS, TOPOLOGY
+from numafit.cluster.case.case import KUBELET, MACHINE, NODE, PODS, TOPOLOGY
 from numafit.errors import InputError
 from numafit.machine.source import Source
 from numafit.notes import Note
@@ -39,10 +39,6 @@ class CaseParts(NamedTuple):
                 "there with --agent, or let a topology updater publish a NodeResourceTopology",
             )
         return source_of(read_bytes(self.machine), str(self.machine))
-
-
-def is_case(folder: Path) -> bool:
-    return (folder / ABOUT).is_file()
 
 
 def case_parts(folder: Path) -> CaseParts:

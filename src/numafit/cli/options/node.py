@@ -10,8 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_state, read_text
-from numafit.cli.options.case import case_parts, is_case
+from numafit.cli.options.case import case_parts
 from numafit.cli.options.machine import complete_machine, resolve_machine
+from numafit.cluster.case.case import is_case
 from numafit.decision.stage import Stage, new_stage, with_pods
 from numafit.decision.start import UNKNOWN, Files, Start, start
 from numafit.errors import InputError, StartError, StartRefusedError

@@ -1,5 +1,7 @@
 """What a cluster tells of one node, as files by their names; what it did not tell is in the notes."""
 
+from pathlib import Path
+
 import msgspec
 
 from numafit.notes import Note
@@ -23,6 +25,11 @@ class About(msgspec.Struct, frozen=True):
     """What could not be had."""
     removed: dict[str, int] = {}
     """What was taken out, and how often."""
+
+
+def is_case(folder: Path) -> bool:
+    """Whether `numafit node pull` wrote it."""
+    return (folder / ABOUT).is_file()
 
 
 class NodeCase(msgspec.Struct, frozen=True):

@@ -1,7 +1,6 @@
 """A case from the API server: what is allowed and there, and a note for everything else."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from http import HTTPStatus
 from typing import Any
 
@@ -10,7 +9,7 @@ import msgspec
 from numafit import __version__
 from numafit.cluster.case.case import KUBELET, NODE, PODS, TOPOLOGY, About, NodeCase
 from numafit.cluster.kube.client import Client
-from numafit.errors import ApiServerError, InputError
+from numafit.errors import ApiServerError, InputError, meant_or_there
 from numafit.notes import Note
 from numafit.show.records.time import now_text
 from numafit.workload.api_server import subdomain_problem
@@ -20,8 +19,6 @@ TOPOLOGIES = "/apis/topology.node.k8s.io/{version}/noderesourcetopologies/{name}
 TOPOLOGY_VERSIONS = ("v1alpha2", "v1alpha1")
 NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 PARTLY = "node-partly-known"
-SHOWN = 8
-"""Names of nodes in a sentence."""
 
 
 class _Metadata(msgspec.Struct):
@@ -100,14 +97,7 @@ def _not_there(client: Client, name: str) -> ApiServerError:
         names = node_names(client)
     except ApiServerError:
         names = []
-    near = get_close_matches(name, names, 3)
-    if near:
-        cure = f"did you mean {' or '.join(near)}?"
-    elif names:
-        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-        cure = f"there are {', '.join(names[:SHOWN])}{more}"
-    else:
-        cure = f"asked was {client.access.place}; --context names another cluster"
+    cure = meant_or_there(name, names) if names else f"asked was {client.access.place}; --context names another cluster"
     return ApiServerError(f"there is no node {name}", source=server, cure=cure, status=HTTPStatus.NOT_FOUND)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from numafit.cluster.case.case import ABOUT, KUBELET, MACHINE, NODE, PODS, README, TOPOLOGY, About, NodeCase
+from numafit.cluster.case.case import ABOUT, KUBELET, MACHINE, NODE, PODS, README, TOPOLOGY, About, NodeCase, is_case
 from numafit.errors import InputError
 
 FILES = {
@@ -18,10 +18,6 @@ FILES = {
     MACHINE: "its machine, as it was given",
     ABOUT: "where the rest comes from, and what lacks",
 }
-
-
-def is_case(folder: Path) -> bool:
-    return (folder / ABOUT).is_file()
 
 
 def write_case(case: NodeCase, folder: Path, *, force: bool = False) -> None:

@@ -7,7 +7,6 @@ of these files, the service account of a pod is used.
 
 import os
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 import msgspec
@@ -17,7 +16,7 @@ from msgspec.structs import replace
 
 from numafit.cluster.kube.plugin import ExecPlugin
 from numafit.document import read_documents
-from numafit.errors import InputError
+from numafit.errors import MOST_NAMED, InputError, meant_or_there, some_of
 
 DEFAULT_FILE = "~/.kube/config"
 HOST, PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
@@ -146,12 +145,11 @@ def _chosen(config: Kubeconfig, context: str | None, source: str) -> Access:
     contexts = {entry.name: entry.context for entry in config.contexts or ()}
     name = context or config.current
     if not name:
-        cure = f"name one with --context: {_listed(list(contexts))}" if contexts else FIRST_STEPS
+        cure = f"name one with --context: {some_of(list(contexts), MOST_NAMED)}" if contexts else FIRST_STEPS
         raise InputError("no context is chosen", source=source, cure=cure)
     if name not in contexts:
-        near = get_close_matches(name, contexts, 3)
-        cure = f"did you mean {' or '.join(near)}?" if near else f"there are {_listed(list(contexts))}"
-        raise InputError(f"there is no context {name}", source=source, cure=cure if contexts else FIRST_STEPS)
+        cure = meant_or_there(name, list(contexts)) if contexts else FIRST_STEPS
+        raise InputError(f"there is no context {name}", source=source, cure=cure)
     chosen = contexts[name]
     clusters = {entry.name: entry.cluster for entry in config.clusters or ()}
     users = {entry.name: entry.user or UserEntry() for entry in config.users or ()}
@@ -172,8 +170,3 @@ def _in_cluster(environment: Mapping[str, str], folder: Path) -> Access:
 
 def _names(paths: Sequence[Path]) -> str:
     return os.pathsep.join(map(str, paths))
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
-    return ", ".join(names[:8]) + more

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from numafit.decision.held import holdings
 from numafit.decision.simulation import Simulation
 from numafit.decision.stage import Stage
+from numafit.errors import some_of
 from numafit.machine.model import Machine
 from numafit.service.node import Change, ShownNode
 from numafit.service.sources.holders import Holders, came, gone, holders_of
@@ -76,9 +77,9 @@ class ClusterNode:
             return ""
         told = "shown is what its pods would hold had they come in the order of their start; the API tells no more"
         refused = [step.decision.pod.full_name for step in played.steps if not step.decision.admitted]
-        more = f" and {len(refused) - MOST_NAMES} more" if len(refused) > MOST_NAMES else ""
-        names = ", ".join(refused[:MOST_NAMES]) + more
-        rejected = f", and {names} would be rejected: they really sit otherwise" if refused else ""
+        rejected = (
+            f", and {some_of(refused, MOST_NAMES)} would be rejected: they really sit otherwise" if refused else ""
+        )
         return f"{self.place.name}: {told}{rejected}"
 
 

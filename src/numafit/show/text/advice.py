@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from numafit.advice.propose.advise import Advice
 from numafit.advice.propose.proposal import Proposal, patch_of
 from numafit.decision.decision import Decision
+from numafit.errors import some_of
 from numafit.settings.config import KubeletConfig
 from numafit.show.records.advice import Makers, maker_of
 from numafit.show.table import BAD, GOOD, PLAIN, WARNING, Screen
@@ -40,12 +41,7 @@ def one_advice(advice: Advice, most: int, screen: Screen = PLAIN) -> str:
 
 def _same(names: Sequence[str]) -> str:
     pods = "1 more pod" if len(names) == 1 else f"{len(names)} more pods"
-    return f"the same fault: {pods} of this shape ({_few(names)}); --pod NAME advises on one of them"
-
-
-def _few(names: Sequence[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"the same fault: {pods} of this shape ({some_of(names, MOST_NAMED)}); --pod NAME advises on one of them"
 
 
 def _after(decision: Decision, proposal: Proposal) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from numafit.errors import some_of
 from numafit.notes import Note
 from numafit.show.words import printable
 
@@ -14,10 +15,5 @@ def notes_text(notes: Iterable[Note]) -> str:
     about: dict[tuple[str, str], list[str]] = {}
     for note in notes:
         about.setdefault((note.code, note.text), []).append(note.about)
-    lines = [printable(f"- {_names(names)}: {text}") for (_, text), names in about.items()]
+    lines = [printable(f"- {some_of(names, MOST_NAMED)}: {text}") for (_, text), names in about.items()]
     return "\n".join(["Notes:", *lines]) if lines else ""
-
-
-def _names(names: list[str]) -> str:
-    more = len(names) - MOST_NAMED
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:MOST_NAMED])} and {more} more"
