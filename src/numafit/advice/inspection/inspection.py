@@ -58,18 +58,15 @@ class Inspection(msgspec.Struct, frozen=True):
 
 def inspected(known: Start, stand_in: Callable[[KubeletConfig], Machine | None] | None = None) -> Inspection:
     """`stand_in`: makes a machine for checks that need one, but nothing of it, where none is known."""
-    walk = _Walk(known)
+    walk = _Walk()
     known = walk.read(known)
     first, last = walk.start(known, stand_in)
     doubts = walk.doubts
     config = first.known.config
-    missing = () if config is UNKNOWN else unchecked(
-        config,
-        doubts,
-        (mistake.problem.code for mistake in walk.mistakes if isinstance(mistake.problem, KubeletError)),
-        known.files,
-        machine=known.machine is not UNKNOWN,
-    )  # fmt: skip
+    missing: tuple[Unchecked, ...] = ()
+    if config is not UNKNOWN:
+        codes = [mistake.problem.code for mistake in walk.mistakes if isinstance(mistake.problem, KubeletError)]
+        missing = unchecked(config, doubts, codes, known.files, machine=known.machine is not UNKNOWN)
     mistakes = sorted(walk.mistakes, key=lambda mistake: NAMES.index(mistake.step))
     return Inspection(first.known, last.known, tuple(mistakes), missing, doubts, walk.limit)
 
@@ -77,7 +74,7 @@ def inspected(known: Start, stand_in: Callable[[KubeletConfig], Machine | None] 
 class _Walk:
     """What was found so far."""
 
-    def __init__(self, known: Start) -> None:
+    def __init__(self) -> None:
         self.mistakes: list[Mistake] = []
         self.seen: set[tuple[str, str, Path]] = set()
         self.doubts: dict[Path, str] = {}
@@ -188,13 +185,9 @@ def _anew(known: Start, config: KubeletConfig) -> Start:
 def _mistakes(step: str, error: StartError) -> list[Mistake]:
     """A refusal that lists several problems is several mistakes, each in its own words."""
     if len(error.problems) == 1:
-        return [Mistake(step, error.stage, error.message, _own(error))]
+        return [Mistake(step, error.stage, error.message, error.problems[0])]
     alone = {problem.message: problem for problem in error.problems}
     return [Mistake(step, error.stage, message, problem) for message, problem in alone.items()]
-
-
-def _own(error: StartError) -> KubeletError:
-    return error.problems[0]
 
 
 def _flag_mistake(error: FlagError) -> Mistake:

@@ -10,6 +10,7 @@ import click
 from numafit.cli.files import read_text
 from numafit.cli.options.lease import state_option
 from numafit.cli.options.live import ClusterOptions, cluster_options, held, new_client
+from numafit.cli.terminal import warn
 from numafit.cluster.case.case import NODE
 from numafit.errors import InputError, NeedsLinuxError
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
@@ -153,7 +154,7 @@ def _cluster_node(
 
     case = fetched(client, name)
     for note in case.about.notes:
-        click.echo(f"numafit: {note.about}: {note.text}", err=True)
+        warn(f"{note.about}: {note.text}")
     parts = case_parts(held(case))
     file = config or parts.kubelet
     if file is None:

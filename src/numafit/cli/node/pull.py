@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from numafit.cli.options.live import ClusterOptions, cluster_options, fetched_case
 from numafit.cli.options.machine import machine_option, resolve_machine
+from numafit.cli.terminal import warn
 from numafit.cluster.case.case import MACHINE, TOPOLOGY, NodeCase
 from numafit.cluster.case.folder import write_case
 from numafit.cluster.case.strip import stripped
@@ -41,9 +42,9 @@ def pull(name: str, folder: Path | None, force: bool, specs: Sequence[str], clus
     write_case(case, target, force=force)
     click.echo(f"{target}: {', '.join(sorted(case.files))}")
     for note in case.about.notes:
-        click.echo(f"numafit: {note.about}: {note.text}", err=True)
+        warn(f"{note.about}: {note.text}")
     if TOPOLOGY not in case.files and MACHINE not in case.files:
-        click.echo("numafit: machine: the cluster tells none (no NodeResourceTopology): give --machine", err=True)
+        warn("machine: the cluster tells none (no NodeResourceTopology): give --machine")
     if case.about.removed:
         removed = ", ".join(f"{what} ({count})" for what, count in case.about.removed.items())
         click.echo(f"Taken out: {removed}.", err=True)

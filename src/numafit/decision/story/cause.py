@@ -212,9 +212,9 @@ def _not_offered(needs: Mapping[str, int | None], supply: Supply) -> AnyOffer:
 def _budget(supply: Supply, resource: str) -> BudgetUsedUp | None:
     if supply.container or supply.ask.pod_level != "managed":
         return None
-    refusal = pod_refusal(supply.ask) if is_memory(resource) else supply.node.cpu.pod_refusal(supply.ask)
     if resource != "cpu" and not is_memory(resource):
         return None
+    refusal = pod_refusal(supply.ask) if is_memory(resource) else supply.node.cpu.pod_refusal(supply.ask)
     return refusal.cause if refusal is not None and isinstance(refusal.cause, BudgetUsedUp) else None
 
 

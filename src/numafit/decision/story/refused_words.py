@@ -61,12 +61,16 @@ def _cpus(cause: OddCpus | WholeCoresShort | CpusShort | CpusNotPicked) -> str:
         enough = listed([str(number) for number in (below, below + cause.threads) if number], "or")
         return f"{asks}, and `full-pcpus-only` gives whole cores of {cause.threads} threads only: {enough} would do"
     if isinstance(cause, WholeCoresShort):
-        free = f"{cause.free} {'is' if cause.free == 1 else 'are'}" if cause.free else "none is"
-        return f"{asks}, and with `full-pcpus-only` {free} free: only cores without a reserved CPU count"
-    free = f"{cause.free} {'is' if cause.free == 1 else 'are'}" if cause.free else "none is"
+        return (
+            f"{asks}, and with `full-pcpus-only` {_count_is(cause.free)} free: only cores without a reserved CPU count"
+        )
     if isinstance(cause, CpusShort):
-        return f"{asks} of its own, and {free} free"
-    return f"{asks} of its own, and the kubelet cannot pick them although {free} free"
+        return f"{asks} of its own, and {_count_is(cause.free)} free"
+    return f"{asks} of its own, and the kubelet cannot pick them although {_count_is(cause.free)} free"
+
+
+def _count_is(number: int) -> str:
+    return "none is" if not number else "1 is" if number == 1 else f"{number} are"
 
 
 def _memory(cause: _MemoryRefused) -> str:
@@ -108,8 +112,7 @@ def _devices(cause: AllocationRefused) -> str:
     if isinstance(cause, HeldDevicesUnhealthy):
         return f"holds {listed(cause.devices, 'and')} of {cause.resource}, no longer healthy"
     if isinstance(cause, DevicesShort):
-        free = f"{cause.free} {'is' if cause.free == 1 else 'are'}" if cause.free else "none is"
-        return f"asks for {cause.asked} {cause.resource}, and {free} free"
+        return f"asks for {cause.asked} {cause.resource}, and {_count_is(cause.free)} free"
     if isinstance(cause, PluginFailed):
         return f"gets no {cause.resource}, since the device plugin fails: {cause.says}"
     assert isinstance(cause, DevicesNotPicked)

@@ -107,7 +107,7 @@ def test_the_text_of_a_captured_box_agrees_with_its_xml(box: str) -> None:
         ),
         (b"Machine (1GB)\n  Package L#0\n", "m: no PU in what lstopo printed (write it with: lstopo --of xml"),
         (b"Machine (1GB)\n  PU L#0\n", "m:2: the PU has only hwloc's number, not that of the operating system (print"),
-        (b"Machine (1GB)\n  PU P#0\n  PU P#0\n", "m:2: PU 0 stands in it twice (write it with: lstopo --of xml)"),
+        (b"Machine (1GB)\n  PU P#0\n  PU P#0\n", "m:3: PU 0 stands in it twice (write it with: lstopo --of xml)"),
         (
             b"<topology><object type='Machine'/></topology>",
             "m:1: hwloc XML of version 1; version 2 is needed (write it",

@@ -77,12 +77,14 @@ def read_console(data: str | bytes, source: str = "lstopo") -> Machine:
     nodes = [found for found in objects if found.type == "NUMANode"]
     if not cpus:
         raise InputError("no PU in what lstopo printed", source=source, cure=f"{CURE}, and without a filter")
+    seen: set[tuple[str, int]] = set()
     for found in (*cpus, *nodes):
         if found.own is None:
             message = f"the {found.type} has only hwloc's number, not that of the operating system"
             raise InputError(message, source=source, line=found.line, cure=f"print it without -l, or {CURE}")
-        if sum(other.own == found.own for other in (cpus if found.type == "PU" else nodes)) > 1:
+        if (found.type, found.own) in seen:
             raise InputError(f"{found.type} {found.own} stands in it twice", source=source, line=found.line, cure=CURE)
+        seen.add((found.type, found.own))
     _place_cpus(cpus)
     for node in nodes:
         if not node.cpus and node.above is not None:
