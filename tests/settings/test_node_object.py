@@ -12,7 +12,6 @@ from numafit.notes import NOTE_CODES, Note
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.node_object import (
     NodeObject,
-    Taint,
     holds_node,
     node_disagreements,
     read_node,
@@ -58,11 +57,7 @@ READ = NodeObject(
         "memory": parse_quantity("3Gi"),
         "pods": Quantity(110),
     },
-    labels={"kubernetes.io/arch": "amd64"},
-    taints=(Taint("nvidia.com/gpu", "NoSchedule", "present"),),
-    unschedulable=True,
     operating_system="linux",
-    architecture="amd64",
     source="node.yaml",
     version_line=24,
     version_column=21,
@@ -75,7 +70,7 @@ MACHINE = Machine(
 OFFERED = {"cpu": parse_quantity("1500m"), "memory": parse_quantity("3Gi"), "pods": Quantity(110)}
 
 
-def test_a_node_object_is_read_with_its_release_totals_labels_and_taints() -> None:
+def test_a_node_object_is_read_with_its_release_and_totals() -> None:
     """YAML."""
     assert read_node(NODE, "node.yaml") == READ
     assert str(READ.version()) == "v1.30.4"

@@ -1,7 +1,7 @@
 """The Node object of the API server: what a node tells of itself, to be compared with what was given of it.
 
-`kubectl get node NAME -o json` or `-o yaml`. It knows the release, totals and labels, and no NUMA node: it takes the
-place of no machine and no configuration, but it shows that a wrong one was given.
+`kubectl get node NAME -o json` or `-o yaml`. Read of it are the release and the totals; it knows no NUMA node: it
+takes the place of no machine and no configuration, but it shows that a wrong one was given.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,23 +22,13 @@ GET_NODE = "kubectl get node NAME -o json"
 NodeFields = Mapping[str, object]
 
 
-class Taint(msgspec.Struct, frozen=True):
-    key: str
-    effect: str
-    value: str = ""
-
-
 class NodeObject(msgspec.Struct, frozen=True):
     name: str
     kubelet_version: str
     """As the kubelet wrote it, such as `v1.30.4-eks-1234`."""
     capacity: Mapping[str, Quantity] = {}
     allocatable: Mapping[str, Quantity] = {}
-    labels: Mapping[str, str] = {}
-    taints: tuple[Taint, ...] = ()
-    unschedulable: bool = False
     operating_system: str = ""
-    architecture: str = ""
     source: str = ""
     version_line: int | None = None
     version_column: int | None = None
@@ -108,7 +98,6 @@ def _objects(document: Document, value: object, path: Path, kind: str = "") -> I
 
 def _node(document: Document, fields: NodeFields, path: Path) -> NodeObject:
     metadata, metadata_path = _part(document, fields, path, "metadata")
-    spec, spec_path = _part(document, fields, path, "spec")
     status, status_path = _part(document, fields, path, "status")
     info, info_path = _part(document, status, status_path, "nodeInfo")
     version = _text(document, info, info_path, "kubeletVersion")
@@ -117,31 +106,16 @@ def _node(document: Document, fields: NodeFields, path: Path) -> NodeObject:
         cure = f"give it as the API server has it: `{GET_NODE}`"
         raise document.error(message, (*path, *VERSION_PATH), cure=cure)
     line, column = document.place((*path, *VERSION_PATH))
-    labels, labels_path = _part(document, metadata, metadata_path, "labels")
-    taints_path: Path = (*spec_path, "taints")
     return NodeObject(
         name=_text(document, metadata, metadata_path, "name"),
         kubelet_version=version,
         capacity=_amounts(document, status, status_path, "capacity"),
         allocatable=_amounts(document, status, status_path, "allocatable"),
-        labels={name: _text(document, labels, labels_path, name) for name in labels},
-        taints=tuple(
-            _taint(document, taint, (*taints_path, index))
-            for index, taint in enumerate(_list(document, spec.get("taints"), taints_path))
-        ),
-        unschedulable=spec.get("unschedulable") is True,
         operating_system=_text(document, info, info_path, "operatingSystem"),
-        architecture=_text(document, info, info_path, "architecture"),
         source=document.source,
         version_line=line,
         version_column=column,
     )
-
-
-def _taint(document: Document, value: object, path: Path) -> Taint:
-    fields = _mapping(document, value, path)
-    key, effect, text = (_text(document, fields, path, name) for name in ("key", "effect", "value"))
-    return Taint(key, effect, text)
 
 
 def _amounts(document: Document, fields: NodeFields, path: Path, name: str) -> dict[str, Quantity]:

@@ -43,6 +43,15 @@ def test_the_node_object_tells_the_release_where_nobody_else_does(tmp_path: Path
     ]
 
 
+def test_of_several_node_objects_the_one_of_the_named_node_counts(tmp_path: Path) -> None:
+    """`kubectl get nodes -o yaml` beside the pods of all nodes, and --node-name."""
+    path = tmp_path / "nodes.yaml"
+    other = (NODE % 2).replace("name: small", "name: other").replace("v1.31.2", "v1.30.4")
+    path.write_text(f"{NODE % 2}---\n{other}")
+    stage = load_stage(NodeOptions(pods=(SMALL,), node_object=path, node_name="other"))
+    assert str(stage.node.settings.version) == "v1.30.4"
+
+
 def test_a_node_file_in_the_folder_is_compared_too(folder: Path) -> None:
     """`node.yaml` or `node.json`, if a Node is in it."""
     (folder / "node.yaml").write_text(NODE % 8)

@@ -52,7 +52,7 @@ class AgentNode(msgspec.Struct, frozen=True):
     """Its kubelet and release are those of an example."""
 
 
-class NodeOptions(msgspec.Struct, frozen=True):
+class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What was typed. `pods` may name a folder that also holds `machine.*` and `kubelet.*`."""
 
     pods: tuple[Path, ...] = ()
@@ -99,7 +99,7 @@ class NodeOptions(msgspec.Struct, frozen=True):
             return None
         from numafit.settings.node_object import read_node
 
-        return read_node(read_bytes(self.node_object), _source_name(self.node_object))
+        return read_node(read_bytes(self.node_object), _source_name(self.node_object), self.node_name)
 
 
 def node_options(command: F) -> F:
@@ -123,19 +123,19 @@ def node_options(command: F) -> F:
         **rest: Any,
     ) -> Any:
         options = NodeOptions(
-            tuple(pods),
-            tuple(machines),
-            kubelet,
-            config_dir,
-            kubelet_env,
-            kube_version,
-            state,
-            tuple(devices),
-            agent,
-            node_name,
-            all_nodes,
-            rejected,
-            node_object,
+            pods=tuple(pods),
+            machines=tuple(machines),
+            kubelet=kubelet,
+            config_dir=config_dir,
+            kubelet_env=kubelet_env,
+            kube_version=kube_version,
+            state=state,
+            devices=tuple(devices),
+            agent=agent,
+            node_name=node_name,
+            all_nodes=all_nodes,
+            rejected=rejected,
+            node_object=node_object,
         )
         return command(options=options, **rest)
 
