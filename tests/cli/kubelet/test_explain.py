@@ -32,6 +32,14 @@ def told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, 
     return result
 
 
+def test_exclusive_cpus_of_a_cause_are_a_set_that_any_program_can_read(capsys: pytest.CaptureFixture[str]) -> None:
+    """A mask of 224 CPUs is no number in JSON for most of them."""
+    machine = ["--machine", "dgx-h100"]
+    answer = told([*machine, *RELEASE, str(EXAMPLES / "pod.yaml")], capsys)
+    (story,) = answer["stories"]
+    assert (story["story"]["cause"]["kind"], story["story"]["cause"]["cpus"]) == ("admitted", "1-2,113-114")
+
+
 def test_a_played_pod_is_told_with_its_grid_and_its_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     gpus = ["--device", "nvidia.com/gpu=g0@0,g1@1"]
     status, out, _ = run([*NODE, *gpus, str(EXAMPLES / "pod.yaml")], capsys)

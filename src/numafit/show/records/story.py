@@ -5,17 +5,40 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from numafit.decision.decision import Decision
-from numafit.decision.story.claims import Cause
+from numafit.bits import cpuset_text
+from numafit.decision.decision import Crash, Decision, ManagerRefused, NodeShort
+from numafit.decision.story.claims import Admitted, Cause, MergeCause, MergeRefused, Untold
 from numafit.decision.story.story import Chapter, Story
 from numafit.notes import Note, notes_by_subject
 
 
 # A `Story` under the name that the API has published for it.
+class AdmittedCause(msgspec.Struct, frozen=True, tag_field="kind", tag="admitted"):
+    nodes: int
+    """Where the exclusive CPUs, the bytes and the devices of the pod lie, as a mask of NUMA nodes."""
+    cpus: str
+    """The exclusive ones, such as `0-3,8`; empty where all containers run on the shared ones."""
+    memory: bool
+    """Bytes of these nodes are held for it."""
+    devices: tuple[str, ...]
+    loose: tuple[MergeCause, ...]
+    """For each merge without a preferred hint, why."""
+
+
+CauseRecord = AdmittedCause | MergeRefused | ManagerRefused | NodeShort | Crash | Untold
+
+
+def cause_record(cause: Cause) -> CauseRecord:
+    """A mask of CPUs is wider than the numbers of JSON: it is written as a set."""
+    if not isinstance(cause, Admitted):
+        return cause
+    return AdmittedCause(cause.nodes, cpuset_text(cause.cpus), cause.memory, cause.devices, cause.loose)
+
+
 class StoryTold(msgspec.Struct, frozen=True):
     sentence: str
     chapters: tuple[Chapter, ...]
-    cause: Cause
+    cause: CauseRecord
 
 
 class Explained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,5 +64,5 @@ def stories_record(stories: Iterable[tuple[Decision, Story]], notes: Sequence[No
 
 
 def _explained(decision: Decision, story: Story, notes: tuple[Note, ...]) -> Explained:
-    told = StoryTold(story.sentence, story.chapters, story.cause)
+    told = StoryTold(story.sentence, story.chapters, cause_record(story.cause))
     return Explained(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told, notes or UNSET)

@@ -10,13 +10,13 @@ from numafit.bits import mask_of
 from numafit.decision.decision import Decision
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
-from numafit.decision.story.claims import Cause
 from numafit.decision.story.story import Chapter, story_of
 from numafit.notes import Note
 from numafit.show.records.advice import AdviseAnswer
 from numafit.show.records.ledger import LedgerView
 from numafit.show.records.settings import Resolved, resolved
 from numafit.show.records.simulation import SimulateAnswer, simulation_record
+from numafit.show.records.story import CauseRecord, cause_record
 from numafit.show.records.walk import Walk, walk_of
 
 
@@ -27,7 +27,7 @@ class ChapterWalked(Chapter, frozen=True, kw_only=True):
 class StoryWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sentence: str
     chapters: tuple[ChapterWalked, ...]
-    cause: Cause
+    cause: CauseRecord
 
 
 class ExplainedWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,5 +69,5 @@ def _walked(node: Node, decision: Decision) -> ExplainedWalked:
         ChapterWalked(*astuple(chapter), walk=walk_of(step, node.topology.policy, ground, equal_masks=equal))
         for chapter, step in zip(story.chapters, decision.merges or (), strict=True)
     )
-    told = StoryWalked(story.sentence, chapters, story.cause)
+    told = StoryWalked(story.sentence, chapters, cause_record(story.cause))
     return ExplainedWalked(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told)
