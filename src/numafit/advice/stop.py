@@ -25,12 +25,8 @@ from numafit.managers.refused import (
     BudgetUsedUp,
     CpusNotPicked,
     CpusShort,
-    MemoryGroups,
-    MemoryNotPreferred,
-    NoMemoryPlace,
-    NoMemoryRequest,
+    MemoryRefused,
     NotInt64,
-    NoWiderMemory,
     OddCpus,
     WholeCoresShort,
 )
@@ -39,7 +35,6 @@ from numafit.workload.pod import Pod, PodResources, Resources
 
 CPU = "cpu"
 WHOLE_CPU = 1000
-MEMORY_CAUSES = NoMemoryPlace | NoMemoryRequest | MemoryNotPreferred | NoWiderMemory | MemoryGroups
 
 StopRule = Literal[
     "max-pods",
@@ -122,7 +117,7 @@ def _manager_stop(node: Node, refusal: Decision, refused: ManagerRefused) -> Sto
         return Stop("cpu-manager", "", container, CPU, cause.cpus * WHOLE_CPU, cause.free * WHOLE_CPU)
     if isinstance(cause, NotInt64):
         return Stop("memory-manager", "", container, MEMORY)
-    if isinstance(cause, MEMORY_CAUSES):
+    if isinstance(cause, MemoryRefused):
         resource, needed, free = _short_memory(node, ledger, cause.needs)
         return Stop("memory-manager", "", container, resource, needed, free)
     ask = ask_of(refusal.pod, node.settings)

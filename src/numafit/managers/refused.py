@@ -128,6 +128,9 @@ class MemoryGroups(RefusedCause, frozen=True, tag="memory-groups"):
     nodes: int
 
 
+MemoryRefused = NotInt64 | NoMemoryPlace | NoMemoryRequest | MemoryNotPreferred | NoWiderMemory | MemoryGroups
+"""By the memory manager."""
+
 AllocationRefused = (
     OddCpus
     | WholeCoresShort

@@ -22,8 +22,8 @@ from numafit.managers.refused import (
     DevicesNotPicked,
     DevicesShort,
     HeldDevicesUnhealthy,
-    MemoryGroups,
     MemoryNotPreferred,
+    MemoryRefused,
     NoHealthyDevices,
     NoMemoryPlace,
     NoMemoryRequest,
@@ -36,15 +36,13 @@ from numafit.managers.refused import (
 )
 from numafit.managers.topology.hint_order import DISTANCES_SHORT
 
-_MemoryRefused = NotInt64 | NoMemoryPlace | NoMemoryRequest | MemoryNotPreferred | NoWiderMemory | MemoryGroups
-
 
 def refused_in_words(refused: ManagerRefused) -> str:
     who = container_in_words(refused.container)
     cause = refused.cause
     if isinstance(cause, OddCpus | WholeCoresShort | CpusShort | CpusNotPicked):
         return upper(f"{who} {_cpus(cause)}.")
-    if isinstance(cause, _MemoryRefused):
+    if isinstance(cause, MemoryRefused):
         return upper(f"{who} {_memory(cause)}.")
     if isinstance(cause, BudgetUsedUp):
         return (
@@ -73,7 +71,7 @@ def _count_is(number: int) -> str:
     return "none is" if not number else "1 is" if number == 1 else f"{number} are"
 
 
-def _memory(cause: _MemoryRefused) -> str:
+def _memory(cause: MemoryRefused) -> str:
     if isinstance(cause, NotInt64):
         return (
             "asks for an amount of memory that the kubelet cannot read as a whole number of bytes "
