@@ -41,6 +41,11 @@ class Stage(msgspec.Struct, frozen=True):
     makers: Mapping[str, Workload] = {}
     """Pod UID -> the object that makes it, of the pods to come."""
 
+    @property
+    def maker_names(self) -> dict[str, str]:
+        """Pod UID -> kind, namespace and name of the object that makes it."""
+        return {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in self.makers.items()}
+
     def decide(self, ledger: Ledger, pod: Pod, others: Load | None = None) -> Decision:
         return decide(self.node, ledger, pod, self.allocatable, others=others)
 

@@ -52,23 +52,21 @@ def advise(
         there = meant_or_there(pod_name, [pod.full_name for pod in stage.pods])
         raise InputError(f"there is no pod {pod_name}", source="--pod", cure=there)
     chosen = None if pod_name is None else known[pod_name]
-    makers = stage.makers
-    names = {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in makers.items()}
     with progress_over([Event("add", pod) for pod in stage.pods]) as watched:
         simulation = play_events(stage.node, stage.ledger, watched, stage.allocatable)
     notes = stage.notes_on(simulation)
     found: list[Advice] = []
     with progress_bar(len(simulation.steps)) as bar:
-        for advice in advices(stage, stage.pods, names, only=chosen, simulation=simulation):
+        for advice in advices(stage, stage.pods, stage.maker_names, only=chosen, simulation=simulation):
             if output == "text" and not patch:
                 _show(advice, most, first=not found)
             found.append(advice)
             bar.update(1 + len(advice.same))
         bar.finish()
     if output == "json":
-        click.echo(json_text(advice_record(found, stage.config, makers, most, notes, simulation.undecided)))
+        click.echo(json_text(advice_record(found, stage.config, stage.makers, most, notes, simulation.undecided)))
     elif patch:
-        click.echo(advice_patches(found, stage.config, makers), nl=False)
+        click.echo(advice_patches(found, stage.config, stage.makers), nl=False)
         tell(notes)
     elif notes:
         answer(f"\n{notes_text(notes)}" if found else notes_text(notes), this_screen())

@@ -56,9 +56,8 @@ def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> Adv
     stage = with_pods_of(asked.pods, scene.stage)
     own = asked if isinstance(asked, question.Advise) else None
     chosen = _chosen(own.pod if own else None, stage.pods)
-    names = {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in stage.makers.items()}
     simulation = stage.play(stage.pods)
-    advices = advise(stage, stage.pods, names, only=chosen, simulation=simulation)
+    advices = advise(stage, stage.pods, stage.maker_names, only=chosen, simulation=simulation)
     most = own.most if own else question.MOST_PROPOSALS
     notes = stage.notes_on(simulation)
     return advice_record(advices, stage.config, stage.makers, most, notes, simulation.undecided)
