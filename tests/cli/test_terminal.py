@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from numafit.__main__ import main
+from numafit.show.table import GOOD, Screen
 from tests.cli.terminals import ROOT, seen
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -175,3 +176,21 @@ def test_colours_never_say_it_alone() -> None:
     """Without them the text is the same, letter by letter."""
     for name in ("simulate", "explain", "lint", "doctor", "advise"):
         assert COLOUR.sub("", seen(ANSWERS[name], 80)) == seen(ANSWERS[name], 80, {"NO_COLOR": "1"})
+
+
+def test_a_name_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever stands in a file: a title, a cleared screen, a text that runs backwards."""
+    path = tmp_path / "\x1b]0;title\x07.yaml"
+    path.write_text("apiVersion: v1\nkind: \u202ePod\n")
+    main(["simulate", str(path), "--machine", f"{BOX}/machine.yaml"])
+    main(["lint", str(path)])
+    output = capsys.readouterr()
+    assert "?]0;title?.yaml" in output.err + output.out
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", output.err + output.out)
+
+
+def test_only_own_colours_reach_a_terminal_that_has_colours() -> None:
+    coloured = Screen(80, coloured=True)
+    painted = coloured.paint("admitted", GOOD)
+    assert coloured.cleaned(f"{painted} \x1b[8mhidden\x9b2J\ttab\n") == f"{painted} ?[8mhidden?2J\ttab\n"
+    assert Screen(80).cleaned(painted) == "?admitted?"

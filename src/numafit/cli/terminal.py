@@ -1,6 +1,7 @@
 """The screen that answers go to, words on standard error, a bar for long work, and signals that end it tidily."""
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -56,13 +57,14 @@ def _shows_colours(terminal: bool) -> bool:
 
 def answer(text: str, screen: Screen) -> None:
     """On standard output, with long lines folded where it is a terminal."""
-    click.echo(screen.folded(text), color=screen.coloured)
+    click.echo(screen.folded(screen.cleaned(text)), color=screen.coloured)
 
 
 def warn(message: str) -> None:
     """One line on standard error, in the manner of all complaints; a terminal gets it in as many as it needs."""
-    line = "numafit: " + " ".join(message.split("\n"))
-    click.echo(Screen(_columns(sys.stderr)).folded(line), err=True)
+    screen = Screen(_columns(sys.stderr))
+    line = "numafit: " + " ".join(re.split(r"[\n\t]", message))
+    click.echo(screen.folded(screen.cleaned(line)), err=True)
 
 
 def progress_bar(length: int) -> "ProgressBar[int]":

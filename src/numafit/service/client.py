@@ -32,7 +32,7 @@ def fetched(address: str, path: str, kind: type[T]) -> T:
             problem = msgspec.json.decode(answer.data, type=dict[str, object])
             raise InputError(f"the agent refuses: {problem.get('detail', answer.reason)}", source=address)
         return msgspec.json.decode(answer.data, type=kind)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise InputError("this is no agent of numafit", source=address) from None
 
 

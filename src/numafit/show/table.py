@@ -13,6 +13,10 @@ GOOD, BAD, CRASH, WARNING, HINT = "32", "31", "1;35", "33", "36"
 """Colours of a terminal, by number. They repeat what the words say, and never say it alone."""
 SEVERITIES = {"error": BAD, "warning": WARNING, "info": HINT}
 
+_UNSEEN = re.compile(
+    r"\x1b\[(?:0|31|32|33|36|1;35)m|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""The colours above, and letters that move, hide or turn what stands around them."""
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _PREFIX = re.compile(r"\s*(?:(?:[-!*]|\d+\.) |\S+(?: \S+){0,2} {2,})?")
 """What later lines of a sentence stay behind: blanks, the sign of a list, or a short label with two blanks after it."""
@@ -27,6 +31,10 @@ class Screen(msgspec.Struct, frozen=True):
 
     def paint(self, text: str, colour: str) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self.coloured and text else text
+
+    def cleaned(self, text: str) -> str:
+        """Names may come from anywhere, and must not steer the terminal that they are shown on."""
+        return _UNSEEN.sub(lambda found: found[0] if self.coloured and len(found[0]) > 1 else "?", text)
 
     def inside(self, indent: int) -> "Screen":
         """What is left of it where each line begins with so many blanks."""

@@ -54,3 +54,19 @@ def test_a_file_of_that_name_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / ABOUT).write_text('{"node": 3}')
     with pytest.raises(InputError, match="tells of no node: Expected `str`"):
         read_about(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b'{"node": "\xff"}', b'{"node": ' + b"[" * 100_000])
+def test_a_file_that_is_no_text_or_too_deep_is_told(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / ABOUT).write_bytes(data)
+    with pytest.raises(InputError, match="tells of no node: "):
+        read_about(tmp_path)
+
+
+def test_a_link_to_a_case_is_replaced_and_the_case_behind_it_stays(tmp_path: Path) -> None:
+    write_case(CASE, tmp_path / "real")
+    (tmp_path / "gpu-1").symlink_to("real")
+    write_case(CASE, tmp_path / "gpu-1", force=True)
+    assert not (tmp_path / "gpu-1").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gpu-1", "real"]
+    assert read_about(tmp_path / "real") == CASE.about

@@ -3,8 +3,11 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from numafit.cluster.case.case import KUBELET, NODE, PODS, NodeCase
 from numafit.cluster.case.strip import stripped
+from numafit.errors import InputError
 from numafit.workload.reading import read_pods
 from tests.cluster.case.test_fetch import case_of
 
@@ -35,7 +38,8 @@ def test_what_decides_stays(config: Path) -> None:
     case = case_of(config)
     left = stripped(case)
     assert read_pods(left.files[PODS]).pods == read_pods(case.files[PODS]).pods
-    assert left.files[KUBELET] == case.files[KUBELET]
+    whole, kept = json.loads(case.files[KUBELET])["kubeletconfig"], json.loads(left.files[KUBELET])["kubeletconfig"]
+    assert kept == {name: value for name, value in whole.items() if name != "clusterDNS"}
     for field in ("capacity", "allocatable"):
         assert status(left)[field] == status(case)[field]
 
@@ -53,3 +57,33 @@ def test_what_marks_a_static_pod_stays(config: Path) -> None:
     case.files[PODS] = json.dumps(pods).encode()
     first = json.loads(stripped(case).files[PODS])["items"][0]
     assert first["metadata"]["annotations"] == {"kubernetes.io/config.hash": "abc"}
+
+
+def test_the_kubelets_own_secrets_go(config: Path) -> None:
+    """`/configz` shows the headers that the kubelet sends where its static pods come from (1.20 to 1.36)."""
+    case = case_of(config)
+    answer = json.loads(case.files[KUBELET])
+    secrets = {"staticPodURL": "https://u:hunter3@pods", "staticPodURLHeader": {"Authorization": ["x"]}}
+    answer["kubeletconfig"] |= secrets
+    case.files[KUBELET] = json.dumps(answer).encode()
+    left = stripped(case)
+    assert not secrets.keys() & json.loads(left.files[KUBELET])["kubeletconfig"].keys()
+    assert left.about.removed["where static pods come from"] == 2
+
+
+def test_names_of_secrets_go_from_variables_too(config: Path) -> None:
+    case = case_of(config)
+    pods = json.loads(case.files[PODS])
+    pods["items"][0]["spec"]["containers"][0] |= {
+        "env": [{"name": "KEY", "valueFrom": {"secretKeyRef": {"name": "deep-secret", "key": "k"}}}],
+        "envFrom": [{"secretRef": {"name": "deep-secret"}}],
+    }
+    case.files[PODS] = json.dumps(pods).encode()
+    assert b"deep-secret" not in stripped(case).files[PODS]
+
+
+def test_what_cannot_be_searched_for_secrets_is_not_kept(config: Path) -> None:
+    case = case_of(config)
+    case.files[PODS] = b'{"items": [{"spec": {"containers": {"env": "hunter2"}}}]}'
+    with pytest.raises(InputError, match=r"pods.json of node gpu-1: containers is no list of mappings"):
+        stripped(case)

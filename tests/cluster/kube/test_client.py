@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from numafit.cluster.kube import client as kube
+from numafit.cluster.kube import plugin
 from numafit.cluster.kube.access import access
 from numafit.cluster.kube.client import Client
 from numafit.cluster.kube.expiry import certificate_end, token_end
@@ -236,7 +237,7 @@ class TestPlugin:
         path = folder / "login"
         path.write_text(PLUGIN)
         path.chmod(0o755)
-        plugin = {
+        fixed = {
             "apiVersion": "client.authentication.k8s.io/v1",
             "command": "./login",
             "args": [str(folder / "count")],
@@ -244,7 +245,7 @@ class TestPlugin:
             "interactiveMode": "Never",
             "provideClusterInfo": True,
         }
-        return {"exec": plugin | fields}
+        return {"exec": fixed | fields}
 
     def test_a_program_hands_out_the_token(self, server: ApiServer, tmp_path: Path) -> None:
         """It is found beside the kubeconfig, and told which cluster is asked."""
@@ -261,12 +262,23 @@ class TestPlugin:
             ({"command": "no-such-program", "installHint": "get it\nat home"}, "No such file or directory (get it at"),
             ({"command": "false"}, "it ended with status 1 (log in again; what it says stands above)"),
             ({"command": "echo"}, "echo: prints no ExecCredential"),
+            ({"command": "printf", "args": ["\\377"]}, "printf: prints no ExecCredential"),
+            ({"command": "yes"}, "yes: prints no ExecCredential"),
+            ({"command": "sleep", "args": ["60"]}, "sleep: hands out no credentials within 2 s (run it by hand"),
+            ({"command": "sh", "args": ["-c", "sleep 9 & exit"]}, "sh: hands out no credentials within 2 s"),
+            ({"command": "a\0b"}, "cannot be run: embedded null byte"),
             ({"apiVersion": "client.authentication.k8s.io/v9"}, "credentials of client.authentication.k8s.io/v9 are"),
         ],
     )
     def test_a_program_that_fails_is_named(
-        self, fields: dict[str, Any], sentence: str, server: ApiServer, tmp_path: Path
+        self,
+        fields: dict[str, Any],
+        sentence: str,
+        server: ApiServer,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
+        monkeypatch.setattr(plugin, "SECONDS", 2.0)
         assert sentence in complaint(kubeconfig(tmp_path, server.url, self.user(tmp_path, server.url, **fields)))
 
 

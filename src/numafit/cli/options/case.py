@@ -59,7 +59,7 @@ def _there(path: Path) -> Path | None:
 def _pods(path: Path) -> Path | None:
     try:
         listed = msgspec.json.decode(read_bytes(path), type=_PodList) if path.is_file() else None
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         # Its reader says what is wrong with it.
         return path
     return path if listed is not None and listed.items else None

@@ -33,6 +33,10 @@ class _Names(msgspec.Struct):
     items: list[_Named]
 
 
+class _Objects(msgspec.Struct):
+    items: list[dict[str, Any]] | None = None
+
+
 class _Condition(msgspec.Struct):
     type: str
     status: str
@@ -106,17 +110,22 @@ def _kubelet(client: Client, name: str, notes: list[Note]) -> bytes | None:
         # Not tried again: where the API server cannot reach the kubelet, that takes long each time.
         return client.get(f"{NODES}/{name}/proxy/configz", tries=1)
     except ApiServerError as error:
-        why = {
+        reasons: dict[int, str] = {
             HTTPStatus.FORBIDDEN: "you may not ask for it (the right is get on nodes/proxy)",
             HTTPStatus.NOT_FOUND: "the kubelet does not tell it (is enableDebuggingHandlers off there?)",
-        }.get(HTTPStatus(error.status or HTTPStatus.OK), error.message)
+        }
+        why = reasons.get(error.status, error.message)
         notes.append(Note(PARTLY, "kubelet", f"its configuration is not known: {why}; give it with --kubelet"))
         return None
 
 
 def pods_of(client: Client, name: str) -> bytes:
     """A list of the pods on the node, from all namespaces."""
-    return _one_list(client.pages("/api/v1/pods", {"fieldSelector": f"spec.nodeName={name}"}))
+    pages = client.pages("/api/v1/pods", {"fieldSelector": f"spec.nodeName={name}"})
+    try:
+        return _one_list(pages)
+    except msgspec.MsgspecError as error:
+        raise ApiServerError(f"this is no list of pods: {error}", source=client.access.cluster.server) from None
 
 
 def _pods(client: Client, name: str, notes: list[Note]) -> bytes | None:
@@ -132,8 +141,8 @@ def _pods(client: Client, name: str, notes: list[Note]) -> bytes | None:
 
 def _one_list(pages: Sequence[bytes]) -> bytes:
     """As kubectl prints it: a server leaves out in lists what each item is. `Any`: objects, handed on as they are."""
-    lists: list[dict[str, Any]] = [msgspec.json.decode(page) for page in pages]
-    items = [{"apiVersion": "v1", "kind": "Pod", **item} for each in lists for item in each.get("items") or ()]
+    lists = [msgspec.json.decode(page, type=_Objects) for page in pages]
+    items = [{"apiVersion": "v1", "kind": "Pod", **item} for each in lists for item in each.items or ()]
     return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items})
 
 

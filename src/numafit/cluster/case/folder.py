@@ -59,7 +59,10 @@ def _put(fresh: Path, folder: Path) -> None:
         if replaced:
             old.rename(folder)
         raise
-    if replaced:
+    if old.is_symlink():
+        # What it leads to lies elsewhere, and stays.
+        old.unlink()
+    elif replaced:
         shutil.rmtree(old)
 
 
@@ -70,7 +73,7 @@ def read_about(folder: Path) -> About:
             return msgspec.json.decode(file.read(), type=About)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=source) from None
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         cure = "a folder with a file of this name is one that `numafit node pull` wrote"
         raise InputError(f"tells of no node: {error}", source=source, cure=cure) from None
 

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from numafit.cluster.case.case import NODE, PODS, TOPOLOGY, NodeCase
+from numafit.cluster.case.case import KUBELET, NODE, PODS, TOPOLOGY, NodeCase
+from numafit.errors import InputError
 
 # `Any` all over: objects of the API server as plain values, of which few fields are touched.
 
@@ -23,57 +24,91 @@ NODE_INFO = ("bootID", "machineID", "systemUUID")
 
 
 def stripped(case: NodeCase) -> NodeCase:
+    """Raises InputError for objects that no API server makes: what is not found in them could not be taken out."""
     removed: Counter[str] = Counter()
     files = dict(case.files)
-    for name in (NODE, TOPOLOGY):
+    for name, part in ((NODE, _node), (TOPOLOGY, _node), (KUBELET, _kubelet), (PODS, _pods)):
         if name in files:
-            files[name] = _encoded(_node(msgspec.json.decode(files[name]), removed))
-    if PODS in files:
-        pods = msgspec.json.decode(files[PODS])
-        pods["items"] = [_pod(item, removed) for item in pods["items"]]
-        files[PODS] = _encoded(pods)
+            value = msgspec.json.decode(files[name])
+            try:
+                part(value, removed)
+            except _OddShape as error:
+                raise InputError(str(error), source=f"{name} of node {case.about.node}") from None
+            files[name] = _encoded(value)
     about = replace(case.about, removed=dict(sorted(removed.items())))
     return replace(case, about=about, files=files)
+
+
+class _OddShape(ValueError):
+    """A field that is no mapping or list where the API has one."""
 
 
 def _encoded(value: Any) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=1) + b"\n"
 
 
-def _node(node: Any, removed: Counter[str]) -> Any:
+def _node(node: Any, removed: Counter[str]) -> None:
     _metadata(node, removed)
-    spec, status = node.get("spec") or {}, node.get("status") or {}
+    spec, status = _mapping(node, "spec"), _mapping(node, "status")
     _drop(spec, ("podCIDR", "podCIDRs", "providerID"), "addresses", removed)
     _drop(status, ("addresses",), "addresses", removed)
     _drop(status, ("images", "volumesAttached", "volumesInUse"), "lists of images and volumes", removed)
-    _drop(status.get("nodeInfo") or {}, NODE_INFO, "identities of the machine", removed)
-    return node
+    _drop(_mapping(status, "nodeInfo"), NODE_INFO, "identities of the machine", removed)
 
 
-def _pod(pod: Any, removed: Counter[str]) -> Any:
+def _kubelet(answer: Any, removed: Counter[str]) -> None:
+    """Headers of the address that static pods come from are credentials; the kubelet tells them to whoever may ask."""
+    config = _mapping(answer, "kubeletconfig")
+    _drop(config, ("staticPodURL", "staticPodURLHeader"), "where static pods come from", removed)
+    _drop(config, ("clusterDNS", "providerID"), "addresses", removed)
+
+
+def _pods(pods: Any, removed: Counter[str]) -> None:
+    for pod in _mappings(pods, "items"):
+        _pod(pod, removed)
+
+
+def _pod(pod: Any, removed: Counter[str]) -> None:
     _metadata(pod, removed)
-    spec, status = pod.get("spec") or {}, pod.get("status") or {}
-    for container in (each for part in CONTAINERS for each in spec.get(part) or ()):
-        for variable in container.get("env") or ():
+    spec, status = _mapping(pod, "spec"), _mapping(pod, "status")
+    for container in (each for part in CONTAINERS for each in _mappings(spec, part)):
+        for variable in _mappings(container, "env"):
             _drop(variable, ("value",), "values of environment variables", removed)
+            _drop(_mapping(variable, "valueFrom"), ("secretKeyRef",), "names of secrets", removed)
+        _drop(container, ("envFrom",), "names of secrets", removed)
         _drop(container, ("command", "args"), "commands and their arguments", removed)
         _drop(container, PROBES, "probes and hooks", removed)
     _drop(spec, ("volumes",), "volumes", removed)
     _drop(spec, ("imagePullSecrets",), "names of secrets", removed)
     _drop(spec, ("hostAliases", "dnsConfig"), "addresses", removed)
     _drop(status, ("hostIP", "hostIPs", "podIP", "podIPs"), "addresses", removed)
-    for entry in (each for part in STATUSES for each in status.get(part) or ()):
+    for entry in (each for part in STATUSES for each in _mappings(status, part)):
         _drop(entry, ("lastState",), "messages of containers", removed)
-        for state in (entry.get("state") or {}).values():
-            _drop(state or {}, ("message",), "messages of containers", removed)
-    return pod
+        state = _mapping(entry, "state")
+        for name in state:
+            _drop(_mapping(state, name), ("message",), "messages of containers", removed)
 
 
 def _metadata(item: Any, removed: Counter[str]) -> None:
-    metadata = item.get("metadata") or {}
+    metadata = _mapping(item, "metadata")
     _drop(metadata, ("managedFields",), "managed fields", removed)
-    annotations = metadata.get("annotations") or {}
+    annotations = _mapping(metadata, "annotations")
     _drop(annotations, tuple(annotations.keys() - KEPT_ANNOTATIONS), "annotations", removed)
+
+
+def _mapping(value: Any, name: str) -> Any:
+    """Of the value itself, so that what is dropped there is gone; empty where it is not there."""
+    found = value.get(name)
+    if not isinstance(found, dict | None):
+        raise _OddShape(f"{name} is no mapping")
+    return found or {}
+
+
+def _mappings(value: Any, name: str) -> list[Any]:
+    found = value.get(name)
+    if not isinstance(found, list | None) or not all(isinstance(each, dict) for each in found or ()):
+        raise _OddShape(f"{name} is no list of mappings")
+    return found or []
 
 
 def _drop(value: Any, names: tuple[str, ...], what: str, removed: Counter[str]) -> None:

@@ -17,15 +17,20 @@ from msgspec.structs import replace
 
 from numafit import __version__
 from numafit.cluster.kube.access import Access, ClusterEntry, UserEntry
-from numafit.cluster.kube.failure import no_answer, no_json, refused
+from numafit.cluster.kube.failure import endless, no_answer, no_json, refused
 from numafit.cluster.kube.plugin import credential, encoded
 from numafit.errors import ApiServerError, InputError
 
 SECONDS = 15.0
-"""For one answer; half of it to be let in."""
+"""Without a byte of an answer; half of it to be let in."""
+LONGEST = 60.0
+"""Seconds for one answer, however slowly it drips."""
+LARGEST = 1 << 28
+"""Bytes of one answer, unpacked, and of all pages of a list."""
 JSON = "application/json"
 PAGE = 250
 """Objects of a list that are asked for at once."""
+MOST_PAGES = 1000
 TRIES = 3
 PAUSE, LONGEST_PAUSE = 0.5, 5.0
 """Seconds before another try, where the server does not say how long to wait."""
@@ -36,6 +41,7 @@ BUSY = (
     HTTPStatus.GATEWAY_TIMEOUT,
 )
 """May pass by itself within seconds."""
+_PACKING = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class Client:
@@ -57,7 +63,7 @@ class Client:
     def get(
         self, path: str, parameters: Mapping[str, str] | None = None, *, accept: str = JSON, tries: int = TRIES
     ) -> bytes:
-        """JSON. Raises ApiServerError; what may pass by itself is tried again before."""
+        """A JSON object. Raises ApiServerError; what may pass by itself is tried again before."""
         for left in range(tries - 1, -1, -1):
             try:
                 response = self._send(path, parameters, accept)
@@ -75,10 +81,9 @@ class Client:
             time.sleep(_pause(response))
         if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
             raise refused(response, self.access)
-        data = response.content
-        if data.lstrip()[:1] not in (b"{", b"["):
+        if not _is_object(response.content):
             raise no_json(response, self.access)
-        return data
+        return response.content
 
     def pages(self, path: str, parameters: Mapping[str, str], *, accept: str = JSON) -> list[bytes]:
         """A list in parts, all as they stood at one moment. A server that forgot that moment is asked from the start
@@ -92,13 +97,14 @@ class Client:
 
     def _pages(self, path: str, parameters: Mapping[str, str], accept: str) -> list[bytes]:
         asked = {**parameters, "limit": str(PAGE)}
-        found = []
-        while True:
+        found: list[bytes] = []
+        while len(found) < MOST_PAGES and sum(map(len, found)) <= LARGEST:
             found.append(self.get(path, asked, accept=accept))
             rest = _rest_of(found[-1], self.access)
             if not rest:
                 return found
             asked = {**asked, "continue": rest}
+        raise endless("its list does not end", self.access)
 
     def _send(self, path: str, parameters: Mapping[str, str] | None, accept: str) -> httpx2.Response:
         response = self._get(path, parameters, accept)
@@ -112,7 +118,27 @@ class Client:
     def _get(self, path: str, parameters: Mapping[str, str] | None, accept: str) -> httpx2.Response:
         name = self.access.cluster.tls_server_name
         extensions = {"sni_hostname": name} if name else {}
-        return self._http.get(path, params=dict(parameters or {}), headers={"Accept": accept}, extensions=extensions)
+        request = self._http.build_request(
+            "GET", path, params=dict(parameters or {}), headers={"Accept": accept}, extensions=extensions
+        )
+        response = self._http.send(request, stream=True)
+        try:
+            return self._read(response)
+        finally:
+            response.close()
+
+    def _read(self, response: httpx2.Response) -> httpx2.Response:
+        """Whole; an answer without an end, or one that unpacks to more than fits, is left."""
+        end, data = time.monotonic() + LONGEST, bytearray()
+        for part in response.iter_bytes():
+            data += part
+            if len(data) > LARGEST:
+                raise endless(f"the answer is larger than {LARGEST >> 20} MiB", self.access)
+            if time.monotonic() > end:
+                raise endless(f"the answer is not whole after {LONGEST:g} s", self.access)
+        # It is unpacked now, and must not be so again.
+        headers = {name: value for name, value in response.headers.items() if name not in _PACKING}
+        return httpx2.Response(response.status_code, headers=headers, content=bytes(data), request=response.request)
 
     def _connected(self) -> httpx2.Client:
         cluster, user = self.access.cluster, self.access.user
@@ -177,6 +203,14 @@ def _tls(cluster: ClusterEntry, user: UserEntry) -> ssl.SSLContext:
         return verify_cluster(cluster, user, lambda name: name)
 
 
+def _is_object(data: bytes) -> bool:
+    """Whoever reads a part of it later may count on the rest."""
+    try:
+        return isinstance(msgspec.json.decode(data), dict)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+
+
 class _ListMetadata(msgspec.Struct, rename={"rest": "continue"}):
     rest: str = ""
 
@@ -195,4 +229,4 @@ def _rest_of(page: bytes, access: Access) -> str:
 def _pause(response: httpx2.Response) -> float:
     """Seconds."""
     said = response.headers.get("retry-after", "")
-    return min(float(said), LONGEST_PAUSE) if said.isdecimal() else PAUSE
+    return min(float(said), LONGEST_PAUSE) if said.isdecimal() and said.isascii() else PAUSE

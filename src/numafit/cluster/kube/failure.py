@@ -84,6 +84,10 @@ def no_json(response: httpx2.Response, access: Access) -> ApiServerError:
     return _failed(access, WEB_PAGE if _is_page(response) else "the answer is no JSON", IN_BETWEEN)
 
 
+def endless(why: str, access: Access) -> ApiServerError:
+    return _failed(access, why, "is `server` in the kubeconfig an API server?")
+
+
 def _failed(access: Access, why: str, cure: str, status: int = 0) -> ApiServerError:
     return ApiServerError(why, source=access.cluster.server, cure=cure, status=status)
 
@@ -163,7 +167,7 @@ def _said(response: httpx2.Response) -> str:
     """In the words of the API server; empty where it did not say anything of its own."""
     try:
         message = msgspec.json.decode(response.content, type=Status).message
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return ""
     return " ".join(message.split())
 

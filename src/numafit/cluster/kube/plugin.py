@@ -8,6 +8,7 @@ import base64
 import os
 import subprocess
 import sys
+import threading
 
 import msgspec
 from lightkube.config.models import Cluster, NameValue, UserExec
@@ -16,6 +17,10 @@ from numafit.errors import InputError
 
 GROUP = "client.authentication.k8s.io/"
 VERSIONS = ("v1", "v1beta1", "v1alpha1")
+SECONDS = 120.0
+"""For a program that cannot ask anybody; where it can, a person ends it."""
+LARGEST = 1 << 20
+"""Bytes of what it prints."""
 
 
 class ExecPlugin(UserExec, omit_defaults=True):
@@ -44,7 +49,7 @@ def credential(plugin: ExecPlugin, cluster: Cluster) -> Credential:
     output = _output(plugin, cluster)
     try:
         found = msgspec.json.decode(output, type=ExecCredential)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise InputError("prints no ExecCredential", source=plugin.command, cure="run it by hand to see why") from None
     if found.apiVersion != plugin.apiVersion:
         why = f"answers in {found.apiVersion or 'no version'}, and the kubeconfig asks for {plugin.apiVersion}"
@@ -65,21 +70,52 @@ def _output(plugin: ExecPlugin, cluster: Cluster) -> bytes:
     interactive = plugin.interactiveMode != "Never" and sys.stdin is not None and sys.stdin.isatty()
     environment["KUBERNETES_EXEC_INFO"] = _info(plugin, cluster, interactive=interactive)
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             [plugin.command, *(plugin.args or ())],
             env=environment,
             stdin=None if interactive else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            check=False,
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
         hint = " ".join((plugin.installHint or "").split())
         cure = hint or "the kubeconfig names it for its credentials; is it installed, and on the PATH?"
-        raise InputError(f"cannot be run: {error.strerror or error}", source=plugin.command, cure=cure) from None
-    if done.returncode:
-        why = f"hands out no credentials, it ended with status {done.returncode}"
+        why = f"cannot be run: {getattr(error, 'strerror', None) or error}"
+        raise InputError(why, source=plugin.command, cure=cure) from None
+    output = _first_bytes(process, None if interactive else SECONDS)
+    if output is None:
+        why = f"hands out no credentials within {SECONDS:g} s"
+        raise InputError(why, source=plugin.command, cure="run it by hand to see what it waits for")
+    if len(output) > LARGEST:
+        raise InputError("prints no ExecCredential", source=plugin.command, cure="run it by hand to see why")
+    if process.returncode:
+        why = f"hands out no credentials, it ended with status {process.returncode}"
         raise InputError(why, source=plugin.command, cure="log in again; what it says stands above")
-    return done.stdout
+    return output
+
+
+def _first_bytes(process: "subprocess.Popen[bytes]", seconds: float | None) -> bytes | None:
+    """What it prints until its end, or one byte too many; None where it takes longer. Then it runs no more."""
+    found: list[bytes] = []
+
+    def read() -> None:
+        if process.stdout is not None:
+            with process.stdout as output:
+                found.append(output.read(LARGEST + 1))
+
+    # A thread, since another program that it started may keep its output open after its end.
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    reader.join(seconds)
+    output = found[0] if found else None
+    if output is not None and len(output) <= LARGEST:
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            output = None
+    if process.poll() is None:
+        process.kill()
+        process.wait()
+    return output
 
 
 def _info(plugin: ExecPlugin, cluster: Cluster, *, interactive: bool) -> str:
