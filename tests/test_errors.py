@@ -47,3 +47,10 @@ def test_a_list_that_is_cut_says_how_many_more_there_are() -> None:
         *["a, b, c"] * 2,
     ]
     assert some_of([], 3) == ""
+
+
+def test_a_file_that_a_sentence_repeats_whole_is_cut() -> None:
+    text = shortened("Object 'Kind' is missing in '" + "a: b " * 1000 + "'")
+    assert text.startswith("Object 'Kind' is missing in 'a: b a: b")
+    assert text.endswith("… (5030 characters)")
+    assert len(text) < 1100

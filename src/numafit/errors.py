@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 LONGEST_WORD = 300
+LONGEST_SENTENCE = 2000
 MOST_NAMED = 10
 """Of those that are there, where a name is not."""
 
@@ -99,8 +100,10 @@ class ApiServerError(InputError):
 
 
 def shortened(text: str) -> str:
-    """A word of thousands of characters, such as a number, is cut: it hides the sentence around it."""
-    return re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: f"{word[0][:40]}… ({len(word[0])} characters)", text)
+    """A word of thousands of characters, such as a number, is cut: it hides the sentence around it. So is a file that
+    the kubelet would repeat whole."""
+    text = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: f"{word[0][:40]}… ({len(word[0])} characters)", text)
+    return text if len(text) <= LONGEST_SENTENCE else f"{text[: LONGEST_SENTENCE // 2]}… ({len(text)} characters)"
 
 
 def near_words(word: str, known: Iterable[str]) -> list[str]:

@@ -39,7 +39,9 @@ def read_text(path: Path) -> str:
 
 def read_state(path: Path) -> str:
     """A state file as the kubelet reads it: a byte that is no UTF-8 is no error by itself, but a lone surrogate here,
-    of which `golang.json` makes what Go does."""
+    of which `golang.json` makes what Go does. A pipe would be waited at for ever."""
+    if path.is_fifo():
+        raise InputError("cannot be read: it is a pipe", source=str(path))
     return read_bytes(path).decode("utf-8", "surrogateescape")
 
 

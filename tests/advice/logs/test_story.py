@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numafit.advice.logs.admission import Admission
+from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.report import LogReport, read_log
-from numafit.advice.logs.story import LogStory, story_of_admission
+from numafit.advice.logs.story import LogStory, node_cpus, story_of_admission
+from numafit.machine.model import Cpu, Machine, NumaNode
 from tests.advice.logs.log_text import denied, go_hint, json_hint, json_map, klog, merge_lines, report_of
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "small-node" / "recreate-loop.log"
@@ -138,3 +140,11 @@ def test_a_resource_that_two_providers_name_is_told_twice() -> None:
     maps = [json_map("cpu", []), json_map("cpu", [(1, True)])]
     (story,) = stories(report_of(merge_lines("a/b", "c", maps, json_hint(None, False), stored=False))).values()
     assert story.sentence == "The CPUs cannot be given now: `single-numa-node` rejects container c."
+
+
+def test_cpus_whose_numa_node_nobody_tells_lie_nowhere() -> None:
+    """Of a machine without NUMA nodes, such as one of `lspci` text with CPUs beside it, what the log tells counts."""
+    known = LoggedKubelet(cpus={0: 3})
+    cpus = (Cpu(0, socket=0, numa=-1, core=0), Cpu(1, socket=0, numa=0, core=1))
+    assert node_cpus(known, Machine(cpus=cpus)) == {0: 3}
+    assert node_cpus(known, Machine(cpus=cpus, numa_nodes=(NumaNode(0, memory=1),))) == {0: 2}

@@ -1,6 +1,7 @@
 """`numafit doctor`, called as a person calls it, on the node of the documentation."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +258,39 @@ def test_repair_keeps_the_bytes_of_a_file_that_is_no_text(kubelet: Path, capsys:
     run([*MACHINE, "--kubelet-dir", str(kubelet), "--repair", "--yes"], capsys)
     assert path.with_name("cpu_manager_state.old").read_bytes() == before
     assert run([*MACHINE, "--kubelet-dir", str(kubelet)], capsys)[0] == 0
+
+
+def test_a_machine_without_numa_nodes_is_told_of_like_any_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`lspci` tells neither CPUs nor NUMA nodes, and the configuration reserves memory on two of them."""
+    machine, config = tmp_path / "lspci.txt", tmp_path / "kubelet.yaml"
+    machine.write_text("0000:0a:00.0 3D controller [0302]: NVIDIA Corporation GA100 [A100] [10de:20b0] (rev a1)\n")
+    config.write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmemoryManagerPolicy: Static\n"
+        "reservedMemory: [{numaNode: 0, limits: {memory: 1Gi}}, {numaNode: 1, limits: {memory: 1Gi}}]\n"
+    )
+    found = checkup(["--machine", str(machine), "--kubelet", str(config)], capsys)
+    assert "memory-refused" in [one["code"] for one in found["findings"]]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link to nothing", "link to a folder"])
+def test_a_drop_in_that_the_kubelet_could_not_read_is_not_passed_over(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The kubelet reads every *.conf that is no folder, and does not start where that fails (1.28 to 1.36)."""
+    path, config = tmp_path / "10.conf", tmp_path / "kubelet.yaml"
+    config.write_text(SEVERAL)
+    if kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / "nothing" if kind == "link to nothing" else tmp_path.parent)
+    assert main(["doctor", *MACHINE, "--kubelet", str(config), "--config-dir", str(tmp_path)]) == 2
+    assert "10.conf: is no file that can be read, and the kubelet would" in capsys.readouterr().err
+
+
+def test_a_pipe_among_the_state_files_is_not_waited_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.yaml").write_text(SEVERAL)
+    os.mkfifo(tmp_path / "cpu_manager_state")
+    assert main(["doctor", *MACHINE, "--state", str(tmp_path)]) == 2
+    assert "cpu_manager_state: cannot be read: it is a pipe" in capsys.readouterr().err

@@ -86,6 +86,7 @@ def test_the_summary_can_be_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 BAD_LINES = {
     "not json": (b"hello\n", "not a recording"),
+    "not text": (b'{"family": "\xff"}\n', "not a recording"),
     "nested too deep": (b"[" * 2000 + b"\n", "nested too deep"),
     "no family": (b'{"id": "x", "kubeVersion": "v1.36.4", "input": {}}\n', "family"),
     "unknown family": (

@@ -81,6 +81,9 @@ def _without_limit(config: KubeletConfig, index: int, resource: str) -> KubeletC
 
 
 def _node(config: KubeletConfig, problem: KubeletError) -> Amended:
+    if not problem.facts["nodes"]:
+        # Of a machine without NUMA nodes all of them go.
+        return Amended(replace(config, reserved_memory=()), (problem.field[:1],))
     index = int(problem.field[1])
     items = list(config.reserved_memory)
     first = problem.facts["nodes"].replace("-", ",").split(",")[0]

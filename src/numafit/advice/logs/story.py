@@ -135,11 +135,12 @@ def _beyond(admission: Admission, where: Mapping[int, int]) -> str:
 
 def node_cpus(kubelet: LoggedKubelet, machine: Machine | None) -> Mapping[int, int]:
     """NUMA node -> its CPUs, from the machine or else from the log; empty where neither is known."""
-    if machine is None:
+    if machine is None or not machine.numa_nodes:
         return kubelet.cpus
     cpus = {node.id: 0 for node in sorted(machine.numa_nodes, key=lambda node: node.id)}
     for cpu in machine.cpus:
-        cpus[cpu.numa] = cpus.get(cpu.numa, 0) | 1 << cpu.id
+        if cpu.numa in cpus:
+            cpus[cpu.numa] |= 1 << cpu.id
     return cpus
 
 

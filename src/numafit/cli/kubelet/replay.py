@@ -195,7 +195,7 @@ def _compute(chunk: Chunk) -> list[ReplayedCase]:
             raise _placed(error.message, chunk.source, number, error.field, error.cure) from None
         except RecursionError:
             raise _placed("not a recording: nested too deep", chunk.source, number) from None
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeError) as error:
             raise _placed(f"not a recording: {error}", chunk.source, number) from None
         except KubeletError as error:
             raise _placed(str(error), chunk.source, number) from None

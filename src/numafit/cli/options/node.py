@@ -307,7 +307,13 @@ def _drop_ins(folder: Path | None) -> tuple[ConfigFile, ...] | None:
         return None
     if not folder.is_dir():
         raise InputError("is not a folder", source=str(folder), cure="name the kubelet's --config-dir")
-    return tuple(ConfigFile(str(path), read_text(path)) for path in folder.rglob("*.conf") if path.is_file())
+    found = [path for path in folder.rglob("*.conf") if path.is_symlink() or not path.is_dir()]
+    for path in found:
+        # A link that leads nowhere or to a folder, a pipe, a device.
+        if not path.is_file():
+            why = "is no file that can be read, and the kubelet would read it and not start"
+            raise InputError(why, source=str(path), cure="remove it, or what it leads to is missing")
+    return tuple(ConfigFile(str(path), read_text(path)) for path in found)
 
 
 def _over_state(known: Start, options: NodeOptions) -> Start:
