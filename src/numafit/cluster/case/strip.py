@@ -29,12 +29,14 @@ def stripped(case: NodeCase) -> NodeCase:
     files = dict(case.files)
     for name, part in ((NODE, _node), (TOPOLOGY, _node), (KUBELET, _kubelet), (PODS, _pods)):
         if name in files:
-            value = msgspec.json.decode(files[name])
+            value, before = msgspec.json.decode(files[name]), removed.total()
             try:
                 part(value, removed)
             except _OddShape as error:
                 raise InputError(str(error), source=f"{name} of node {case.about.node}") from None
-            files[name] = _encoded(value)
+            # Places in the configuration stay those that the live node has, as long as nothing is taken out.
+            if name != KUBELET or removed.total() > before:
+                files[name] = _encoded(value)
     about = replace(case.about, removed=dict(sorted(removed.items())))
     return replace(case, about=about, files=files)
 
@@ -60,7 +62,7 @@ def _kubelet(answer: Any, removed: Counter[str]) -> None:
     """Headers of the address that static pods come from are credentials; the kubelet tells them to whoever may ask."""
     config = _mapping(answer, "kubeletconfig")
     _drop(config, ("staticPodURL", "staticPodURLHeader"), "where static pods come from", removed)
-    _drop(config, ("clusterDNS", "providerID"), "addresses", removed)
+    _drop(config, ("providerID",), "addresses", removed)
 
 
 def _pods(pods: Any, removed: Counter[str]) -> None:
