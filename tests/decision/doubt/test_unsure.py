@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from numafit.bits import cpuset_text
 from numafit.decision.decision import Decision
 from numafit.decision.doubt.assumed import assumed_words
-from numafit.decision.doubt.unsure import MATTER_CODES, Unsure, _node_on, unsure_notes, unsure_steps
+from numafit.decision.doubt.unsure import MATTER_CODES, Unsure, _begin_on, _node_on, unsure_notes, unsure_steps
 from numafit.decision.simulation import Simulation, play_events
 from numafit.decision.stage import Stage
 from numafit.machine.alternatives import alternatives
@@ -115,6 +115,28 @@ def test_the_ids_of_devices_are_noted_for_who_gets_some() -> None:
     gpu = pod("a", container("app", {"nvidia.com/gpu": "1"}))
     assert "device-ids-guessed" in {note.code for note in on.notes_about([gpu])}
     assert "device-ids-guessed" not in {note.code for note in on.notes_about([pod("b", cpus("app", "2"))])}
+
+
+def test_a_verdict_may_depend_on_the_cores_where_reserved_cpus_are_not_shared() -> None:
+    """strict-cpu-reservation keeps the reserved CPUs out of the shared pool; nobody holds them for that."""
+    strict = {"full-pcpus-only": "true", "strict-cpu-reservation": "true"}
+    reserved = {"reserved_system_cpus": "0,4", "kube_reserved": {"memory": "412Mi"}}
+    on = stage(MACHINE, cpu_manager_policy_options=strict, **reserved)
+    found = unsure_of(on, on.play([pod("a", cpus("app", "1"))]))
+    assert [own.verdict for own in found.values()] == [True]
+
+
+def test_the_shared_pool_is_that_of_the_other_machine() -> None:
+    """Which CPUs are reserved depends on the cores, and strict-cpu-reservation leaves them out of the pool."""
+    gates = {"cpu_manager_policy_options": {"strict-cpu-reservation": "true"}}
+    on = stage(MACHINE, kube_reserved={"cpu": "2", "memory": "412Mi"}, **gates)
+    simulation = on.play([pod("a", cpus("app", "2"))])
+    for other in alternatives(MACHINE, ["core"]):
+        node = _node_on(on.node, other.machine)
+        assert node is not None
+        begin = _begin_on(node, simulation)
+        assert begin is not None
+        assert begin.cpu.default == node.cpu.topology.cpus & ~node.cpu.reserved
 
 
 def test_what_is_told_is_not_doubted() -> None:

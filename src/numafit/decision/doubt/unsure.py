@@ -8,6 +8,7 @@ CPUs are made up, other numbers are no other decision: how many CPUs of each NUM
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
@@ -16,6 +17,7 @@ from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation, play, play_events
 from numafit.decision.start import Start, start
 from numafit.errors import InputError, StartError
+from numafit.ledger.ledger import Ledger
 from numafit.machine.alternatives import alternatives
 from numafit.machine.model import CPU_IDS, Machine
 from numafit.managers.ask import ask_of
@@ -74,9 +76,10 @@ def unsure_steps(simulation: Simulation) -> dict[int, Unsure]:
         if made > MOST_DECISIONS and alternative.words != (CPU_IDS,):
             break
         other = _node_on(node, alternative.machine)
-        if other is None or other.cpu.reserved & ~simulation.before.cpu.default & node.cpu.topology.cpus:
+        begin = None if other is None else _begin_on(other, simulation)
+        if other is None or begin is None:
             continue
-        played, more = _decisions(simulation, other, untouched)
+        played, more = _decisions(simulation, other, begin, untouched)
         homes = (_homes(node), _homes(other)) if CPU_IDS in node.machine.assumed else None
         made += more
         for number, step in enumerate(steps):
@@ -96,11 +99,28 @@ def _untouched(simulation: Simulation) -> frozenset[int]:
     return frozenset(number for number, ask in enumerate(asks) if ask.pod_cpus == 0 and not any(ask.cpus.values()))
 
 
-def _decisions(simulation: Simulation, node: Node, untouched: frozenset[int]) -> tuple[list[Decision], int]:
+def _begin_on(other: Node, simulation: Simulation) -> Ledger | None:
+    """What the run began with, on another machine; None where somebody holds a CPU that is reserved there.
+
+    With strict-cpu-reservation the shared pool is without the reserved CPUs, which may be others there.
+    """
+    node, before = simulation.node, simulation.before
+    strict = node.cpu.options.strict_cpu_reservation
+    unheld = before.cpu.default | (node.cpu.reserved if strict else 0)
+    if other.cpu.reserved & ~unheld & node.cpu.topology.cpus:
+        return None
+    if not strict or other.cpu.reserved == node.cpu.reserved:
+        return before
+    return replace(before, cpu=replace(before.cpu, default=unheld & ~other.cpu.reserved))
+
+
+def _decisions(
+    simulation: Simulation, node: Node, begin: Ledger, untouched: frozenset[int]
+) -> tuple[list[Decision], int]:
     """What another node decides, and how many decisions that took: as long as all is the same, few."""
     steps, allocatable = simulation.steps, simulation.allocatable
-    if any(event.kind != "add" for event in simulation.events):
-        played = play_events(node, simulation.before, simulation.events, allocatable).steps
+    if begin is not simulation.before or any(event.kind != "add" for event in simulation.events):
+        played = play_events(node, begin, simulation.events, allocatable).steps
         return [step.decision for step in played], len(played)
     found: list[Decision] = []
     made = 0
