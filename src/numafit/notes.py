@@ -54,6 +54,7 @@ NOTE_CODES = {
     # the node
     "node-partly-known": "the cluster does not tell something of its node: its configuration, its pods, its topology",
     "node-disagrees": "the Node object shows another release, capacity or offer than what was given makes",
+    "node-was-otherwise": "a pod that runs is rejected here, or one that was rejected is not: the node was another",
     # a log
     "log-cut": "the log ends in the middle, and what comes before that is told",
     "log-without-admissions": "nothing in the log tells of an admission",

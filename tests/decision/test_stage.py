@@ -3,11 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
-from numafit.decision.stage import after_running, restarted, with_pods
+from numafit.decision.stage import CONTRADICTED, Stage, after_running, restarted, with_pods
 from numafit.errors import KubeletError
 from numafit.notes import Note
 from numafit.quantity import parse_quantity
+from numafit.workload.manifest import Workload
+from numafit.workload.pod import Pod
 from numafit.workload.reading import Reading
+from numafit.workload.served import Life
 from tests.advice.stages import stage
 from tests.decision.strategies import cpus, pod
 
@@ -87,6 +90,39 @@ def test_what_a_pod_holds_that_has_ended_is_stale() -> None:
     ready = with_pods(there, Reading((), (NEW,), {}, frozenset((OLD.uid,))), known=True)
     assert not ready.ledger.active
     assert list(ready.play(ready.pods).after.cpu.entries) == [NEW.uid]
+
+
+RUNS = Life("one", "Running", "2026-01-01T00:00:00Z", served=True, seen=True)
+REFUSED = Life("one", "Failed", served=True, reason="TopologyAffinityError")
+
+
+def told(*lives: tuple[Pod, Life]) -> dict[str, Workload]:
+    return {each.uid: Workload("Pod", each.name, each.namespace, each, "", life=life) for each, life in lives}
+
+
+def contradicted(on: Stage) -> list[tuple[str, str]]:
+    return [(note.about, note.text) for note in on.notes_on(on.play(on.pods)) if note.code == CONTRADICTED]
+
+
+def test_a_pod_that_runs_and_would_be_rejected_shows_that_the_node_is_another() -> None:
+    """It holds something in the world and nothing here, so all that is said of the others stands on air."""
+    large = pod("large", cpus("app", "900"))
+    ready = with_pods(stage(), Reading((large, OLD), (NEW,), told((large, RUNS), (OLD, RUNS))), known=False)
+    text = "pods, configuration or machine were otherwise when it came"
+    assert contradicted(ready) == [(large.full_name, f"runs, and is rejected here: {text}; here it holds nothing")]
+    assert CONTRADICTED in {note.code for note in after_running(ready)[0].notes}
+
+
+def test_a_pod_that_was_rejected_and_is_admitted_here_shows_it_too() -> None:
+    """The same with another reason; where the end is the same, there is nothing to say."""
+    large, larger = pod("large", cpus("app", "900")), pod("larger", cpus("app", "901"))
+    lives = told((OLD, REFUSED), (large, REFUSED), (larger, REFUSED._replace(reason="OutOfcpu")))
+    ready = with_pods(stage(), Reading((), (OLD, large, larger), lives), known=False)
+    text = "pods, configuration or machine were otherwise when it came"
+    assert contradicted(ready) == [
+        (OLD.full_name, f"was rejected with TopologyAffinityError, and is admitted here: {text}"),
+        (larger.full_name, f"was rejected with OutOfcpu, and here with TopologyAffinityError: {text}"),
+    ]
 
 
 def test_pods_that_run_are_on_the_node_before_others_are_counted() -> None:

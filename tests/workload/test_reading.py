@@ -49,8 +49,9 @@ def test_a_pod_that_has_ended_holds_nothing_and_is_left_out() -> None:
     reading = read_pods(dump(ended("f1"), running("a"), ended("s", "Succeeded"), ended("f2")))
     assert names(reading) == (["a"], [])
     assert reading.ended == {"uid-f1", "uid-f2", "uid-s"}
+    rejected = "was rejected by its kubelet (TopologyAffinityError), and holds nothing (--rejected plays it again)"
     assert notes(reading) == [
-        ("pod-left-out", "default/f1 and 1 more", "has ended (Failed), and holds nothing"),
+        ("pod-left-out", "default/f1 and 1 more", rejected),
         ("pod-left-out", "default/s", "has ended (Succeeded), and holds nothing"),
     ]
 
@@ -224,12 +225,18 @@ def test_a_pod_of_a_person_comes_once_and_one_of_a_server_counts_once() -> None:
     assert [note.text for note in reading.notes] == ["stands there twice, with one UID; the first one counts"]
 
 
+def test_a_pod_that_was_rejected_on_another_node_is_not_offered_to_be_played_again() -> None:
+    """`--rejected` would not play it: it is not about this node."""
+    elsewhere = ended("f")
+    elsewhere["spec"]["nodeName"] = "two"
+    reading = read_pods(dump(running("a"), elsewhere))
+    assert notes(reading) == [("pod-left-out", "default/f", "is on another node than one")]
+
+
 def test_when_all_pods_are_left_out_it_says_why() -> None:
     with pytest.raises(InputError) as error:
         read_pods(dump(NODE, ended("f"), running("a")), choice=NodeChoice("two"))
-    assert str(error.value).startswith(
-        "no pods to play: default/f has ended (Failed), and holds nothing; default/a is on another node than two"
-    )
+    assert str(error.value).startswith("no pods to play: default/f and 1 more is on another node than two")
 
 
 def test_a_node_that_no_pod_is_on_is_a_typing_error() -> None:

@@ -12,6 +12,7 @@ from msgspec.structs import asdict, replace
 
 from numafit.bits import cpuset_text, mask_of
 from numafit.decision.decision import Decision
+from numafit.decision.notes import run_notes
 from numafit.decision.stage import Stage
 from numafit.decision.start import Start, start
 from numafit.decision.verdicts import numbered_shapes, verdicts
@@ -271,7 +272,7 @@ def compare(old: Stage, new: Stage, pods: Sequence[Pod], new_pods: Sequence[Pod]
         why = explained(new, new_pods, changed, rules, versions[0])
         rules = tuple(sorted(why, key=lambda rule: not rule.explains))
     told = old.notes_on(first)
-    notes = (*told, *_second_time(told, new.notes_on(second)))
+    notes = (*told, *_second_time(told, (*new.notes, *run_notes(second))))
     return Comparison(tuple(pairs), settings_differences(old, new), rules, notes)
 
 

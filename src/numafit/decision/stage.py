@@ -1,6 +1,6 @@
 """A node ready to be asked "what if": started, with whoever is on it already, and with a configuration to change."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -23,6 +23,10 @@ from numafit.settings.versions import KubeVersion
 from numafit.workload.manifest import Workload
 from numafit.workload.pod import Pod
 from numafit.workload.reading import REPLAYED, Reading
+from numafit.workload.served import UNSEEN
+
+CONTRADICTED = "node-was-otherwise"
+_OTHERWISE = "pods, configuration or machine were otherwise when it came"
 
 
 class Stage(msgspec.Struct, frozen=True):
@@ -59,7 +63,20 @@ class Stage(msgspec.Struct, frozen=True):
 
     def notes_on(self, simulation: Simulation) -> tuple[Note, ...]:
         """What a run on this node stands on."""
-        return (*self.notes, *run_notes(simulation))
+        return (*self.notes, *run_notes(simulation), *self.contradictions(simulation))
+
+    def contradictions(self, simulation: Simulation) -> Iterator[Note]:
+        """Pods of which an API server tells another end than this run: the node was not as it is given."""
+        first = {step.decision.pod.uid: step.decision for step in reversed(simulation.steps) if step.event == "add"}
+        for pod in (*(decision.pod for decision in reversed(first.values())), *simulation.undecided):
+            decision = first.get(pod.uid)
+            life = self.makers[pod.uid].life if pod.uid in self.makers else UNSEEN
+            if life.running and (decision is None or not decision.admitted):
+                here = "is rejected here" if decision is not None and not decision.panic else "here the kubelet crashes"
+                yield Note(CONTRADICTED, pod.full_name, f"runs, and {here}: {_OTHERWISE}; here it holds nothing")
+            elif life.rejected and decision is not None and decision.reason != life.reason:
+                here = "is admitted here" if decision.admitted else f"here with {decision.reason or 'a crash'}"
+                yield Note(CONTRADICTED, pod.full_name, f"was rejected with {life.reason}, and {here}: {_OTHERWISE}")
 
 
 def new_stage(known: Start) -> Stage:
@@ -134,8 +151,9 @@ def after_running(stage: Stage) -> tuple[Stage, tuple[Pod, ...]]:
     """The node with those on it that run already, and the pods to come; those that run where no others are given."""
     if not stage.running:
         return stage, stage.pods
-    ledger = stage.play(stage.pods[: stage.running]).after
-    return replace(stage, ledger=ledger), stage.pods[stage.running :] or stage.pods
+    simulation = stage.play(stage.pods[: stage.running])
+    notes = (*stage.notes, *stage.contradictions(simulation))
+    return replace(stage, ledger=simulation.after, notes=notes), stage.pods[stage.running :] or stage.pods
 
 
 def _replayed(running: Sequence[Pod], why: str) -> tuple[Note, ...]:

@@ -172,12 +172,16 @@ class _Lives:
             if is_over(maker.part, maker.kind):
                 self.notices.add(LEFT_OUT, maker.title, "has ended, and makes no pods any more")
                 return True
-        elif self._is_over(life) and maker.title not in self.named:
-            self.ended.add(uid_of(maker.metadata))
-            self.notices.add(LEFT_OUT, maker.title, f"has ended ({life.phase}), and holds nothing")
-            return True
         elif self.node and life.node and life.node != self.node:
             self.notices.add(LEFT_OUT, maker.title, f"is on another node than {self.node}")
+            return True
+        elif self._is_over(life) and maker.title not in self.named:
+            self.ended.add(uid_of(maker.metadata))
+            if life.rejected:
+                why = f"was rejected by its kubelet ({life.reason}), and holds nothing (--rejected plays it again)"
+            else:
+                why = f"has ended ({life.phase}), and holds nothing"
+            self.notices.add(LEFT_OUT, maker.title, why)
             return True
         elif life.ended:
             why = f"was rejected by its kubelet ({life.reason})" if life.rejected else f"has ended ({life.phase})"
