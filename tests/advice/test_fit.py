@@ -90,6 +90,14 @@ def test_the_rule_is_named_and_not_a_resource_that_is_free() -> None:
     )
 
 
+def test_cpus_that_make_no_whole_cores_are_not_told_to_lack_anywhere() -> None:
+    """Another NUMA node has enough of them, and no free CPU would change the rule (1.22 to 1.36)."""
+    on = stage(cpu_manager_policy_options={"full-pcpus-only": "true"}, kube_reserved={"cpu": "2", "memory": "412Mi"})
+    taken = on.play([pod("a", cpus("app", "6"))]).after
+    (count,) = count_fits(replace(on, ledger=taken), [pod("b", cpus("app", "3"))]).counts
+    assert (count.admitted, count.limits) == (0, ())
+
+
 def test_the_number_of_pods_is_a_rule() -> None:
     (count,) = count_fits(stage(max_pods=2), [pod("a", memory("app", "1Gi"))]).counts
     assert (count.admitted, count.stop) == (2, Stop("max-pods", resource="pods", needed=1, capacity=2))

@@ -108,7 +108,7 @@ class _Counting:
     def refuse(self, stage: Stage, ledger: Ledger, pod: Pod, refusal: Decision) -> None:
         self.refusal = refusal
         self.stop = stop_of(stage, refusal)
-        self.limits = () if refusal.panic else limits_of(stage, ledger, pod, refusal)
+        self.limits = () if refusal.panic or self.stop.is_uneven else limits_of(stage, ledger, pod, refusal)
 
     def count(self, stage: Stage, ledger: Ledger, load: Load) -> Count:
         loose = _loose(stage, ledger, load, self.shape, self.admitted)

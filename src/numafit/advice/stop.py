@@ -64,6 +64,11 @@ class Stop(msgspec.Struct, frozen=True):
     capacity: int = 0
     """What the node as a whole has for pods; the CPUs of a core with `full-pcpus-only`. Else 0."""
 
+    @property
+    def is_uneven(self) -> bool:
+        """The CPUs that were asked for make no whole cores: that more of something is free would not help."""
+        return self.rule == "full-pcpus-only" and self.needed % self.capacity != 0
+
 
 Shortfall = Literal["out", "large", "scattered", "in-the-way"]
 

@@ -49,7 +49,7 @@ def stop_in_words(stop: Stop) -> str:
     if stop.rule == "topology-policy":
         return f"the topology policy {stop.policy}"
     if stop.rule == "full-pcpus-only":
-        if stop.needed % stop.capacity:
+        if stop.is_uneven:
             return f"full-pcpus-only: {who} asks for {needed}; CPUs are given by whole cores of {stop.capacity // 1000}"
         return f"full-pcpus-only: {who} asks for {needed}; on cores without a reserved CPU {free} are free"
     if stop.rule == "pod-resources":
