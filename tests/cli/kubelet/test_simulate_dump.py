@@ -48,6 +48,15 @@ def test_pods_of_several_nodes_need_a_name(tmp_path: Path, capsys: pytest.Captur
     assert list(pods(out)) == ["default/a", "default/b"]
 
 
+def test_the_node_object_tells_whose_pods_are_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, node = tmp_path / "pods.json", tmp_path / "node-two.json"
+    file.write_text(dump(running("a", node="one"), running("b", node="two")))
+    info = {"nodeInfo": {"kubeletVersion": "v1.36.4"}}
+    node.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "two"}, "status": info}))
+    status, out, _ = call(["simulate", *NODE, "-o", "json", "--node-object", str(node), str(file)], capsys)
+    assert (status, list(pods(out))) == (0, ["default/b"])
+
+
 @pytest.fixture
 def state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     """The state files of a node where b came before a; a Burstable pod stands in none of them."""

@@ -215,7 +215,8 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
         from numafit.advice.refusal import start_refusal
 
         raise start_refusal(error, known.sources, known.version) from None
-    reading = read_manifests(options, options.pods, pod_level=stage.node.settings.gate("PodLevelResources"))
+    gate = stage.node.settings.gate("PodLevelResources")
+    reading = read_manifests(options, options.pods, pod_level=gate, node=node)
     known_state = options.state is not None or options.agent is not None
     notes = (*disputed, *stage.notes, *options.notes)
     if node is not None:
@@ -370,12 +371,15 @@ def _host_name() -> str:
     return gethostname().lower()
 
 
-def read_manifests(options: NodeOptions, paths: Sequence[Path], *, pod_level: bool) -> Reading:
-    """The pods of these files; of the node that is meant, where they are on several."""
+def read_manifests(
+    options: NodeOptions, paths: Sequence[Path], *, pod_level: bool, node: "NodeObject | None" = None
+) -> Reading:
+    """The pods of these files; of the node that is meant, where they are on several: that of the Node object."""
     if not paths:
         raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
     files = [ManifestFile(_source_name(path), read_bytes(path)) for path in paths]
-    here = () if options.machine_sources else (_host_name(),)
+    here: tuple[str, ...] = () if node is None else (node.name,)
+    here += () if options.machine_sources else (_host_name(),)
     cure = "choose one by --node-name, or --all-nodes"
     choice = NodeChoice(options.node_name, options.all_nodes, options.rejected, here, cure, options.again)
     return read_files(files, pod_level=pod_level, choice=choice, most=MOST_PODS)
