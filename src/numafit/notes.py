@@ -61,6 +61,7 @@ NOTE_CODES = {
     # the pods
     "kind-skipped": "an object of a kind without pods, or of one that is not known",
     "pod-left-out": "a pod that is not played, and why",
+    "pod-unbound": "a pod of a list from a server has no node, and is played as if it came to this one",
     "resource-not-offered": "the kubelet drops a resource that no device plugin offers, and admits the pod",
     "claim-not-decided": "resource claims (DRA) are not decided here",
     "pod-level-dropped": "resources of the pod as a whole are dropped where their gate is off",

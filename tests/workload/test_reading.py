@@ -233,6 +233,14 @@ def test_a_pod_that_was_rejected_on_another_node_is_not_offered_to_be_played_aga
     assert notes(reading) == [("pod-left-out", "default/f", "is on another node than one")]
 
 
+def test_a_pod_without_a_node_is_noted_beside_pods_that_have_one() -> None:
+    """It may go to another node; alone in its file it is the question itself."""
+    waits = pending("w")
+    text = "is bound to no node yet, and is played as if it came to this one"
+    assert ("pod-unbound", "default/w", text) in notes(read_pods(dump(running("a"), waits)))
+    assert notes(read_files([ManifestFile("a", dump(running("a"))), ManifestFile("w", dump(waits))])) == []
+
+
 def test_when_all_pods_are_left_out_it_says_why() -> None:
     with pytest.raises(InputError) as error:
         read_pods(dump(NODE, ended("f"), running("a")), choice=NodeChoice("two"))

@@ -22,6 +22,7 @@ from numafit.workload.served import Life, is_over, life_of, owners_of, uid_of
 LEFT_OUT = "pod-left-out"
 REPLAYED = "pods-replayed"
 SKIPPED = "kind-skipped"
+UNBOUND = "pod-unbound"
 
 MOST_NAMES = 5
 """Of nodes, in a sentence."""
@@ -158,6 +159,7 @@ class _Lives:
         self.again = choice.rejected or (alone and not others)
         nodes = Counter(life.node for life in self.lives.values() if life.node and not self._is_over(life))
         self.node = "" if choice.every else _node_of(nodes, [name for page in pages for name in page.nodes], choice)
+        self.unbound = self._unbound(pages)
 
     def _is_over(self, life: Life) -> bool:
         return life.ended and not (self.again and life.rejected)
@@ -187,7 +189,19 @@ class _Lives:
             why = f"was rejected by its kubelet ({life.reason})" if life.rejected else f"has ended ({life.phase})"
             again = f"{why} and is played again, after those that run"
             self.notices.own.append(Note(REPLAYED, maker.title, again))
+        elif id(maker) in self.unbound:
+            text = "is bound to no node yet, and is played as if it came to this one"
+            self.notices.own.append(Note(UNBOUND, maker.title, text))
         return False
+
+    def _unbound(self, pages: Sequence[FileObjects]) -> set[int]:
+        """Pods without a node in a list with pods that have one: nobody asked whether they would come here."""
+        found: set[int] = set()
+        for page in pages:
+            lives = {id(maker): self.lives[id(maker)] for maker in page.makers if maker.is_pod}
+            if any(life.node for life in lives.values()):
+                found |= {key for key, life in lives.items() if life.served and not life.node}
+        return found
 
     def _to_come_again(self, pages: Sequence[FileObjects], name: str) -> set[str]:
         """Titles of the pods of this name, but for those of which another one has taken the place."""
