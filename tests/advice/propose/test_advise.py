@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from msgspec.structs import replace
 
 from numafit.advice.alignment import is_aligned
-from numafit.advice.propose.advise import advise
+from numafit.advice.propose.advise import advise, proposal_notes
 from numafit.advice.propose.knobs import amount_of, knobs_of, turned
 from numafit.advice.propose.proposal import Proposal
 from numafit.advice.propose.trial import Trial
@@ -14,7 +15,7 @@ from numafit.decision import decide as front_door
 from numafit.decision.decision import Decision
 from numafit.decision.life import release
 from numafit.decision.stage import restarted
-from tests.advice.stages import faults, stage
+from tests.advice.stages import BOX, faults, stage
 from tests.decision.strategies import GI, GPU, box, container, cpus, gpus, memory, pod
 
 FEW = settings(max_examples=25)
@@ -96,6 +97,16 @@ def test_aligned_proposals_come_first(found: Trial | None) -> None:
     (advice,) = advise(found.stage, found.pods, only=found.pod.uid)
     aligned = [proposal.aligned for proposal in advice.proposals]
     assert aligned == sorted(aligned, reverse=True)
+
+
+def test_proposals_on_a_guessed_machine_are_noted_as_tried_there_only() -> None:
+    """Only a pod with proposals is noted, and only where a guess can matter to it."""
+    asked = [pod("a", cpus("app", "900")), pod("b", cpus("app", "1"))]
+    on = stage(replace(BOX, assumed=("core",)))
+    notes = proposal_notes(on, advise(on, asked))
+    text = "its proposals are tried on the machine as it is guessed, and not on others that it may be"
+    assert [(note.about, note.text) for note in notes] == [("default/pod-a", text)]
+    assert proposal_notes(stage(), advise(stage(), asked)) == ()
 
 
 def test_a_pod_that_lies_well_needs_no_advice() -> None:

@@ -13,10 +13,12 @@ from numafit.advice.propose.reshape import fewer_pods, of_containers, pinnable, 
 from numafit.advice.propose.resize import fewer, more
 from numafit.advice.propose.trial import Trial
 from numafit.decision.decision import Decision
+from numafit.decision.doubt.unsure import guesses_that_matter
 from numafit.decision.simulation import Simulation
 from numafit.decision.stage import Stage
 from numafit.decision.story.story import story_of
 from numafit.decision.story.terms import nodes_in_words
+from numafit.notes import Note
 from numafit.workload.pod import Pod
 
 
@@ -64,6 +66,16 @@ def advices(
     kubelets = Kubelets(course, frozenset(speaker.trial.index for speaker in speakers if speaker.fault))
     for speaker in speakers:
         yield _advice(speaker, kubelets)
+
+
+def proposal_notes(stage: Stage, found: Sequence[Advice]) -> tuple[Note, ...]:
+    """What proposals stand on, beside what the run stands on: they are not doubted by other machines, as the run is."""
+    text = "its proposals are tried on the machine as it is guessed, and not on others that it may be"
+    return tuple(
+        Note("tried-on-guess", advice.decision.pod.full_name, text)
+        for advice in found
+        if advice.proposals and guesses_that_matter(stage.node, [advice.decision.pod])
+    )
 
 
 class _Speaker(msgspec.Struct):

@@ -5,7 +5,7 @@ import sys
 import click
 from msgspec.structs import replace
 
-from numafit.advice.propose.advise import Advice, advices
+from numafit.advice.propose.advise import Advice, advices, proposal_notes
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, status, strict_option, tell
 from numafit.cli.options.live import live_option
@@ -63,6 +63,7 @@ def advise(
             found.append(advice)
             bar.update(1 + len(advice.same))
         bar.finish()
+    notes += proposal_notes(stage, found)
     if output == "json":
         click.echo(json_text(advice_record(found, stage.config, stage.makers, most, notes, simulation.undecided)))
     elif patch:

@@ -5,7 +5,7 @@ this kubelet would not start, or whose reserved CPUs somebody holds already, is 
 CPUs are made up, other numbers are no other decision: how many CPUs of each NUMA node a container gets is compared.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ from numafit.machine.alternatives import alternatives
 from numafit.machine.model import CPU_IDS, Machine
 from numafit.managers.ask import ask_of
 from numafit.notes import Note
+from numafit.workload.pod import Pod
 
 MOST_DECISIONS = 2000
 _OF_PICKS = {CPU_IDS, "core", "socket", "uncore_cache"}
@@ -59,6 +60,11 @@ class Unsure(msgspec.Struct, frozen=True):
     """It is another verdict; else the pod gets something else."""
 
 
+def guesses_that_matter(node: Node, pods: Collection[Pod]) -> list[str]:
+    """Words of `Machine.assumed` that a decision about these pods may depend on."""
+    return [word for word in assumed_words(node, pods) if word in MATTER_CODES]
+
+
 def unsure_steps(simulation: Simulation) -> dict[int, Unsure]:
     """By the number of the step. Of several machines that decide otherwise, the one with the fewest differences.
 
@@ -66,7 +72,7 @@ def unsure_steps(simulation: Simulation) -> dict[int, Unsure]:
     the CPUs are tried always, since a note says that they do not matter.
     """
     node, steps = simulation.node, simulation.steps
-    words = [word for word in assumed_words(node, [step.decision.pod for step in steps]) if word in MATTER_CODES]
+    words = guesses_that_matter(node, [step.decision.pod for step in steps])
     if not words:
         return {}
     untouched = _untouched(simulation) if set(words) <= _OF_PICKS else frozenset()

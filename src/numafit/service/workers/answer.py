@@ -11,7 +11,7 @@ from numafit.advice.compare import compare
 from numafit.advice.fit import count_fits, shapes_of
 from numafit.advice.lint.lint import LintFile, lint
 from numafit.advice.logs.report import report_of
-from numafit.advice.propose.advise import advise
+from numafit.advice.propose.advise import advise, proposal_notes
 from numafit.advice.variants import variants
 from numafit.decision.notes import release_notes
 from numafit.decision.simulation import Simulation
@@ -59,7 +59,7 @@ def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> Adv
     simulation = stage.play(stage.pods)
     advices = advise(stage, stage.pods, stage.maker_names, only=chosen, simulation=simulation)
     most = own.most if own else question.MOST_PROPOSALS
-    notes = stage.notes_on(simulation)
+    notes = stage.notes_on(simulation) + proposal_notes(stage, advices)
     return advice_record(advices, stage.config, stage.makers, most, notes, simulation.undecided)
 
 
