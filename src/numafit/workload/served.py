@@ -31,6 +31,8 @@ class Life(NamedTuple):
     """Its kubelet tells of it: it was admitted, unless it has ended."""
     reason: str = ""
     """Why it has failed, in one word."""
+    owner: str = ""
+    """Kind and name of the object that made it, which makes the next one by its template."""
 
     @property
     def ended(self) -> bool:
@@ -73,7 +75,18 @@ def life_of(part: ObjectPart, metadata: ObjectPart) -> Life:
         served,
         bool(started or own.value.get("containerStatuses") or own.value.get("initContainerStatuses")),
         own.text("reason"),
+        _owner(metadata),
     )
+
+
+def _owner(metadata: ObjectPart) -> str:
+    """Not the Node that owns the mirror of a static pod: it has no template."""
+    if not metadata.value.get("ownerReferences"):
+        return ""
+    for own in metadata.parts("ownerReferences"):
+        if own.value.get("controller") is True and own.text("kind") != "Node":
+            return f"{own.text('kind')} {own.text('name')}"
+    return ""
 
 
 def uid_of(metadata: ObjectPart) -> str:

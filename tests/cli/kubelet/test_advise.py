@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from numafit.__main__ import main
+from tests.workload.dumps import ended, owner
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "small-node"
 RELEASE = ["--kube-version", "1.36.4"]
@@ -146,3 +147,18 @@ def test_pods_that_could_not_be_decided_are_named(tmp_path: Path, capsys: pytest
     ) in out
     _, data, _ = run([*node, "-o", "json", str(tmp_path / "pods.yaml")], capsys)
     assert json.loads(data)["undecided"] == ["default/late"]
+
+
+@pytest.mark.parametrize(("kind", "told"), [("StatefulSet", True), ("Node", False)])
+def test_a_patch_of_a_pod_that_an_object_made_names_that_object(
+    kind: str, told: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The pod itself cannot be patched, and its next one comes from the template; a Node has none."""
+    made, file = ended("store-0"), tmp_path / "pod.json"
+    made["metadata"]["ownerReferences"] = owner(kind, "store")
+    limits = {"cpu": "12", "memory": "1Gi"}
+    made["spec"]["containers"][0]["resources"] = {"limits": limits, "requests": limits}
+    file.write_text(json.dumps(made))
+    _, out, _ = run([*NODE, "--patch", str(file)], capsys)
+    assert (f"# {kind} store made this pod: the change belongs into its pod template\n" in out) is told
+    assert "cpu: " in out

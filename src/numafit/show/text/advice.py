@@ -67,6 +67,9 @@ def advice_patches(advices: Sequence[Advice], config: KubeletConfig, makers: Mak
                 continue
             target = "the kubelet's configuration" if proposal.config is not None else f"{kind} {pod.namespace}/{name}"
             comment = f"# {target}, so that {pod.full_name} fits: {proposal.text}\n"
+            owner = makers[pod.uid].life.owner if pod.uid in makers and proposal.config is None else ""
+            if owner:
+                comment += f"# {owner} made this pod: the change belongs into its pod template\n"
             if advice.same:
                 comment += f"# {_same(advice.same)}\n"
             documents.append(comment + yaml.safe_dump(patch, sort_keys=False))
