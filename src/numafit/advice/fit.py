@@ -14,9 +14,11 @@ from numafit.decision.decision import Decision
 from numafit.decision.left import left_on_nodes
 from numafit.decision.life import start_containers
 from numafit.decision.node import Node
+from numafit.decision.notes import crash_note
 from numafit.decision.stage import Stage
 from numafit.ledger.ledger import Ledger
 from numafit.managers.ask import ask_of
+from numafit.notes import Note
 from numafit.workload.manifest import made_up_uid
 from numafit.workload.pod import Pod
 
@@ -53,6 +55,16 @@ class FitCount(msgspec.Struct, frozen=True):
     """No further pod of these shapes is admitted: what is left is stranded."""
     shared: bool = False
     """Some of these pods run in the shared pool, so on CPUs that are left."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Of a count that a crash of the kubelet ended."""
+        uncounted = [count.shape.full_name for count in self.counts if count.refusal is None]
+        return tuple(
+            crash_note(count.refusal, count.shape.full_name, uncounted, "not counted further")
+            for count in self.counts
+            if count.refusal is not None and count.refusal.panic
+        )
 
 
 def shapes_of(pods: Sequence[Pod]) -> tuple[Pod, ...]:

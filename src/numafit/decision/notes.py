@@ -4,9 +4,9 @@ What a machine's sources leave open is told by the machine's own notes; what a m
 those of its pods.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from numafit.decision.decision import Crash
+from numafit.decision.decision import Crash, Decision
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.decision.start import UNKNOWN, Start
@@ -125,13 +125,16 @@ def run_notes(simulation: Simulation) -> Iterator[Note]:
         yield from chance_notes(simulation)
     last = simulation.steps[-1].decision if simulation.steps else None
     if last is not None and last.panic:
-        blame = f": {blame_in_words(last.cause)}" if isinstance(last.cause, Crash) else ""
-        text = f"the kubelet crashes over this pod{blame}{_undecided(simulation)}"
-        yield Note("run-ended", last.pod.full_name, text)
+        yield crash_note(last, last.pod.full_name, [pod.full_name for pod in simulation.undecided], "not decided")
 
 
-def _undecided(simulation: Simulation) -> str:
-    names = [pod.full_name for pod in simulation.undecided]
+def crash_note(crashed: Decision, about: str, names: Sequence[str], what: str) -> Note:
+    """`names` are the pods of which the kubelet's end makes `what`: `not decided`, `not counted further`."""
+    blame = f": {blame_in_words(crashed.cause)}" if isinstance(crashed.cause, Crash) else ""
+    return Note("run-ended", about, f"the kubelet crashes over this pod{blame}{_so(names, what)}")
+
+
+def _so(names: Sequence[str], what: str) -> str:
     if not names:
         return ""
-    return f", so {some_of(names, MOST_NAMED)} {'was' if len(names) == 1 else 'were'} not decided"
+    return f", so {some_of(names, MOST_NAMED)} {'was' if len(names) == 1 else 'were'} {what}"

@@ -97,3 +97,13 @@ def test_bad_input_is_one_sentence_and_status_2(name: str, capsys: pytest.Captur
     status, out, error = run(arguments, capsys)
     assert (status, out, error.count("\n")) == (2, "", 1)
     assert text in error
+
+
+def test_a_pod_behind_a_crash_is_not_said_to_be_as_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both kubelets crash over the first, and decide the second neither time."""
+    for name, more in {"a-boom": {"hugepages-32Mi": "64Mi"}, "b-later": {}}.items():
+        container = {"name": "app", "image": "i", "resources": {"limits": {"cpu": "1", "memory": "1Gi", **more}}}
+        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(manifest))
+    _, out, _ = run([*NODE, "--with-kube-version", "1.34", str(tmp_path)], capsys)
+    assert out.startswith("No decision changes: 1 pod is as before; 1 is decided neither time\n")

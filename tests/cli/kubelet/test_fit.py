@@ -60,3 +60,28 @@ def test_policies_scopes_and_options_stand_in_one_table(capsys: pytest.CaptureFi
     assert rows[1] == ["none", "-", "-", "2", "(1)", "nvidia.com/gpu"]
     assert rows[7] == ["*", "single-numa-node", "pod", "-", "2", "nvidia.com/gpu"]
     assert [row[3] for row in rows if row[1:3] == ["pod", "+align-by-socket"]] == ["-"]
+
+
+def test_a_crash_is_told_in_words_and_nobody_behind_it_is_said_not_to_fit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The memory manager dereferences nil over a page size that a NUMA node does not have (seen in 1.36.4)."""
+    sizes = {"before": {}, "boom": {"hugepages-32Mi": "64Mi"}, "after": {"ephemeral-storage": "1"}}
+    for number, (name, more) in enumerate(sizes.items()):
+        limits = {"cpu": "1", "memory": "1Gi", **more}
+        container = {"name": "app", "image": "i", "resources": {"limits": limits}}
+        manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"containers": [container]}}
+        (tmp_path / f"{number}.json").write_text(json.dumps(manifest))
+    blame = "the pod asks for hugepages-32Mi, and a NUMA node of this machine does not have that page size"
+    _, out, _ = run([*NODE, str(tmp_path)], capsys)
+    assert out.split("\n\n")[:3] == [
+        "default/before: at least 1 more pod fits\n  counting ended before one was rejected",
+        f"default/boom: no more pods fit\n  at the next the kubelet would crash: {blame}",
+        "default/after: not counted\n  counting ended before one was rejected",
+    ]
+    note = f"the kubelet crashes over this pod: {blame}, so default/before, default/after were not counted further"
+    assert f"- default/boom: {note}\n" in out
+    assert run([*NODE, "--strict", str(tmp_path)], capsys)[0] == 2
+    _, out, _ = run([*NODE, "--compare", str(tmp_path)], capsys)
+    (given,) = [line.split() for line in out.splitlines() if line.startswith("*")]
+    assert given[4:7] == ["1+", "0", "0+"]

@@ -51,7 +51,7 @@ def fit(options: NodeOptions, order: str, compared: bool, output: str, check: bo
     shapes = shapes_of(pods)
     turns = cast(Turns, order)
     result = count_fits(stage, shapes, turns)
-    notes = stage.notes_about(shapes)
+    notes = (*stage.notes_about(shapes), *result.notes)
     if compared:
         rows = [
             (each, None if each.stage is None else count_fits(each.stage, shapes, turns)) for each in variants(stage)

@@ -69,7 +69,8 @@ def fit(scenes: Scenes, asked: question.Fit) -> FitAnswer:
     shapes = shapes_of(pods)
     notes = stage.notes_about(shapes)
     if not asked.compare:
-        return fit_record(count_fits(stage, shapes, asked.order), notes)
+        counted = count_fits(stage, shapes, asked.order)
+        return fit_record(counted, (*notes, *counted.notes))
     rows = [
         (each, None if each.stage is None else count_fits(each.stage, shapes, asked.order)) for each in variants(stage)
     ]

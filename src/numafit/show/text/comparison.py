@@ -15,9 +15,13 @@ def refusal_text(refusal: StartRefusedError) -> str:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    total, changed = len(comparison.pairs), comparison.changed
+    changed = comparison.changed
+    neither = sum(pair.was is None and pair.becomes is None for pair in comparison.pairs)
+    total = len(comparison.pairs) - neither
     pods = "1 pod is" if total == 1 else f"{total} pods are"
-    parts = [f"{len(changed)} of {total} decisions change" if changed else f"No decision changes: {pods} as before"]
+    first = f"{len(changed)} of {total} decisions change" if changed else f"No decision changes: {pods} as before"
+    # Behind a pod over which both kubelets crash.
+    parts = [first + (f"; {neither} {'is' if neither == 1 else 'are'} decided neither time" if neither else "")]
     parts += [_pair(pair, comparison.rules) for pair in changed]
     if comparison.settings:
         lines = [f"  {item.what}: {item.was} -> {item.becomes}" for item in comparison.settings]

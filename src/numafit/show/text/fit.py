@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from numafit.advice.fit import Count, FitCount, Left
 from numafit.advice.stop import Limit, Shortfall, Stop
+from numafit.decision.decision import Crash
+from numafit.decision.story.refused_words import blame_in_words
 from numafit.decision.story.terms import amount_in_words
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
@@ -23,12 +25,14 @@ def _count(count: Count) -> str:
     name = count.shape.full_name
     pods = "1 more pod fits" if count.admitted == 1 else f"{count.admitted or 'no'} more pods fit"
     of_them = "" if count.aligned == count.admitted else f", {count.aligned} of them aligned"
-    lines = [f"{name}: {pods}{of_them}"]
     if count.refusal is None or count.stop is None:
-        return "\n".join([*lines, "  and then counting ended, before one was rejected"])
+        pods = f"at least {pods}{of_them}" if count.admitted else "not counted"
+        return f"{name}: {pods}\n  counting ended before one was rejected"
+    lines = [f"{name}: {pods}{of_them}"]
     refusal = count.refusal
     if refusal.panic:
-        return "\n".join([*lines, f"  at the next the kubelet would crash: {refusal.panic}"])
+        blame = blame_in_words(refusal.cause) if isinstance(refusal.cause, Crash) else refusal.panic
+        return "\n".join([*lines, f"  at the next the kubelet would crash: {blame}"])
     lines.append(f"  the next is rejected: {refusal.reason}: {refusal.message}")
     lines.append(f"  stopped by {stop_in_words(count.stop)}")
     lines += [f"  {_limit(limit)}" for limit in count.limits if limit.short]
@@ -90,7 +94,8 @@ def _amount(resource: str, amount: int) -> str:
 
 
 def variants_text(rows: Sequence[CountedVariant], shapes: Sequence[Pod], screen: Screen = PLAIN) -> str:
-    """`*` marks the configuration given; `3 (1)` are three pods of which one is aligned."""
+    """`*` marks the configuration given; `3 (1)` are three pods of which one is aligned, `3+` those that were counted
+    until the kubelet crashed over another."""
     table = [("", "POLICY", "SCOPE", "OPTION", *(shape.full_name for shape in shapes), "RUNS OUT")]
     for variant, fit in rows:
         head = ("*" if variant.current else "", variant.policy, variant.scope or "-", variant.option or "-")
@@ -103,7 +108,8 @@ def variants_text(rows: Sequence[CountedVariant], shapes: Sequence[Pod], screen:
 
 
 def _cell(count: Count) -> str:
-    return str(count.admitted) if count.aligned == count.admitted else f"{count.admitted} ({count.aligned})"
+    more = "+" if count.refusal is None else ""
+    return f"{count.admitted}{more}" + ("" if count.aligned == count.admitted else f" ({count.aligned})")
 
 
 def _out(count: Count) -> str:
