@@ -78,12 +78,27 @@ def test_where_managers_pass_over_such_pods_the_containers_may_ask_themselves() 
 
 
 def test_a_pod_that_asks_for_cpus_only_as_a_whole_is_missed_too() -> None:
-    """To take its own resources away would leave it with nothing: that is not proposed."""
-    wanted = pod("a", container("app", {}), whole={"cpu": "4", "memory": "4Gi"})
+    """To take its own resources away would leave its containers with nothing: that is not proposed."""
+    wanted = pod("a", container("app", {}), container("side", {}), whole={"cpu": "4", "memory": "4Gi"})
     where = on(**PASSED_OVER)
     (advice,) = advise(where, [wanted])
     assert advice.fault == "admitted, but the pod shares its CPUs with others"
     assert [kind for kind, _, _ in proposals(where, wanted)] == ["option"]
+
+
+def test_a_container_that_is_alone_may_ask_for_what_its_pod_asks_for() -> None:
+    wanted = pod("a", container("app", {}), whole={"cpu": "4", "memory": "4Gi"})
+    own = {"cpu": "4", "memory": "4Gi"}
+    assert proposals(on(**PASSED_OVER), wanted)[0] == (
+        "pod-level",
+        "app: asks for what the pod (spec.resources) asks for, which this kubelet's managers do not serve",
+        {
+            "spec": {
+                "resources": None,
+                "containers": [{"name": "app", "resources": {"requests": own, "limits": own}}],
+            }
+        },
+    )
 
 
 @st.composite

@@ -185,6 +185,21 @@ def test_pod_level_resources_are_told_in_their_own_terms() -> None:
     )
 
 
+def test_managers_that_pass_over_a_pod_with_resources_of_its_own_are_named() -> None:
+    """1.34 and later, without the gate PodLevelResourceManagers: shared CPUs for a Guaranteed pod need a reason."""
+    gates = {**POD_LEVEL, "PodLevelResourceManagers": False}
+    wanted = pod("a", container("app"), whole={"cpu": "4", "memory": "4Gi"})
+    why = "over the pod, because it has resources as a whole (spec.resources)."
+    ordered = settings(cpu="static", topology="restricted", gates=gates)
+    assert last_sentence(box(2, 8), ordered, wanted) == (f"Admitted with the shared CPUs. The CPU manager passes {why}")
+    both = settings(cpu="static", memory="Static", reserved_memory=MEMORY_TOO, topology="restricted", gates=gates)
+    assert last_sentence(box(2, 8, memory=8 * GI), both, wanted) == (
+        f"Admitted with the shared CPUs. The CPU and memory managers pass {why}"
+    )
+    without = settings(cpu="none", topology="restricted", gates=gates)
+    assert last_sentence(box(2, 8), without, wanted) == "Admitted with the shared CPUs."
+
+
 def test_a_crash_names_the_page_size() -> None:
     ordered = settings(memory="Static", reserved_memory=MEMORY_TOO, topology="restricted")
     wanted = pod("a", memory("small", "1Gi"), memory("app", "1Gi", {"hugepages-32Mi": "64Mi"}))

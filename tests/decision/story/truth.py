@@ -100,6 +100,9 @@ def _check_admitted(node: Node, decision: Decision, ask: Ask, cause: Admitted) -
     nodes |= {world.cpu_numa[cpu] for cpu in cpus}
     assert (bits(cause.nodes), bits(cause.cpus), set(cause.devices)) == (nodes, cpus, devices)
     assert cause.memory == (size > 0)
+    passed_over = node.settings.behaviour.pod_level != "ignored" and ask.pod_level == "skipped" and ask.guaranteed
+    policies = {"cpu": node.settings.cpu_policy == "static", "memory": node.settings.memory_policy == "Static"}
+    assert cause.passed_over == tuple(name for name, static in policies.items() if static and passed_over)
     loose = [step for step in decision.merges or () if not step.best[1]]
     assert [each.container for each in cause.loose] == [step.container for step in loose]
     for step, each in zip(loose, cause.loose, strict=True):

@@ -54,16 +54,20 @@ def pinnable(trial: Trial) -> Iterator[Proposal]:
 def of_containers(trial: Trial) -> Iterator[Proposal]:
     """Where the managers pass over pods with resources of their own, the same pod without them.
 
-    Its containers ask for what they ask for themselves.
+    Its containers ask for what they ask for themselves; one that is alone and asks for nothing, for all of it.
     """
-    pod = trial.pod
-    if not trial.floats or ask_of(pod, trial.stage.node.settings).pod_level != "skipped":
+    pod, own = as_new(trial.pod), trial.pod.resources
+    if own is None or not trial.floats or ask_of(pod, trial.stage.node.settings).pod_level != "skipped":
         return
-    pod = replace(as_new(pod), resources=None)
+    text = f"without resources of {POD_LEVEL}, which this kubelet's managers do not serve"
+    pod = replace(pod, resources=None)
+    (first, *others) = pod.containers
+    if not others and not pod.init_containers and not first.requests and not first.limits:
+        pod = replace(pod, containers=(replace(first, requests=own.requests, limits=own.limits),))
+        text = f"{first.name}: asks for what {POD_LEVEL} asks for, which this kubelet's managers do not serve"
     decision = trial.tried(pod)
     loses = None if decision is None else trial.loses(pod)
     if decision is not None and loses is not None and any(each.cpus for each in decision.containers.values()):
-        text = f"without resources of {POD_LEVEL}, which this kubelet's managers do not serve"
         yield Proposal("pod-level", text, (decision,), loses=loses, pods=(pod,))
 
 

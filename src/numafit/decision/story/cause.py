@@ -68,7 +68,14 @@ def _admitted(node: Node, decision: Decision, ask: Ask) -> Admitted:
     nodes |= mask_of(numa for numa, own in node.cpu.topology.numa_nodes.items() if own & cpus)
     causes = [_step_cause(node, ask, step) for step in decision.merges or () if not step.best[1]]
     loose = tuple([cause for cause in causes if cause is not None])
-    return Admitted(nodes, cpus, memory, tuple(sorted(devices)), loose)
+    return Admitted(nodes, cpus, memory, tuple(sorted(devices)), loose, _passed_over(node, ask))
+
+
+def _passed_over(node: Node, ask: Ask) -> tuple[str, ...]:
+    if ask.pod_level != "skipped" or not ask.guaranteed:
+        return ()
+    static = {"cpu": node.cpu.static, "memory": node.memory is not None and node.memory.static}
+    return tuple(name for name, own in static.items() if own)
 
 
 def _step_cause(node: Node, ask: Ask, step: MergeStep) -> MergeCause | None:

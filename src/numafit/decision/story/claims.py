@@ -230,6 +230,8 @@ class Admitted(msgspec.Struct, frozen=True, tag_field="kind", tag="admitted"):
     devices: tuple[str, ...]
     loose: tuple[MergeCause, ...] = ()
     """For each merge without a preferred hint, why."""
+    passed_over: tuple[str, ...] = ()
+    """The static managers (`cpu`, `memory`) that serve Guaranteed pods, but none with resources of its own."""
 
 
 class Untold(msgspec.Struct, frozen=True, tag_field="kind", tag="untold"):

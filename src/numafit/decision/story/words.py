@@ -40,6 +40,7 @@ from numafit.managers.ask import is_memory
 from numafit.managers.topology.hint import HintFamily, HintList
 
 MANY = 1_000
+MANAGERS = {"cpu": "CPU", "memory": "memory"}
 FEW_NODES = 8
 """Sets out of more nodes are counted, not listed."""
 
@@ -66,7 +67,14 @@ def _admitted(cause: Admitted) -> str:
     text = admission_in_words(cause.nodes, cause.cpus, cause.devices, memory=cause.memory)
     shown = [loose_in_words(each) for each in cause.loose[:2]]
     more = len(cause.loose) - len(shown)
-    return " ".join([text, *shown, *([f"The same goes for {more} more containers."] if more else [])])
+    rest = [f"The same goes for {more} more containers."] if more else []
+    return " ".join([text, *([passed_over_in_words(cause.passed_over)] if cause.passed_over else []), *shown, *rest])
+
+
+def passed_over_in_words(managers: Sequence[str]) -> str:
+    who = listed([MANAGERS[name] for name in managers], "and")
+    verb = "managers pass" if len(managers) > 1 else "manager passes"
+    return f"The {who} {verb} over the pod, because it has resources as a whole (spec.resources)."
 
 
 def admission_in_words(nodes: int, cpus: int, devices: Collection[str], *, memory: bool) -> str:
