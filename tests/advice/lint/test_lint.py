@@ -207,3 +207,37 @@ def test_what_a_running_kubelet_answers_is_linted_with_its_own_places() -> None:
     report = lint([LintFile("configz.json", text)], parse_version("1.28"))
     unknown = [each.place for each in report.findings if each.code == "NF201"]
     assert unknown == [Position("configz.json", 3, 2)]
+
+
+_ASKS = "spec: {containers: [{name: main, image: i, resources: {limits: {cpu: 2500m, memory: 1Gi}}}]}"
+_JOBS = f"""apiVersion: kubeflow.org/v1
+kind: PyTorchJob
+metadata: {{name: job}}
+spec:
+  pytorchReplicaSpecs:
+    Master:
+      template:
+        {_ASKS}
+    Worker:
+      template:
+        {_ASKS}
+---
+apiVersion: example.com/v1
+kind: Gizmo
+metadata: {{name: gizmo}}
+spec:
+  inner:
+    template:
+      {_ASKS}
+"""
+
+
+def test_every_pod_template_of_a_kind_of_others_is_looked_at() -> None:
+    """Also in a kind that is not known: `simulate` finds the pods of these files, and so does lint."""
+    found = findings(GOOD, _JOBS)
+    assert [(each.code, each.place.line) for each in found] == [("NF312", 8), ("NF312", 11), ("NF312", 19)]
+
+
+def test_a_mistake_in_one_template_of_an_object_hides_nothing_in_the_next() -> None:
+    found = findings(GOOD, _JOBS.replace("2500m", "lots", 1))
+    assert [(each.code, each.place.line) for each in found] == [("NF301", 8), ("NF312", 11), ("NF312", 19)]

@@ -294,3 +294,34 @@ def test_a_pipe_among_the_state_files_is_not_waited_at(tmp_path: Path, capsys: p
     os.mkfifo(tmp_path / "cpu_manager_state")
     assert main(["doctor", *MACHINE, "--state", str(tmp_path)]) == 2
     assert "cpu_manager_state: cannot be read: it is a pipe" in capsys.readouterr().err
+
+
+NUMACTL = """available: 2 nodes (0-1)
+node 0 cpus: 0 1 2 3
+node 0 size: 16000 MB
+node 1 cpus: 4 5 6 7
+node 1 size: 16000 MB
+node distances:
+node 0 1
+0: 10 21
+1: 21 10
+"""
+
+
+def test_what_is_guessed_of_the_machine_and_matters_to_the_start_is_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """numactl tells no cores; whose CPUs share a socket matters where the policy picks the reserved CPUs."""
+    (tmp_path / "numactl.txt").write_text(NUMACTL)
+    config = tmp_path / "kubelet.json"
+    head = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+    static = {**head, "cpuManagerPolicy": "static"}
+    found = []
+    for own in ({"reservedSystemCPUs": "0"}, {"kubeReserved": {"cpu": "1"}}):
+        config.write_text(json.dumps({**static, **own}))
+        arguments = ["--machine", str(tmp_path / "numactl.txt"), "--kubelet", str(config), *RELEASE]
+        found.append([note["code"] for note in checkup(arguments, capsys)["notes"]])
+        assert run([*arguments, "--strict"], capsys)[0] == 2
+    config.write_text(json.dumps(head))
+    assert checkup(arguments, capsys)["notes"] == []
+    assert found == [["cores-guessed"], ["cores-guessed", "sockets-guessed"]]

@@ -33,7 +33,7 @@ def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, 
 
 def test_nothing_found_ends_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "kubelet.yaml").write_text(GOOD)
-    machine = ["--machine", "laptop"]
+    machine = ["--machine", "dgx-h100"]
     assert run([str(tmp_path), *machine], capsys) == (0, "1 file looked at: nothing found\n", "")
 
 
@@ -158,3 +158,13 @@ def test_explain_refuses_what_is_no_code(capsys: pytest.CaptureFixture[str]) -> 
     status, out, err = run(["--explain", "NF999"], capsys)
     assert (status, out) == (2, "")
     assert err.startswith('numafit: "NF999" is no code of lint')
+
+
+def test_what_is_guessed_of_the_machine_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A finding, or that there is none, stands on the machine that it was checked against."""
+    (tmp_path / "numactl.txt").write_text("available: 1 nodes (0)\nnode 0 cpus: 0 1 2 3\nnode 0 size: 16000 MB\n")
+    (tmp_path / "kubelet.yaml").write_text(GOOD)
+    arguments = [str(tmp_path / "kubelet.yaml"), "--machine", str(tmp_path / "numactl.txt")]
+    _, out, _ = run([*arguments, "-o", "json"], capsys)
+    assert "cores-guessed" in [note["code"] for note in json.loads(out)["notes"]]
+    assert run([*arguments, "--strict"], capsys)[0] == 2

@@ -32,6 +32,7 @@ from numafit.advice.inspection.inspection import Inspection, Mistake, inspected
 from numafit.advice.inspection.places import Position
 from numafit.advice.inspection.text import KubeletText, argument_place, kubelet_text
 from numafit.bits import cpuset_text
+from numafit.decision.doubt.assumed import check_notes
 from numafit.decision.node import Node
 from numafit.decision.start import UNKNOWN, Start
 from numafit.document import Path, field_text
@@ -104,7 +105,13 @@ def examine(
     elif files:
         unchecked.append(Unchecked("state-sense", "whether the state makes sense", ("a kubelet that starts",)))
     warnings += _unknown_fields(text, inspection.known.version)
-    return Checkup((*errors, *warnings), tuple(unchecked), node, ledger)
+    return Checkup((*errors, *warnings), tuple(unchecked), node, ledger, _guesses(known, pods))
+
+
+def _guesses(known: Start, pods: Sequence[Pod]) -> tuple[Note, ...]:
+    if known.machine is UNKNOWN or known.config is UNKNOWN:
+        return ()
+    return check_notes(known.machine, known.config, None if known.node is UNKNOWN else known.node, pods)
 
 
 def start_errors(inspection: Inspection, text: KubeletText, place: str) -> list[Diagnosis]:

@@ -16,8 +16,9 @@ from numafit.advice.lint.plugin import daemon_findings, plugin_findings
 from numafit.advice.lint.pod.environment import environment_findings
 from numafit.advice.lint.pod.placement import Surroundings, init_findings, node_findings
 from numafit.advice.lint.pod.qos import qos_findings
-from numafit.advice.lint.pod.text import read_pod
+from numafit.advice.lint.pod.text import PodText, read_pods
 from numafit.advice.lint.unknown import unknown_findings, unreadable_cure
+from numafit.decision.doubt.assumed import check_notes
 from numafit.decision.stage import new_stage
 from numafit.errors import InputError, some_of
 from numafit.machine.model import Machine
@@ -96,8 +97,21 @@ def lint(sources: Sequence[LintFile], version: KubeVersion, machine: Machine | N
         _fixed(pages, findings),
         sum(page.understood for page in pages),
         tuple(_unchecked(pages, checked, around)),
-        tuple(_notes(page for page in pages if page.understood or not (page.name in named or nothing))),
+        (
+            *_guesses(checked, around, [part for page in pages for part in page.pods]),
+            *_notes(page for page in pages if page.understood or not (page.name in named or nothing)),
+        ),
     )
+
+
+def _guesses(checked: Sequence[Checked], around: Surroundings, parts: Sequence[DocumentPart]) -> Iterator[Note]:
+    """What was guessed of the machine that everything here is checked against."""
+    if around.machine is None or not around.machine.assumed:
+        return
+    pods = [text.pod for part in parts for text in _read(part, around) if isinstance(text, PodText)]
+    node = around.stage.node if around.stage is not None else None
+    notes = [check_notes(around.machine, each.config, node, pods) for each in checked if each.config is not None]
+    yield from dict.fromkeys(note for own in notes for note in own)
 
 
 def _further(page: LintPage) -> Iterator[Finding]:
@@ -156,20 +170,23 @@ def _pod_findings(part: DocumentPart, around: Surroundings) -> Iterator[Finding]
     if "kind" not in part.value:
         cure = "begin it with apiVersion: v1, kind: Pod and metadata with a name"
         yield finding("NF301", part.place(), "the object has no kind", cure)
+    for text in _read(part, around):
+        if isinstance(text, InputError):
+            place = Position(text.source, text.line or 1, text.column or 1)
+            field = f"{text.field}: " if text.field else ""
+            yield finding("NF301", place, f"{field}{text.message}", text.cure)
+            continue
+        if around.static is not False:
+            yield from qos_findings(text, behaviour_of(around.version))
+        yield from environment_findings(text)
+        yield from init_findings(text, around)
+        yield from daemon_findings(text, around.static)
+        yield from node_findings(text, around)
+
+
+def _read(part: DocumentPart, around: Surroundings) -> Iterator[PodText | InputError]:
     gates = around.settings.gates if around.settings is not None else default_gates(around.version)
-    try:
-        text = read_pod(part, pod_level=gates.get("PodLevelResources", False))
-    except InputError as error:
-        place = Position(error.source, error.line or 1, error.column or 1)
-        field = f"{error.field}: " if error.field else ""
-        yield finding("NF301", place, f"{field}{error.message}", error.cure)
-        return
-    if around.static is not False:
-        yield from qos_findings(text, behaviour_of(around.version))
-    yield from environment_findings(text)
-    yield from init_findings(text, around)
-    yield from daemon_findings(text, around.static)
-    yield from node_findings(text, around)
+    return read_pods(part, pod_level=gates.get("PodLevelResources", False))
 
 
 def _fixed(pages: Sequence[LintPage], findings: Sequence[Finding]) -> dict[str, str]:

@@ -11,7 +11,8 @@ from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.decoder import API_VERSION, KIND, known_fields
 from numafit.settings.read.forms import is_configz, of_configz
 from numafit.settings.versions import LATEST_PATCH, NEWEST_MINOR, KubeVersion
-from numafit.workload.kinds import group_of, is_native
+from numafit.workload.kinds import group_of, is_native, is_without_pods, templates_of
+from numafit.workload.values import ObjectPart
 
 _ASSIGNMENT = re.compile(r"[ \t]*(?:export[ \t]+)?[A-Za-z_][A-Za-z0-9_]*=")
 _KUBELET_GROUP = API_VERSION.partition("/")[0]
@@ -85,7 +86,7 @@ def read_page(data: bytes, name: str) -> LintPage:
                 kubelets.append(part)
             elif _is_plugin(part.value):
                 plugins.append(part)
-            elif is_native(str(part.value.get("kind")), group_of(part.value)) or _is_pod_without_kind(part.value):
+            elif _has_pods(part) or _is_pod_without_kind(part.value):
                 pods.append(part)
             else:
                 skipped.append(_skipped(part))
@@ -125,6 +126,20 @@ def _is_plugin(value: dict[str, object]) -> bool:
         return False
     flags, sharing = value.get("flags"), value.get("sharing")
     return isinstance(flags, dict) or (isinstance(sharing, dict) and bool({"timeSlicing", "mps"} & sharing.keys()))
+
+
+def _has_pods(part: DocumentPart) -> bool:
+    """A kind with pods, or one that is not known and has a pod template in it."""
+    kind, group = part.value.get("kind"), group_of(part.value)
+    if not isinstance(kind, str) or is_without_pods(kind, group):
+        return False
+    try:
+        return is_native(kind, group) or bool(
+            templates_of(ObjectPart(part.document, part.value, part.path), kind, group)
+        )
+    except InputError:
+        # Only where there is a template something of it can be wrong; who reads its pods says what.
+        return True
 
 
 def _is_pod_without_kind(value: dict[str, object]) -> bool:

@@ -80,7 +80,7 @@ def doctor(
     The configuration is that of --kubelet, --config-dir and --kubelet-env; without them config.yaml and
     kubeadm-flags.env in the kubelet's folder. PODS are all pods of the node, with their UIDs: then entries without an
     owner are found, and pods that would be rejected when the kubelet starts. Exit status: 0 healthy, 1 findings, 2 bad
-    input.
+    input, and with --strict also an answer with notes.
     """
     if yes and not repairs:
         raise InputError("goes with --repair only", source="--yes")

@@ -84,7 +84,8 @@ def lint(
     together. --machine adds what a machine tells. With --node, or for a folder of `numafit node pull`, the node's
     configuration and pods are judged on its machine.
 
-    Exit status: 0 nothing found or only hints, 1 errors or warnings, 2 a file that is no such file or cannot be read.
+    Exit status: 0 nothing found or only hints, 1 errors or warnings, 2 a file that is no such file or cannot be read,
+    and with --strict also an answer with notes.
     """
     if live is not None and fix:
         raise InputError("does not go with --node", source="--fix", cure="nothing is changed in a cluster")

@@ -1,4 +1,4 @@
-"""What of a machine was guessed or is not known, and matters to the pods that are asked about."""
+"""What of a machine was guessed or is not known, and matters to the start or to the pods that are asked about."""
 
 from collections.abc import Callable, Collection
 
@@ -11,6 +11,8 @@ from numafit.managers.ask import HUGEPAGES, MEMORY, Ask, ask_of
 from numafit.managers.device.plugin import NVIDIA_GPU
 from numafit.managers.topology.policy import NONE
 from numafit.notes import Note
+from numafit.settings.config import KubeletConfig
+from numafit.settings.options import PREFER_ALIGN_CPUS_BY_UNCORECACHE
 from numafit.workload.pod import Pod, Resources
 
 
@@ -26,6 +28,44 @@ def assumed_words(node: Node, pods: Collection[Pod]) -> tuple[str, ...]:
         return ()
     question = _Question(node, tuple(ask_of(pod, node.settings) for pod in pods))
     return tuple(word for word in node.machine.assumed if word not in _MATTERS or _MATTERS[word](question))
+
+
+def start_words(machine: Machine, config: KubeletConfig) -> tuple[str, ...]:
+    """Words of `Machine.assumed` that whether this kubelet starts, and with which reserved CPUs, can hang on."""
+    return tuple(word for word in machine.assumed if word not in _MATTERS or _at_start(word, machine, config))
+
+
+def check_notes(
+    machine: Machine, config: KubeletConfig, node: Node | None = None, pods: Collection[Pod] = ()
+) -> tuple[Note, ...]:
+    """Of a check of a configuration, and of pods on its node where that starts."""
+    words = (*start_words(machine, config), *(() if node is None else assumed_words(node, pods)))
+    return machine_notes(machine, words) if words else ()
+
+
+def _at_start(word: str, machine: Machine, config: KubeletConfig) -> bool:
+    static_cpus = config.cpu_manager_policy == "static"
+    static_memory = config.memory_manager_policy == "Static"
+    match word:
+        case "cpus":
+            return static_cpus or bool(config.reserved_system_cpus)
+        case "core":
+            return static_cpus
+        case "socket":
+            # Where the reserved CPUs are only counted, the policy picks them.
+            return static_cpus and not config.reserved_system_cpus
+        case "uncore_cache":
+            aligned = PREFER_ALIGN_CPUS_BY_UNCORECACHE in (config.cpu_manager_policy_options or {})
+            return static_cpus and aligned and not config.reserved_system_cpus
+        case "numa":
+            return static_cpus or static_memory or config.topology_manager_policy != NONE
+        case "memory":
+            reserves = any(MEMORY in own for own in (config.kube_reserved, config.system_reserved))
+            return static_memory or (machine.memory is None and reserves)
+        case "hugepages":
+            return static_memory
+        case _:
+            return False
 
 
 class _Question(msgspec.Struct, frozen=True):

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from numafit.advice.inspection.places import DocumentPart, Position
+from numafit.advice.inspection.places import DocumentPart, Position, value_at
 from numafit.document import Document, Path
 from numafit.errors import InputError
 from numafit.workload.api_server import is_extended
-from numafit.workload.fields import TEMPLATES
-from numafit.workload.kinds import templates_of
+from numafit.workload.kinds import group_of, templates_of
 from numafit.workload.manifest import read_workload
 from numafit.workload.pod import Container, Pod
 from numafit.workload.values import ObjectPart
@@ -48,15 +47,11 @@ class ContainerText(NamedTuple):
 
 
 class PodText:
-    def __init__(self, part: DocumentPart, pod: Pod) -> None:
+    def __init__(self, part: DocumentPart, pod: Pod, template: Path = ()) -> None:
         self.part = part
         self.pod = pod
-        steps = TEMPLATES[str(part.value.get("kind", POD))]
-        self.spec_path: Path = (*steps, "spec")
-        value: object = part.value
-        for step in self.spec_path:
-            value = raw_mapping(value).get(str(step))
-        self.spec = raw_mapping(value)
+        self.spec_path: Path = (*template, "spec")
+        self.spec = raw_mapping(value_at(part.value, self.spec_path))
 
     @property
     def containers(self) -> list[ContainerText]:
@@ -81,20 +76,38 @@ class PodText:
         return self.place((*container.path, "name"))
 
 
-def read_pod(part: DocumentPart, *, pod_level: bool) -> PodText:
-    """Raises InputError with the place in the manifest. What has no kind is taken for a pod."""
+def read_pods(part: DocumentPart, *, pod_level: bool) -> Iterator[PodText | InputError]:
+    """One for each template of the object; an error, with its place in the manifest, for one that cannot be read.
+
+    What has no kind is taken for a pod.
+    """
     source = part.document.source
     value: Raw = part.value if "kind" in part.value else {"metadata": {"name": "pod"}, **part.value, "kind": POD}
+    own, kind = ObjectPart(Document(value, source), value), str(value["kind"])
     try:
-        own = ObjectPart(Document(value, source), value)
-        (template,) = templates_of(own, str(value["kind"]), None)
-        workload = read_workload(own, str(value["kind"]), template, pod_level=pod_level)
+        templates = templates_of(own, kind, group_of(value))
     except InputError as error:
-        place = part.place(error.path, key=error.key)
-        raise InputError(
-            error.message, source=source, line=place.line, column=place.column, field=error.field, cure=error.cure
-        ) from None
-    return PodText(part, workload.pod)
+        yield _placed(error, part)
+        return
+    for template in templates:
+        try:
+            workload = read_workload(own, kind, template, pod_level=pod_level)
+        except InputError as error:
+            yield _placed(error, part)
+        else:
+            yield PodText(part, workload.pod, template.part.path)
+
+
+def _placed(error: InputError, part: DocumentPart) -> InputError:
+    place = part.place(error.path, key=error.key)
+    return InputError(
+        error.message,
+        source=part.document.source,
+        line=place.line,
+        column=place.column,
+        field=error.field,
+        cure=error.cure,
+    )
 
 
 def raw_mapping(value: object) -> Raw:
