@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from numafit.advice.logs.admission import Admission
+
+
+from numafit.advice.logs.admission import Admission, LoggedMerge
 from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.report import LogReport, read_log
 from numafit.advice.logs.story import LogStory, node_cpus, story_of_admission
@@ -148,3 +152,32 @@ def test_cpus_whose_numa_node_nobody_tells_lie_nowhere() -> None:
     cpus = (Cpu(0, socket=0, numa=-1, core=0), Cpu(1, socket=0, numa=0, core=1))
     assert node_cpus(known, Machine(cpus=cpus)) == {0: 3}
     assert node_cpus(known, Machine(cpus=cpus, numa_nodes=(NumaNode(0, memory=1),))) == {0: 2}
+
+
+@pytest.mark.parametrize(
+    ("message", "sentence"),
+    [
+        (
+            "requested 3 cpus not multiple cpus per core = 2",
+            "ontainer second asks for 3 CPUs, and `full-pcpus-only` gives whole cores of 2 threads only: 2 or 4 would "
+            "do.",
+        ),
+        (
+            "not enough free physical CPUs: available physical CPUs = 2, requested CPUs = 4, CPUs per core = 2",
+            "ontainer second asks for 4 CPUs, and with `full-pcpus-only` 2 are free: only cores without a reserved CPU "
+            "count.",
+        ),
+    ],
+)
+def test_a_refusal_of_full_pcpus_only_names_the_container_and_its_number(message: str, sentence: str) -> None:
+    """Of two containers the one whose merge came last; in the pod's scope the log does not tell which it is."""
+    text = f"SMT Alignment Error: {message}"
+    first, second, both = (LoggedMerge(name, (), None, None) for name in ("first", "second", ""))
+    kubelet = LoggedKubelet()
+    told = Admission(
+        "default/a", "u", 1, 0, "", False, "SMTAlignmentError", text, False, (first, second), {}, {}, kubelet
+    )
+    assert story_of_admission(told, kubelet).sentence == f"C{sentence}"
+    whole = replace(told, merges=(both,))
+    unnamed = sentence.replace("ontainer second", "One of its containers")
+    assert story_of_admission(whole, kubelet).sentence == unnamed

@@ -1,5 +1,6 @@
 """An admission of a log, told: why it ended as it did, what each manager offered, what the merge made of it."""
 
+import re
 from collections.abc import Collection, Mapping
 
 import msgspec
@@ -8,9 +9,10 @@ from numafit.advice.logs.admission import Admission, LoggedMerge
 from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.merges import behaviours, check_merge
 from numafit.bits import cpuset_text
-from numafit.decision.decision import OUT_OF
+from numafit.decision.decision import OUT_OF, ManagerRefused
 from numafit.decision.story.cause import merge_cause
 from numafit.decision.story.claims import MergeCause, MergeRefused, Untold, places_of
+from numafit.decision.story.refused_words import refused_in_words
 from numafit.decision.story.story import Chapter
 from numafit.decision.story.terms import container_in_words, nodes_in_words
 from numafit.decision.story.words import (
@@ -22,9 +24,12 @@ from numafit.decision.story.words import (
 )
 from numafit.machine.model import Machine
 from numafit.managers.protocol import EMPTY_SHARED_POOL, SMT_ALIGNMENT, TOPOLOGY_AFFINITY, UNEXPECTED
+from numafit.managers.refused import OddCpus, WholeCoresShort
 from numafit.managers.topology.policy import RESTRICTED, SINGLE_NUMA_NODE
 
 MANAGERS = ("devices", "cpu", "memory")
+_ODD = re.compile(r"requested (\d+) cpus not multiple cpus per core = ([1-9]\d*)")
+_SHORT = re.compile(r"available physical CPUs = (\d+), requested CPUs = (\d+), CPUs per core = ([1-9]\d*)")
 
 
 class LogStory(msgspec.Struct, frozen=True):
@@ -86,8 +91,11 @@ def _cause(merge: LoggedMerge, kubelet: LoggedKubelet, policies: Collection[str]
 
 def _refused(admission: Admission) -> str:
     reason, message = admission.reason, admission.message
-    if reason == SMT_ALIGNMENT:
-        return f"full-pcpus-only gives whole cores only. {message}."
+    cause = _whole_cores(message) if reason == SMT_ALIGNMENT else None
+    if cause is not None:
+        # A container is allocated right after its merge; in the pod's scope there is one merge for all of them.
+        container = admission.merges[-1].container if admission.merges else ""
+        return refused_in_words(ManagerRefused(container, cause), "" if container else "one of its containers")
     if reason.startswith(OUT_OF):
         return f"The node as a whole is short of it: {message}."
     if reason not in (UNEXPECTED, EMPTY_SHARED_POOL):
@@ -95,6 +103,19 @@ def _refused(admission: Admission) -> str:
     if admission.merges:
         return f"The merge let the pod pass, then a manager could not allocate: {message}."
     return f"A manager could not allocate: {message}."
+
+
+def _whole_cores(message: str) -> OddCpus | WholeCoresShort | None:
+    """What full-pcpus-only missed, by the kubelet's message."""
+    odd = _ODD.search(message)
+    if odd:
+        wanted, threads = map(int, odd.groups())
+        return OddCpus(wanted, threads) if wanted % threads else WholeCoresShort(wanted, 0, threads)
+    short = _SHORT.search(message)
+    if short:
+        free, wanted, threads = map(int, short.groups())
+        return WholeCoresShort(wanted, free, threads)
+    return None
 
 
 def _admitted(admission: Admission, kubelet: LoggedKubelet) -> str:

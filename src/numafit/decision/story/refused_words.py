@@ -37,8 +37,9 @@ from numafit.managers.refused import (
 from numafit.managers.topology.hint_order import DISTANCES_SHORT
 
 
-def refused_in_words(refused: ManagerRefused) -> str:
-    who = container_in_words(refused.container)
+def refused_in_words(refused: ManagerRefused, who: str = "") -> str:
+    """`who` asked, where its reader does not know which container that was."""
+    who = who or container_in_words(refused.container)
     cause = refused.cause
     if isinstance(cause, OddCpus | WholeCoresShort | CpusShort | CpusNotPicked):
         return upper(f"{who} {_cpus(cause)}.")
