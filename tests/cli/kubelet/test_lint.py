@@ -168,3 +168,17 @@ def test_what_is_guessed_of_the_machine_is_noted(tmp_path: Path, capsys: pytest.
     _, out, _ = run([*arguments, "-o", "json"], capsys)
     assert "cores-guessed" in [note["code"] for note in json.loads(out)["notes"]]
     assert run([*arguments, "--strict"], capsys)[0] == 2
+
+
+def test_a_resource_that_the_node_does_not_offer_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The kubelet would admit the pod, so no finding says so: it drops the resource."""
+    (tmp_path / "kubelet.yaml").write_text(GOOD)
+    limits = "{cpu: 1, memory: 1Gi, nvidia.com/gpus: 1}"
+    (tmp_path / "pod.yaml").write_text(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
+        f"spec: {{containers: [{{name: c, image: i, resources: {{limits: {limits}}}}}]}}\n"
+    )
+    _, out, _ = run([str(tmp_path), "--machine", "dgx-h100", "-o", "json"], capsys)
+    (note,) = json.loads(out)["notes"]
+    assert (note["code"], note["about"]) == ("resource-not-offered", "default/a")
+    assert note["text"].endswith("(did you mean nvidia.com/gpu?)")

@@ -19,6 +19,7 @@ from numafit.advice.lint.pod.qos import qos_findings
 from numafit.advice.lint.pod.text import PodText, read_pods
 from numafit.advice.lint.unknown import unknown_findings, unreadable_cure
 from numafit.decision.doubt.assumed import check_notes
+from numafit.decision.notes import pod_notes
 from numafit.decision.stage import new_stage
 from numafit.errors import InputError, some_of
 from numafit.machine.model import Machine
@@ -98,20 +99,22 @@ def lint(sources: Sequence[LintFile], version: KubeVersion, machine: Machine | N
         sum(page.understood for page in pages),
         tuple(_unchecked(pages, checked, around)),
         (
-            *_guesses(checked, around, [part for page in pages for part in page.pods]),
+            *_doubts(checked, around, [part for page in pages for part in page.pods]),
             *_notes(page for page in pages if page.understood or not (page.name in named or nothing)),
         ),
     )
 
 
-def _guesses(checked: Sequence[Checked], around: Surroundings, parts: Sequence[DocumentPart]) -> Iterator[Note]:
-    """What was guessed of the machine that everything here is checked against."""
-    if around.machine is None or not around.machine.assumed:
+def _doubts(checked: Sequence[Checked], around: Surroundings, parts: Sequence[DocumentPart]) -> Iterator[Note]:
+    """What was guessed of the machine that everything here is checked against, and what its node does not look at."""
+    if around.machine is None or not (around.machine.assumed or around.stage is not None):
         return
     pods = [text.pod for part in parts for text in _read(part, around) if isinstance(text, PodText)]
     node = around.stage.node if around.stage is not None else None
     notes = [check_notes(around.machine, each.config, node, pods) for each in checked if each.config is not None]
     yield from dict.fromkeys(note for own in notes for note in own)
+    if around.stage is not None:
+        yield from pod_notes(around.stage.ledger, around.stage.allocatable, pods)
 
 
 def _further(page: LintPage) -> Iterator[Finding]:
