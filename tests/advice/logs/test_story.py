@@ -8,9 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from numafit.advice.logs.admission import Admission
-
-
 from numafit.advice.logs.admission import Admission, LoggedMerge
 from numafit.advice.logs.kubelet import LoggedKubelet
 from numafit.advice.logs.report import LogReport, read_log

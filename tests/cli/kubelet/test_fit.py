@@ -85,3 +85,14 @@ def test_a_crash_is_told_in_words_and_nobody_behind_it_is_said_not_to_fit(
     _, out, _ = run([*NODE, "--compare", str(tmp_path)], capsys)
     (given,) = [line.split() for line in out.splitlines() if line.startswith("*")]
     assert given[4:7] == ["1+", "0", "0+"]
+
+
+def test_a_note_about_a_pod_stands_at_its_count_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    limits = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpus": "1"}
+    container = {"name": "app", "image": "i", "resources": {"limits": limits}}
+    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [container]}}
+    (tmp_path / "pod.json").write_text(json.dumps(manifest))
+    _, out, _ = run([*NODE, str(tmp_path), "-o", "json"], capsys)
+    found = json.loads(out)
+    assert [note["code"] for note in found["shapes"][0]["notes"]] == ["resource-not-offered"]
+    assert found["shapes"][0]["notes"][0] in found["notes"]

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from numafit.advice.fit import Count, FitCount, Left
 from numafit.advice.stop import Limit, Stop
 from numafit.advice.variants import Variant
-from numafit.notes import Note
+from numafit.notes import Note, notes_by_subject
 
 
 class Counted(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -21,6 +21,8 @@ class Counted(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
     would_fit_unaligned: int
     stop: Stop | None = None
     """The rule that stopped the next pod; none where counting ended before a rejection."""
+    notes: tuple[Note, ...] | UnsetType = UNSET
+    """Those about this pod."""
 
 
 class VariantCounted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,18 +53,20 @@ CountedVariant = tuple[Variant, FitCount | None]
 
 
 def fit_record(fit: FitCount, notes: Sequence[Note] = ()) -> FitAnswer:
-    return FitAnswer(_shapes(fit), fit.left, fit.full, notes=tuple(notes))
+    return FitAnswer(_shapes(fit, notes), fit.left, fit.full, notes=tuple(notes))
 
 
 def variants_record(rows: Sequence[CountedVariant], notes: Sequence[Note] = ()) -> FitAnswer:
+    """Notes are those of the pods whatever the variant, so they stand at the top only."""
     return FitAnswer(variants=tuple([_variant(variant, fit) for variant, fit in rows]), notes=tuple(notes))
 
 
-def _shapes(fit: FitCount) -> tuple[Counted, ...]:
-    return tuple([_counted(count) for count in fit.counts])
+def _shapes(fit: FitCount, notes: Sequence[Note] = ()) -> tuple[Counted, ...]:
+    about = notes_by_subject(notes)
+    return tuple([_counted(count, about.get(count.shape.full_name, ())) for count in fit.counts])
 
 
-def _counted(count: Count) -> Counted:
+def _counted(count: Count, notes: tuple[Note, ...]) -> Counted:
     refusal = count.refusal
     return Counted(
         count.shape.full_name,
@@ -73,6 +77,7 @@ def _counted(count: Count) -> Counted:
         count.limits,
         count.loose,
         count.stop,
+        notes or UNSET,
     )
 
 
