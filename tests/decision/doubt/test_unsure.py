@@ -139,6 +139,15 @@ def test_the_shared_pool_is_that_of_the_other_machine() -> None:
         assert begin.cpu.default == node.cpu.topology.cpus & ~node.cpu.reserved
 
 
+def test_a_verdict_that_may_be_another_is_said_before_other_cpus() -> None:
+    """With other NUMA nodes of the CPUs the pod gets others; with SMT, which is tried later, it is refused."""
+    reserved = {"reserved_system_cpus": "0,4", "kube_reserved": {"memory": "412Mi"}}
+    machine = replace(MACHINE, assumed=("numa", *MACHINE.assumed))
+    on = stage(machine, cpu_manager_policy_options={"full-pcpus-only": "true"}, **reserved)
+    simulation = on.play([pod("a", cpus("app", "3"))])
+    assert [(own.words, own.verdict) for own in unsure_of(on, simulation).values()] == [(("core",), True)]
+
+
 def test_what_is_told_is_not_doubted() -> None:
     on = stage(BOX)
     assert unsure_of(on, on.play([pod("a", cpus("app", "3"))])) == {}

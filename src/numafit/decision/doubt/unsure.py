@@ -66,7 +66,8 @@ def guesses_that_matter(node: Node, pods: Collection[Pod]) -> list[str]:
 
 
 def unsure_steps(simulation: Simulation) -> dict[int, Unsure]:
-    """By the number of the step. Of several machines that decide otherwise, the one with the fewest differences.
+    """By the number of the step. Of several machines that decide otherwise, one with another verdict, and of those the
+    one with the fewest differences.
 
     After MOST_DECISIONS no further machine is tried: the note of the guess itself stands in any case. Other numbers of
     the CPUs are tried always, since a note says that they do not matter.
@@ -90,10 +91,14 @@ def unsure_steps(simulation: Simulation) -> dict[int, Unsure]:
         made += more
         for number, step in enumerate(steps):
             there = played[number] if number < len(played) else None
-            if number not in unsure and (there is None or not _same(step.decision, there, homes)):
-                verdict = there is None or _verdict(step.decision) != _verdict(there)
+            verdict = there is None or _verdict(step.decision) != _verdict(there)
+            differs = there is None or not _same(step.decision, there, homes)
+            known = unsure.get(number)
+            # One by other numbers stays: a note says of all others that the numbers do not matter.
+            weaker = known is not None and not known.verdict and CPU_IDS not in known.words
+            if (differs and known is None) or (verdict and weaker):
                 unsure[number] = Unsure(alternative.words, there, verdict)
-        if len(unsure) == len(steps):
+        if sum(own.verdict for own in unsure.values()) == len(steps):
             break
     return dict(sorted(unsure.items()))
 
