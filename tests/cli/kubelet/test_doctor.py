@@ -37,6 +37,19 @@ def kubelet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return folder
 
 
+@pytest.mark.parametrize("command", [["doctor"], ["simulate", POD], ["lint"]])
+def test_a_machine_whose_memory_nobody_tells_is_no_reason_not_to_start(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As lscpu describes it, and many a sketch; the answer says what stands in for it."""
+    sketch = ["--machine", "sketch:2 sockets x 4 cores x 2 threads, gpu 0@0"]
+    name = "--kubelet" if command != ["lint"] else POD
+    assert main([*command, *sketch, *RELEASE, name, str(EXAMPLES / "kubelet.yaml")]) in (0, 1)
+    out = capsys.readouterr().out
+    assert "would not start" not in out
+    assert "1Ti on each stands in" in out
+
+
 def spoil(path: Path) -> str:
     text = path.read_text().replace('"checksum":', '"checksum":1')
     path.write_text(text)

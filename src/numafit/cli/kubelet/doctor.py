@@ -19,6 +19,8 @@ from numafit.cli.options.one_of import OneOf
 from numafit.decision.notes import config_notes
 from numafit.decision.start import UNKNOWN, Start
 from numafit.errors import InputError
+from numafit.machine.combine.unstated import with_memory
+from numafit.machine.notes import machine_notes
 from numafit.machine.sketch.devices import with_devices
 from numafit.notes import Note
 from numafit.settings.config import ROOT_DIR
@@ -31,6 +33,8 @@ from numafit.workload.pod import Pod
 
 CONFIG_FILE = "config.yaml"
 FLAGS_FILE = "kubeadm-flags.env"
+_GUESSES = ("cpus", "core", "numa", "memory")
+"""Of `Machine.assumed`, what reservations and state files are held against."""
 """Where kubeadm puts a kubelet's configuration and its flags."""
 
 
@@ -99,10 +103,12 @@ def doctor(
     ward = _ward(options, {**default_gates(version), **written_down.feature_gates}, written_down.root_dir)
     _check_owners(ward)
     combined = resolve_machine(options.machines)
-    known = replace(known, machine=with_devices(combined.machine, options.devices), files=ward.texts)
+    machine = with_memory(with_devices(combined.machine, options.devices))
+    known = replace(known, machine=machine, files=ward.texts)
     checkup = examine(known, owners=ward.owners, pods=ward.pods, place=place)
     written = _repair(checkup, ward, in_place=yes) if repairs else ()
-    notes = (*combined.notes, *config_notes(read.known), *checkup.notes, *options.notes, *ward.notes)
+    guessed = machine_notes(machine, [word for word in machine.assumed if word in _GUESSES])
+    notes = (*combined.notes, *guessed, *config_notes(read.known), *checkup.notes, *options.notes, *ward.notes)
     _print(checkup, known, output, notes, written)
     return status(notes, strict=strict, failed=bool(checkup.findings))
 

@@ -18,6 +18,7 @@ from numafit.cli.options.one_of import OneOf
 from numafit.cluster.case.case import is_case
 from numafit.decision.notes import release_notes
 from numafit.errors import InputError
+from numafit.machine.combine.unstated import with_memory
 from numafit.machine.source import Source
 from numafit.settings.node_object import read_node
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
@@ -98,7 +99,7 @@ def lint(
         version = version if given else read_node(read_bytes(parts.node), str(parts.node)).version()
         specs = specs or ([] if parts.machine is None else [parts.machine_source()])
     combined = resolve_machine(specs) if specs else None
-    machine = combined.machine if combined is not None else None
+    machine = with_memory(combined.machine) if combined is not None else None
     sources = _sources(files)
     report = lint_sources(sources, version, machine)
     if fix and report.fixed:

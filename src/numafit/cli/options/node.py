@@ -17,6 +17,7 @@ from numafit.decision.stage import Stage, new_stage, with_pods
 from numafit.decision.start import UNKNOWN, Files, Start, start
 from numafit.errors import InputError, StartError, StartRefusedError
 from numafit.ledger.state_files import CPU_FILE, DEVICE_PLUGINS, MEMORY_FILE, STATE_FILES
+from numafit.machine.combine.unstated import with_memory
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
 from numafit.machine.source import Source
@@ -197,7 +198,7 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
         from numafit.settings.node_object import node_disagreements, with_total_memory
 
         machine = with_total_memory(machine, node)
-    known = Start(version=version, release_given=given, machine=machine)
+    known = Start(version=version, release_given=given, machine=with_memory(machine))
     file = options.kubelet_file()
     example = ""
     if file is None and options.kubelet_env is None:

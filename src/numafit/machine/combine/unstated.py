@@ -8,12 +8,17 @@ the kubelet itself sees no more than cAdvisor and /sys show, so what those leave
 from collections.abc import Set
 from itertools import combinations
 
+from msgspec.structs import replace
+
 from numafit.machine.model import Machine
 from numafit.machine.source import CADVISOR, HWLOC, SYSFS, WRITTEN
 
 _AS_THE_KUBELET = (CADVISOR, SYSFS)
 _COUNTS_PAGES = (*WRITTEN, HWLOC)
 """Where these name no huge pages, there are none."""
+
+UNTOLD_MEMORY = 1 << 40
+"""Of each NUMA node, in bytes: more than pods and reservations ask for, so that nobody is refused for its sake."""
 
 
 def unstated(machine: Machine, kinds: Set[str]) -> list[str]:
@@ -32,6 +37,15 @@ def unstated(machine: Machine, kinds: Set[str]) -> list[str]:
     if _links_missing(machine):
         words.append("links")
     return words
+
+
+def with_memory(machine: Machine) -> Machine:
+    """For a kubelet, which does not start without memory; where it is told, or told that there is none, as it is."""
+    nodes = machine.numa_nodes
+    if "memory" not in machine.assumed or not nodes or any(node.memory for node in nodes):
+        return machine
+    own = UNTOLD_MEMORY if machine.memory is None else machine.memory // len(nodes)
+    return replace(machine, numa_nodes=tuple(replace(node, memory=own) for node in nodes))
 
 
 def _links_missing(machine: Machine) -> bool:

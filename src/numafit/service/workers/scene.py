@@ -13,6 +13,7 @@ from numafit.decision.stage import Stage, new_stage, restarted, start_problem, w
 from numafit.decision.start import Start, start
 from numafit.errors import InputError, KubeletError, StartError
 from numafit.machine.catalogue.names import machine_named
+from numafit.machine.combine.unstated import with_memory
 from numafit.machine.file.read import read_machine_file
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
@@ -151,6 +152,7 @@ class Scenes:
         machine = with_devices(self.machine(asked.machine), asked.devices)
         if not machine.numa_nodes:
             raise InputError("no NUMA node of this machine is known", source="machine")
+        machine = with_memory(machine)
         version = parse_version(asked.version or (place.version if own else str(DEFAULT_VERSION)))
         text = asked.kubelet or (place.kubelet if own else example_kubelet(machine))
         if asked.settings is not None:
