@@ -156,10 +156,14 @@ def _unchecked(pages: Sequence[LintPage], checked: Sequence[Checked], around: Su
 
 def _notes(pages: Iterable[LintPage]) -> Iterator[Note]:
     for page in pages:
-        for what in dict.fromkeys(part.what for part in page.skipped):
-            lines = [str(part.place.line) for part in page.skipped if part.what == what]
-            text = f"{what} (line {some_of(lines, MOST_LINES)}) was not looked at"
-            yield Note("kind-skipped", page.name, text)
+        if page.skipped:
+            kinds = dict.fromkeys(part.what for part in page.skipped)
+            text = ", ".join(f"{what} (line {_lines(page, what)})" for what in kinds)
+            yield Note("kind-skipped", page.name, f"not looked at: {text}")
+
+
+def _lines(page: LintPage, what: str) -> str:
+    return some_of([str(part.place.line) for part in page.skipped if part.what == what], MOST_LINES)
 
 
 def _surroundings(checked: Sequence[Checked], version: KubeVersion, machine: Machine | None) -> Surroundings:

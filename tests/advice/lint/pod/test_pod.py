@@ -133,6 +133,16 @@ def test_an_init_container_that_asks_for_more_than_all_others_decides() -> None:
     assert one("NF334", pod([container()], initContainers=init)).cure == "ask for 4 or fewer"
 
 
+def test_what_an_init_container_asks_for_is_held_against_the_sidecars_after_it_too() -> None:
+    """They take over its CPUs like the containers do; a sidecar before it has its own."""
+    before = {**container("logs", limits={"cpu": "1", "memory": "1Gi"}), "restartPolicy": "Always"}
+    prepare = container("prepare", limits={"cpu": "8", "memory": "1Gi"})
+    after = {**container("proxy", limits={"cpu": "2", "memory": "1Gi"}), "restartPolicy": "Always"}
+    found = one("NF334", pod([container()], initContainers=[before, prepare, after]))
+    assert "asks for 8 exclusive CPUs, the containers and sidecars after it together for 6: " in found.message
+    assert found.cure == "ask for 6 or fewer"
+
+
 def test_a_sidecar_may_lie_apart_in_the_container_scope() -> None:
     """Each container is placed for itself there; older kubelets do not know sidecars at all."""
     text = pod([container()], initContainers=[{**container("proxy"), "restartPolicy": "Always"}])

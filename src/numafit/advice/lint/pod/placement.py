@@ -165,12 +165,13 @@ def init_findings(text: PodText, around: Surroundings) -> Iterator[Finding]:
     ask = around.asked(text)
     settings = around.settings
     apart = settings is not None and settings.topology_policy != "none" and settings.topology_scope == "container"
-    apps = sum(ask.cpus[container.name] for container in text.pod.containers)
     pinned = [each for each in text.containers if not each.init and (ask.cpus[each.name] or each.devices)]
-    for each in text.containers:
+    for number, each in enumerate(text.containers):
         if not each.init:
             continue
         cpus = ask.cpus[each.name]
+        stay = [own for own in text.containers[number + 1 :] if own.name not in ask.ordinary_init]
+        after = sum(ask.cpus[own.name] for own in stay)
         place = text.amount_place(each, "cpu")
         sidecar = each.container.restartable
         if sidecar and each.name in ask.ordinary_init:
@@ -186,10 +187,11 @@ def init_findings(text: PodText, around: Surroundings) -> Iterator[Finding]:
                 f'than "{pinned[0].name}"'
             )
             yield finding("NF334", place, message, "set topologyManagerScope: pod, or give it a fraction of a CPU")
-        elif not sidecar and around.static is not False and cpus > apps:
+        elif not sidecar and around.static is not False and cpus > after:
+            who = "the containers and sidecars" if any(own.init for own in stay) else "the containers"
             message = (
-                f'init container "{each.name}" asks for {cpus} exclusive CPUs, all others together for {apps}: '
+                f'init container "{each.name}" asks for {cpus} exclusive CPUs, {who} after it together for {after}: '
                 "it decides whether the pod is admitted and on which NUMA nodes it lies"
             )
-            cure = f"ask for {apps} or fewer" if apps else "ask for a fraction of a CPU, such as 500m"
+            cure = f"ask for {after} or fewer" if after else "ask for a fraction of a CPU, such as 500m"
             yield finding("NF334", place, message, cure)
