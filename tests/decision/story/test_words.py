@@ -207,3 +207,12 @@ def test_a_crash_names_the_page_size() -> None:
         "The kubelet would crash here: container app asks for hugepages-32Mi, and a NUMA node of this machine does not "
         "have that page size."
     )
+
+
+# --- devices ---------------------------------------------------------------------------------------------------------
+
+
+def test_one_device_on_a_numa_node_that_is_not_there_is_told_in_the_singular() -> None:
+    ordered = settings(topology="single-numa-node")
+    told = last_sentence(box(2, 8, devices=gpus(9)), ordered, pod("a", container("app", {GPU: "1"})))
+    assert told.startswith(f"For 1 {GPU} there is 1 device, which names no NUMA node of this machine")

@@ -174,6 +174,8 @@ def _no_clause(offer: AnyOffer, what: str, one: bool) -> str:
         return f"{what} {'is' if one else 'are'} more than the {left} free on the whole machine"
     if isinstance(offer, FewPlaced):
         placed = f"{offer.placed} names" if offer.placed == 1 else f"{offer.placed or 'none'} name"
+        if offer.free == 1:
+            return f"for {what} there is 1 device, which names no NUMA node of this machine"
         return f"for {what} there are {offer.free} devices, of which {placed} a NUMA node of this machine"
     if isinstance(offer, LeftNowhere):
         names = listed(offer.devices, "and")
