@@ -160,7 +160,7 @@ def test_without_the_extra_it_is_named() -> None:
     assert done.returncode == 2
     assert done.stderr == (
         "numafit: to ask a cluster the Python package lightkube is needed, which is not installed "
-        "(install numafit[kubernetes])\n"
+        "(install numafit with it, in its checkout: pipx install --force '.[kubernetes]')\n"
     )
 
 

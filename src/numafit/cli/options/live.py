@@ -93,7 +93,9 @@ def new_client(cluster: ClusterOptions) -> "Client":
         if package not in PACKAGES:
             raise
         why = f"to ask a cluster the Python package {package} is needed, which is not installed"
-        raise InputError(why, cure="install numafit[kubernetes]") from None
+        raise InputError(
+            why, cure="install numafit with it, in its checkout: pipx install --force '.[kubernetes]'"
+        ) from None
     return Client(access(cluster.kubeconfig, cluster.context))
 
 
