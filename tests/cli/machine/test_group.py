@@ -126,6 +126,7 @@ def test_links_as_json_name_the_best_sets(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
+        ("2 cores", "2 cores: is neither a file nor a machine of the catalogue (a sketch begins with sketch:)"),
         ("lapto", "lapto: is neither a file nor a machine of the catalogue (did you mean laptop?)"),
         ("no/such.yaml", "no/such.yaml: no such file (`numafit machine list` shows the machines known by name)"),
     ],

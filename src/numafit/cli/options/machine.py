@@ -122,6 +122,8 @@ def _catalogue_machine(name: str) -> Machine:
         raise InputError("no such file", source=name, cure="`numafit machine list` shows the machines known by name")
     meant = near_words(name, known)
     hint = f"did you mean {' or '.join(meant)}?" if meant else "`numafit machine list` shows the known names"
+    if name[:1].isdigit() and " " in name:
+        hint = f"a sketch begins with {SKETCH}"
     raise InputError("is neither a file nor a machine of the catalogue", source=name, cure=hint)
 
 

@@ -105,6 +105,8 @@ def test_the_text_of_a_captured_box_agrees_with_its_xml(box: str) -> None:
             b"depth 0:           1 Machine (type #0)\n",
             "m: this is what hwloc-info counts, and not which CPUs are where",
         ),
+        (b"Core L#0\nCore L#1\n", "m: this is one kind of object, as lstopo --only prints it (write it with: lstopo"),
+        (b"NUMANode L#0 (P#0 1917MB)\n", "m: this is one kind of object, as lstopo --only prints it (write it with:"),
         (b"Machine (1GB)\n  Package L#0\n", "m: no PU in what lstopo printed (write it with: lstopo --of xml"),
         (b"Machine (1GB)\n  PU L#0\n", "m:2: the PU has only hwloc's number, not that of the operating system (print"),
         (b"Machine (1GB)\n  PU P#0\n  PU P#0\n", "m:3: PU 0 stands in it twice (write it with: lstopo --of xml)"),

@@ -217,14 +217,18 @@ _DRAWINGS = (
     (b"\\documentclass", "a drawing for LaTeX"),
     ("┌".encode(), "a drawing made of characters"),
 )
+_ONE_KIND = re.compile(r"\A\s*(?:Package|Socket|Die|Group\d?|NUMANode|L\d[id]?|Core|PU) [LP]#\d")
 _HWLOC_INFO = re.compile(r"^depth 0:\s+1 Machine \(type #0\)", re.M)
 
 
 def refuse_drawing(data: bytes | str, source: str) -> None:
-    """Raises for what lstopo draws, and for hwloc-info, which only counts."""
+    """Raises for what lstopo draws or shows a part of, and for hwloc-info, which only counts."""
     start = (data.encode("utf-8", "replace") if isinstance(data, str) else data)[:4096].removeprefix(b"\xef\xbb\xbf")
     for sign, what in _DRAWINGS:
         if start.lstrip().startswith(sign):
             raise InputError(f"this is {what}, and no machine can be read from it", source=source, cure=CURE)
-    if _HWLOC_INFO.search(start.decode("utf-8", "replace")):
+    text = start.decode("utf-8", "replace")
+    if _ONE_KIND.match(text):
+        raise InputError("this is one kind of object, as lstopo --only prints it", source=source, cure=CURE)
+    if _HWLOC_INFO.search(text):
         raise InputError("this is what hwloc-info counts, and not which CPUs are where", source=source, cure=CURE)
