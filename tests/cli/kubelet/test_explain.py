@@ -65,6 +65,20 @@ def test_a_played_pod_that_is_rejected_names_amounts(tmp_path: Path, capsys: pyt
     assert told in " ".join(out.split())
 
 
+def test_notes_about_pods_that_come_after_the_one_told_are_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing of theirs can change it; what came before it can."""
+    pods = tmp_path / "pods.yaml"
+    text = (
+        "apiVersion: v1\nkind: Pod\nmetadata: {{name: {0}}}\n"
+        "spec: {{nodeSelector: {{a: b}}, containers: [{{name: c}}]}}\n"
+    )
+    pods.write_text("---\n".join(text.format(name) for name in ("first", "second", "third")))
+    about = [note["about"] for note in told([*NODE, "--pod", "second", str(pods)], capsys)["notes"]]
+    assert about == ["default/first", "default/second"]
+
+
 def test_a_log_is_told_in_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     """Who wrote it, the sentence, the hints, the loop and its ways out."""
     status, out, _ = run(["--log", str(LOOP)], capsys)

@@ -94,7 +94,9 @@ def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> To
         why = "was not decided: the kubelet crashes before it comes" if undecided else there
         raise InputError(f"there is no decision about {pod_name}", source="--pod", cure=why)
     stories = [(decision, story_of(stage.node, decision)) for decision in told]
-    notes = stage.notes_on(simulation)
+    after = decisions[decisions.index(told[-1]) + 1 :]
+    later = {decision.pod.full_name for decision in after} - {decision.pod.full_name for decision in told}
+    notes = tuple(note for note in stage.notes_on(simulation) if note.about not in later)
     if output == "json":
         click.echo(json_text(stories_record(stories, notes)))
     else:
