@@ -13,7 +13,7 @@ class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     code: str
     """One of NOTE_CODES."""
     about: str
-    """`machine`, `kubelet`, `node`, a file, or the `namespace/name` of a pod."""
+    """`machine`, `kubelet`, `node`, a file, the `namespace/name` of a pod, or `pods` of several that are left out."""
     text: str
     """One sentence without its full stop: what is not sure, and what to give instead where something can be given."""
 

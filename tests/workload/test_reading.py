@@ -51,7 +51,7 @@ def test_a_pod_that_has_ended_holds_nothing_and_is_left_out() -> None:
     assert reading.ended == {"uid-f1", "uid-f2", "uid-s"}
     rejected = "was rejected by its kubelet (TopologyAffinityError), and holds nothing (--rejected plays it again)"
     assert notes(reading) == [
-        ("pod-left-out", "default/f1 and 1 more", rejected),
+        ("pod-left-out", "pods", f"default/f1 and 1 more: {rejected}"),
         ("pod-left-out", "default/s", "has ended (Succeeded), and holds nothing"),
     ]
 
@@ -67,7 +67,7 @@ def test_a_rejected_pod_comes_again_where_it_is_asked_for_or_alone() -> None:
     ):
         assert names(reading)[1] == ["f"]
         assert ("pods-replayed", "default/f", text) in notes(reading)
-    with pytest.raises(InputError, match="no pods to play: default/evicted has ended"):
+    with pytest.raises(InputError, match="no pods to play; default/evicted: has ended"):
         read_pods(json.dumps(evicted))
 
 
@@ -121,7 +121,7 @@ def test_a_name_a_node_object_or_the_host_tells_whose_pods_count(
 def test_pods_of_other_nodes_are_left_out_with_a_note() -> None:
     reading = read_pods(TWO, choice=NodeChoice("one"))
     assert names(reading) == (["a"], ["new"])
-    assert notes(reading) == [("pod-left-out", "default/b and 1 more", "is on another node than one")]
+    assert notes(reading) == [("pod-left-out", "pods", "default/b and 1 more: is on another node than one")]
 
 
 def test_a_mirror_pod_is_known_by_the_uid_that_the_kubelet_gave_it() -> None:
@@ -244,7 +244,7 @@ def test_a_pod_without_a_node_is_noted_beside_pods_that_have_one() -> None:
 def test_when_all_pods_are_left_out_it_says_why() -> None:
     with pytest.raises(InputError) as error:
         read_pods(dump(NODE, ended("f"), running("a")), choice=NodeChoice("two"))
-    assert str(error.value).startswith("no pods to play: default/f and 1 more is on another node than two")
+    assert str(error.value).startswith("no pods to play; pods: default/f and 1 more: is on another node than two")
 
 
 def test_a_node_that_no_pod_is_on_is_a_typing_error() -> None:

@@ -92,7 +92,7 @@ def _not_offered(ledger: Ledger, resource: str) -> str:
     offered = sorted(ledger.device.healthy)
     near = near_words(resource, offered)
     if near:
-        cure = f"did you mean {near[0]}?"
+        cure = f"the nearest that it offers is {near[0]}"
     elif offered:
         cure = f"offered are {', '.join(offered)}"
     else:

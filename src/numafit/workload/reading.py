@@ -105,8 +105,12 @@ def _no_pod(pages: Sequence[FileObjects]) -> InputError:
 
 
 def _nothing_left(notices: "_Notices") -> InputError:
-    why = "; ".join(f"{note.about} {note.text}" for note in notices.notes() if note.code == LEFT_OUT)
-    return InputError("no pods to play" + (f": {why}" if why else ""), cure="are files and replicas the right ones?")
+    why = "; ".join(f"{note.about}: {note.text}" for note in notices.notes() if note.code == LEFT_OUT)
+    return InputError("no pods to play" + (f"; {why}" if why else ""), cure="are files and replicas the right ones?")
+
+
+PODS = "pods"
+"""What a note is about that holds for several of them."""
 
 
 class _Notices:
@@ -123,7 +127,7 @@ class _Notices:
 
     def notes(self) -> tuple[Note, ...]:
         folded = [
-            Note(code, about if count == 1 else f"{about} and {count - 1} more", text)
+            Note(code, about, text) if count == 1 else Note(code, PODS, f"{about} and {count - 1} more: {text}")
             for (code, text), (about, count) in self.first.items()
         ]
         return (*folded, *self.own)

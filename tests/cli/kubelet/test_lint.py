@@ -181,4 +181,4 @@ def test_a_resource_that_the_node_does_not_offer_is_noted(tmp_path: Path, capsys
     _, out, _ = run([str(tmp_path), "--machine", "dgx-h100", "-o", "json"], capsys)
     (note,) = json.loads(out)["notes"]
     assert (note["code"], note["about"]) == ("resource-not-offered", "default/a")
-    assert note["text"].endswith("(did you mean nvidia.com/gpu?)")
+    assert note["text"].endswith("(the nearest that it offers is nvidia.com/gpu)")

@@ -77,7 +77,7 @@ def test_a_resource_that_nothing_offers_is_named_with_the_nearest(
     assert main(["simulate", *NODE, str(path)]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == (
         "- default/train: no device plugin of this machine offers nvidia.com/gpus: the kubelet drops it, and the pod "
-        "gets none (did you mean nvidia.com/gpu?)"
+        "gets none (the nearest that it offers is nvidia.com/gpu)"
     )
     assert main(["simulate", *NODE, "-o", "json", str(path)]) == 0
     answer = json.loads(capsys.readouterr().out)

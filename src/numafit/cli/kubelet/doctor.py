@@ -20,7 +20,6 @@ from numafit.decision.notes import config_notes
 from numafit.decision.start import UNKNOWN, Start
 from numafit.errors import InputError
 from numafit.machine.combine.unstated import with_memory
-from numafit.machine.notes import machine_notes
 from numafit.machine.sketch.devices import with_devices
 from numafit.notes import Note
 from numafit.settings.config import ROOT_DIR
@@ -33,8 +32,6 @@ from numafit.workload.pod import Pod
 
 CONFIG_FILE = "config.yaml"
 FLAGS_FILE = "kubeadm-flags.env"
-_GUESSES = ("cpus", "core", "numa", "memory")
-"""Of `Machine.assumed`, what reservations and state files are held against."""
 """Where kubeadm puts a kubelet's configuration and its flags."""
 
 
@@ -107,8 +104,7 @@ def doctor(
     known = replace(known, machine=machine, files=ward.texts)
     checkup = examine(known, owners=ward.owners, pods=ward.pods, place=place)
     written = _repair(checkup, ward, in_place=yes) if repairs else ()
-    guessed = machine_notes(machine, [word for word in machine.assumed if word in _GUESSES])
-    notes = (*combined.notes, *guessed, *config_notes(read.known), *checkup.notes, *options.notes, *ward.notes)
+    notes = (*combined.notes, *config_notes(read.known), *checkup.notes, *options.notes, *ward.notes)
     _print(checkup, known, output, notes, written)
     return status(notes, strict=strict, failed=bool(checkup.findings))
 
