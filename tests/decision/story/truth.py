@@ -76,6 +76,9 @@ def check_cause(node: Node, decision: Decision, ask: Ask, story: Story) -> None:
         _check_refused(World(node, ask, cause.container, decision.ledger), decision, cause)
     elif isinstance(cause, NodeShort):
         assert cause.asked > cause.capacity - cause.used
+        # The kubelet's own message has the same numbers; recordings hold it.
+        numbers = f"requested: {cause.asked}, used: {cause.used}, capacity: {cause.capacity}"
+        assert decision.message == f"Node didn't have enough resource: {cause.resource}, {numbers}"
     elif isinstance(cause, Crash):
         _check_crash(World(node, ask, cause.container, decision.ledger), cause)
     else:
