@@ -172,7 +172,7 @@ def more_jobs(case: Case) -> list[Job]:
             "group",
             f"""
             hold first --cpus {full}
-            setpriv --reuid worker --regid worker --clear-groups numafit ps; echo $?
+            setpriv --reuid worker --regid worker --clear-groups numafit run --cpus 1 -- true; echo $?
             become="setpriv --reuid worker --regid worker --groups numafit"
             $become numafit run --cpus 1 --name mine -- python3 where.py 10
             $become numafit release --force $(numafit ps -o json | sed -n 's/.*"id": "\\(.*\\)".*/\\1/p'); echo $?
