@@ -1,0 +1,110 @@
+"""What can happen to a node and its kubelet. The words of an event file for each of them are in `lines`."""
+
+from typing import Literal
+
+import msgspec
+
+from numafit.machine.model import Device
+from numafit.quantity import Quantity
+from numafit.settings.config import KubeletConfig
+from numafit.workload.pod import Pod, Resources
+
+PluginsAt = Literal["first", "late", "never"]
+"""When plugins register at a start: before pods are admitted again, after that, or not at all."""
+
+
+class AddPods(msgspec.Struct, frozen=True):
+    """They come in this order, each to be decided before the next one."""
+
+    pods: tuple[Pod, ...]
+
+
+class RemovePods(msgspec.Struct, frozen=True):
+    """They are deleted, and their containers have ended."""
+
+    pods: tuple[Pod, ...]
+
+
+class Reconcile(msgspec.Struct, frozen=True):
+    """One tick of the CPU manager's loop."""
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """How a kubelet starts again."""
+
+    plugins: PluginsAt = "first"
+    config: KubeletConfig | None = None
+    """Another configuration than before."""
+    reboot: bool = False
+    """No container has survived."""
+
+
+class RestartKubelet(msgspec.Struct, frozen=True):
+    how: Beginning = Beginning()
+
+
+class StopKubelet(msgspec.Struct, frozen=True):
+    """Pods that come or go from now on do so while it is down."""
+
+
+class StartKubelet(msgspec.Struct, frozen=True):
+    how: Beginning = Beginning()
+
+
+class ListDevices(msgspec.Struct, frozen=True):
+    """The plugin's list is now this."""
+
+    resource: str
+    devices: tuple[Device, ...]
+
+
+class StartPlugin(msgspec.Struct, frozen=True):
+    """A plugin registers that was not there, or once more after it ended (`again`)."""
+
+    resource: str
+    devices: tuple[Device, ...]
+    again: bool = False
+
+
+class StopPlugin(msgspec.Struct, frozen=True):
+    resource: str
+
+
+class ResizePod(msgspec.Struct, frozen=True):
+    """Other resources for one container, through the subresource `resize`."""
+
+    pod: Pod
+    container: str
+    requests: Resources = {}
+    """Those named change; the others stay as they are."""
+    limits: Resources = {}
+
+
+class ExitContainer(msgspec.Struct, frozen=True):
+    """It ends with status 1 and is started again."""
+
+    pod: Pod
+    container: str
+
+
+class ListCapacity(msgspec.Struct, frozen=True):
+    """The node object lists a resource that no plugin offers."""
+
+    resource: str
+    amount: Quantity
+
+
+Event = (
+    AddPods
+    | RemovePods
+    | Reconcile
+    | RestartKubelet
+    | StopKubelet
+    | StartKubelet
+    | ListDevices
+    | StartPlugin
+    | StopPlugin
+    | ResizePod
+    | ExitContainer
+    | ListCapacity
+)
