@@ -8,6 +8,7 @@ Read in this order:
 - `fields`: the names that Kubernetes knows, to tell a typing error from a setting, and its own kinds.
 - `kinds`: where an object of any kind has its pod templates, how many pods they make, and how those are called.
 - `served`: what an API server or a kubelet wrote beside the spec: the node, the phase, the owners.
+- `standing`: the priority of a pod, by its class where it has one, and whether it is static.
 - `unread`: what a pod says and nobody here looks at.
 - `manifest`: one template to a `Workload`, with the place of each problem; `values` gets at its parts.
 - `objects`: a file to the objects that make pods, and a count of the others.

@@ -21,6 +21,7 @@ from numafit.workload.fields import CONTAINER, POD_SPEC, RESOURCES
 from numafit.workload.kinds import Numbers, Template
 from numafit.workload.pod import Container, Pod, PodResources, Resources, Unread
 from numafit.workload.served import Life, is_served, life_of, uid_of
+from numafit.workload.standing import NO_CLASSES, PriorityClasses, is_static, priority_of, unknown_class
 from numafit.workload.unread import unread_of
 from numafit.workload.values import ManifestObject, ObjectPart, list_at, mapping_at, text_at
 
@@ -72,29 +73,37 @@ def made_up_uid(namespace: str, name: str) -> str:
 
 
 def read_workload(
-    part: ObjectPart, kind: str, template: Template, *, life: Life | None = None, pod_level: bool = True
+    part: ObjectPart,
+    kind: str,
+    template: Template,
+    *,
+    life: Life | None = None,
+    pod_level: bool = True,
+    static: bool = False,
+    classes: PriorityClasses = NO_CLASSES,
 ) -> Workload:
     """What this template of the object makes.
 
     `life` is that of a Pod, for who knows it already. `pod_level`: the gate PodLevelResources is on; where it is off
-    the API server drops `spec.resources`.
+    the API server drops `spec.resources`. `static`: the file is one of those in which the kubelet looks for pods.
     """
     metadata = part.part("metadata")
     name = _object_name(part.document, metadata.value, metadata.path)
     namespace = metadata.text("namespace") or "default"
     if kind == "Pod":
         life, uid = life or life_of(part, metadata), uid_of(metadata)
+        static = static or is_static(metadata)
     else:
         life, uid = Life(served=is_served(metadata.value)), ""
     first = name
     if template.role or template.numbers:
         first = "-".join([_prefix(name, template.role), *(str(number) for number, _ in template.numbers)])
-    pod = _pod(template, life, pod_level=pod_level)
+    pod = _pod(template, life, classes, pod_level=pod_level, static=static)
     pod = msgspec.structs.replace(pod, name=first, namespace=namespace, uid=uid or made_up_uid(namespace, first))
     return Workload(kind, name, namespace, pod, part.document.source, template.role, template.numbers, life)
 
 
-def _pod(template: Template, life: Life, *, pod_level: bool) -> Pod:
+def _pod(template: Template, life: Life, classes: PriorityClasses, *, pod_level: bool, static: bool) -> Pod:
     document, value, path = template.part
     spec = template.part.part("spec")
     spec_path = spec.path
@@ -120,10 +129,15 @@ def _pod(template: Template, life: Life, *, pod_level: bool) -> Pod:
             resources=resources,
             overhead=_amounts(document, spec.value.get("overhead"), (*spec_path, "overhead")),
             status_qos=text_at(document, status, "qosClass", (*path, "status")),
+            priority=priority_of(spec, classes, static=static),
+            static=static,
         )
     )
     _check_pod(document, pod, spec_path)
     unread = unread_of(pod, spec, life, pod_level=pod_level)
+    unclassed = unknown_class(spec, pod.priority, static=static)
+    if unclassed is not None:
+        unread = (*unread, unclassed)
     if unread or check.unknown or template.doubts:
         return msgspec.structs.replace(pod, unread=(*template.doubts, *check.unknown, *unread))
     return pod

@@ -16,6 +16,8 @@ MACHINES = "kubevirt.io"
 class ManifestFile(NamedTuple):
     source: str
     data: str | bytes
+    static: bool = False
+    """One of those in which the kubelet looks for pods of its own."""
 
 
 class Maker(NamedTuple):
@@ -44,9 +46,12 @@ class FileObjects:
 
     def __init__(self, file: ManifestFile) -> None:
         self.source = file.source
+        self.static = file.static
         self.makers: list[Maker] = []
         self.nodes: list[str] = []
         """The names of its Node objects."""
+        self.classes: list[ObjectPart] = []
+        """Its PriorityClass objects."""
         self.seen: Counter[str] = Counter()
         """Kind -> how many, of those without pods."""
         self.unknown: Counter[str] = Counter()
@@ -60,6 +65,9 @@ class FileObjects:
     def _add(self, part: ObjectPart, kind: str, group: str | None) -> None:
         templates = [] if is_without_pods(kind, group) else templates_of(part, kind, group)
         if templates:
+            if self.static and kind != "Pod":
+                cure = "name it among PODS"
+                raise part.document.error(f"a {kind} is no static pod", (*part.path, "kind"), cure=cure)
             native = kind not in TEMPLATES or is_native(kind, group)
             own = kind if native else f"{kind}.{group}"
             self.makers.append(Maker(part, own, templates, part.part("metadata")))
@@ -71,6 +79,8 @@ class FileObjects:
             self.unknown[kind] += 1
         elif kind == "Node":
             self.nodes.append(part.part("metadata").text("name"))
+        elif kind == "PriorityClass":
+            self.classes.append(part)
 
 
 def _objects(part: ObjectPart, kind: str, group: str | None) -> Iterator[tuple[ObjectPart, str, str | None]]:

@@ -13,6 +13,9 @@ from numafit.quantity import Quantity
 
 Resources = Mapping[str, Quantity]
 
+CRITICAL = 2_000_000_000
+"""A pod of this priority or more is critical (kubelet 1.20 to 1.37)."""
+
 
 class Container(msgspec.Struct, frozen=True):
     name: str
@@ -48,6 +51,10 @@ class Pod(msgspec.Struct, frozen=True):
     overhead: Resources = {}
     status_qos: str = ""
     unread: tuple[Unread, ...] = ()
+    priority: int | None = None
+    """None where nobody gave it one, which counts as 0, and where it is not known."""
+    static: bool = False
+    """The kubelet has it from a file or an address of its own, or it is the mirror of such a pod."""
 
     @property
     def full_name(self) -> str:
@@ -57,6 +64,11 @@ class Pod(msgspec.Struct, frozen=True):
     def known_name(self) -> str:
         """The UID where no more is known, as of a pod that stands in a state file only."""
         return self.uid if self.name == self.uid else self.full_name
+
+    @property
+    def critical(self) -> bool:
+        """It may evict others where the node as a whole is full."""
+        return self.static or (self.priority is not None and self.priority >= CRITICAL)
 
     @property
     def all_containers(self) -> tuple[Container, ...]:

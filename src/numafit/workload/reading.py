@@ -18,6 +18,7 @@ from numafit.workload.manifest import Workload, read_workload
 from numafit.workload.objects import FileObjects, Maker, ManifestFile, counted
 from numafit.workload.pod import Pod
 from numafit.workload.served import Life, is_over, life_of, owners_of, uid_of
+from numafit.workload.standing import PriorityClasses, read_classes
 
 LEFT_OUT = "pod-left-out"
 REPLAYED = "pods-replayed"
@@ -83,11 +84,13 @@ def read_files(
     lives = _Lives(pages, choice, notices)
     pods = _Pods(most, notices)
     owners = _owners(pages)
+    classes = read_classes([part for page in pages for part in page.classes])
     for page in pages:
         for maker in page.makers:
             if lives.leaves_out(maker) or _makes_others(maker, owners, notices):
                 continue
-            for workload in _workloads(maker, lives.of(maker), notices, pod_level=pod_level):
+            life = lives.of(maker)
+            for workload in _workloads(maker, life, notices, pod_level=pod_level, static=page.static, classes=classes):
                 pods.add(workload)
         _tell_skipped(page, notices)
     if not pods.makers:
@@ -275,10 +278,14 @@ def _makes_others(maker: Maker, owners: _Owners, notices: _Notices) -> bool:
     return False
 
 
-def _workloads(maker: Maker, life: Life | None, notices: _Notices, *, pod_level: bool) -> Iterator[Workload]:
+def _workloads(
+    maker: Maker, life: Life | None, notices: _Notices, *, pod_level: bool, static: bool, classes: PriorityClasses
+) -> Iterator[Workload]:
     for template in maker.templates:
         try:
-            workload = read_workload(maker.part, maker.kind, template, life=life, pod_level=pod_level)
+            workload = read_workload(
+                maker.part, maker.kind, template, life=life, pod_level=pod_level, static=static, classes=classes
+            )
         except InputError as error:
             if not template.found:
                 raise

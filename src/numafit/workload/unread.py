@@ -6,10 +6,6 @@ from numafit.workload.pod import Pod, Unread
 from numafit.workload.served import Life
 from numafit.workload.values import ManifestObject, ObjectPart
 
-CRITICAL = 2_000_000_000
-"""A pod of this priority or more is critical."""
-CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
-
 DISK = "ephemeral-storage"
 _SELECTORS = ("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulingGates")
 _SERVER_TOLERATIONS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
@@ -29,7 +25,12 @@ def unread_of(pod: Pod, spec: ObjectPart, life: Life, *, pod_level: bool) -> tup
     """
     value = spec.value
     disk = any(DISK in container.requests for container in pod.all_containers)
-    if not (disk or value.keys() & _TELLING or any(_is_telling(one) for one in _mappings(value.get("containers")))):
+    if not (
+        disk
+        or pod.static
+        or value.keys() & _TELLING
+        or any(_is_telling(one) for one in _mappings(value.get("containers")))
+    ):
         return ()
     found: list[Unread] = []
     containers = [*_mappings(value.get("initContainers")), *_mappings(value.get("containers"))]
@@ -53,7 +54,7 @@ def unread_of(pod: Pod, spec: ObjectPart, life: Life, *, pod_level: bool) -> tup
     if value.get("runtimeClassName") and not value.get("overhead") and not life.served:
         text = "its runtimeClassName may bring an overhead, which is not counted; spec.overhead would be"
         found.append(Unread("overhead-unknown", text))
-    if _is_critical(value):
+    if pod.critical:
         text = "it is critical and would evict others where the node as a whole is full, which is not played"
         found.append(Unread("preemption-not-played", text))
     return tuple(found)
@@ -83,13 +84,6 @@ def _selects(name: str, value: object) -> bool:
     if name != "tolerations":
         return bool(value)
     return any(toleration.get("key") not in _SERVER_TOLERATIONS for toleration in _mappings(value))
-
-
-def _is_critical(spec: ManifestObject) -> bool:
-    priority = spec.get("priority")
-    if isinstance(priority, int) and priority >= CRITICAL:
-        return True
-    return spec.get("priorityClassName") in CRITICAL_CLASSES
 
 
 def _listed(names: list[str]) -> str:

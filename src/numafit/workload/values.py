@@ -76,5 +76,14 @@ class ObjectPart(NamedTuple):
     def text(self, name: str) -> str:
         return text_at(self.document, self.value, name, self.path)
 
+    def whole(self, name: str) -> int | None:
+        """A number of 32 bits, which may be below zero."""
+        value = self.value.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or not -LARGEST_NUMBER - 1 <= value <= LARGEST_NUMBER:
+            raise self.document.error("a whole number of 32 bits is expected here", (*self.path, name))
+        return value
+
     def number(self, name: str, missing: int) -> int:
         return number_at(self.document, self.value, name, self.path, missing)

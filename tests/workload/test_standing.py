@@ -1,0 +1,97 @@
+from typing import Any
+
+import pytest
+
+from numafit.errors import InputError
+from numafit.workload.objects import ManifestFile
+from numafit.workload.pod import Pod
+from numafit.workload.reading import read_files
+
+
+def manifest(spec: str = "", metadata: str = "", kind: str = "Pod") -> str:
+    return f"""
+apiVersion: v1
+kind: {kind}
+metadata: {{name: web{metadata}}}
+spec: {{containers: [{{name: app, image: web}}]{spec}}}
+"""
+
+
+GOLD = """
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: gold}
+value: 700
+"""
+
+
+def pod_of(*texts: str, static: bool = False) -> Pod:
+    (pod,) = read_files([ManifestFile("", "---".join(texts), static)]).pods
+    return pod
+
+
+def standing(pod: Pod) -> tuple[Any, ...]:
+    return pod.priority, pod.static, pod.critical
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("", (None, False, False)),
+        (", priority: 1999999999", (1_999_999_999, False, False)),
+        (", priority: 2000000000", (2_000_000_000, False, True)),
+        (", priority: -5", (-5, False, False)),
+        (", priorityClassName: system-cluster-critical", (2_000_000_000, False, True)),
+        (", priorityClassName: system-node-critical", (2_000_001_000, False, True)),
+    ],
+)
+def test_a_pod_is_critical_by_its_priority(spec: str, expected: tuple[Any, ...]) -> None:
+    """The two classes of the system are those of each cluster (1.20 to 1.37)."""
+    assert standing(pod_of(manifest(spec))) == expected
+
+
+def test_a_class_among_the_files_gives_its_number() -> None:
+    assert pod_of(manifest(", priorityClassName: gold"), GOLD).priority == 700
+
+
+def test_a_class_that_is_not_there_leaves_the_priority_unknown() -> None:
+    pod = pod_of(manifest(", priorityClassName: gold"))
+    assert (pod.priority, [unread.code for unread in pod.unread]) == (None, ["priority-unknown"])
+
+
+def test_the_lowest_default_class_counts_for_a_pod_without_a_class() -> None:
+    default = GOLD.replace("value", "globalDefault: true\nvalue")
+    lower = default.replace("gold", "tin").replace("700", "7")
+    assert pod_of(manifest(), default, lower).priority == 7
+
+
+@pytest.mark.parametrize(
+    ("annotation", "static"),
+    [
+        ("kubernetes.io/config.source: file", True),
+        ("kubernetes.io/config.source: http", True),
+        ("kubernetes.io/config.source: api", False),
+        ("kubernetes.io/config.mirror: abc", True),
+    ],
+)
+def test_annotations_of_the_kubelet_tell_a_static_pod(annotation: str, static: bool) -> None:
+    pod = pod_of(manifest(metadata=f", annotations: {{{annotation}}}"))
+    assert standing(pod) == (None, static, static)
+
+
+def test_of_a_static_pod_the_kubelet_knows_the_number_and_not_the_class() -> None:
+    pod = pod_of(manifest(", priorityClassName: system-node-critical"), static=True)
+    assert standing(pod) == (None, True, True)
+    assert "priority-unknown" not in [unread.code for unread in pod.unread]
+
+
+def test_only_a_pod_can_be_static() -> None:
+    text = manifest(kind="Deployment").replace("spec: ", "spec: {template: {spec: ") + "}}"
+    text = text.replace("}\n}}", "}}}")
+    with pytest.raises(InputError, match="a Deployment is no static pod"):
+        pod_of(text, static=True)
+
+
+def test_a_priority_is_a_number_of_32_bits() -> None:
+    with pytest.raises(InputError, match="32 bits"):
+        pod_of(manifest(", priority: 2147483648"))
