@@ -59,7 +59,7 @@ def _life(live: int, make: Callable[[int], Pod]) -> Iterator[float]:
             decision = admit(node, ledger, pod)
             ledger = decision.ledger
             if decision.admitted:
-                ledger = start_containers(node, ledger, pod.uid)
+                ledger = start_containers(node, ledger, pod.uid)[0]
                 alive.append(pod.uid)
         yield (process_time() - began) / SLICE
 

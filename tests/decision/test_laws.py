@@ -35,7 +35,7 @@ def play(node: Node, ledger: Ledger, history: Sequence[Step]) -> Iterator[Decisi
         yield decision
         if decision.panic:
             return
-        ledger = start_containers(node, decision.ledger, step.pod.uid) if decision.admitted else decision.ledger
+        ledger = start_containers(node, decision.ledger, step.pod.uid)[0] if decision.admitted else decision.ledger
 
 
 def played(ordered: Ordered, history: Sequence[Step]) -> tuple[Node, Ledger]:

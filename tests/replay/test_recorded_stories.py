@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from numafit.decision import life
+from numafit.decision import decide
 from numafit.decision.admit import admit
 from numafit.decision.decision import Decision
 from numafit.decision.node import Node
@@ -47,7 +47,7 @@ def test_every_claim_about_a_recorded_decision_is_so(
         return decision
 
     monkeypatch.setattr(scenario, "admit", telling)
-    monkeypatch.setattr(life, "admit", telling)
+    monkeypatch.setattr(decide, "admit", telling)
     with gzip.open(file, "rt", encoding="utf-8") as lines:
         for line in islice(lines, 0, None, EACH):
             replay(json.loads(line))

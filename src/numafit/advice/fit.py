@@ -101,7 +101,7 @@ def count_fits(stage: Stage, shapes: Sequence[Pod], turns: Turns = "round-robin"
             each.admitted += 1
             each.aligned += is_aligned(node, decision)
             load = load.plus(requests_of(node.settings, pod))
-            ledger = settled = start_containers(node, decision.ledger, pod.uid)
+            ledger = settled = start_containers(node, decision.ledger, pod.uid)[0]
     counts = tuple(each.count(stage, settled, load) for each in counting)
     further = [_copy(each.shape, each.admitted + 1) for each in counting]
     full = not crashed and not any(stage.decide(settled, pod, load).admitted for pod in further)
@@ -156,6 +156,6 @@ def _loose(stage: Stage, ledger: Ledger, load: Load, shape: Pod, number: int) ->
         if not decision.admitted:
             break
         load = load.plus(requests_of(node.settings, pod))
-        ledger = start_containers(node, decision.ledger, pod.uid)
+        ledger = start_containers(node, decision.ledger, pod.uid)[0]
         count += 1
     return count

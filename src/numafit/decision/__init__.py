@@ -5,8 +5,9 @@ Read `decision` first: it is the value that everything here makes and everything
 node        a machine and settings, with all that the managers derive from both
 start       how a kubelet starts: one list of steps, from what an administrator wrote to a ledger
 admit       the managers' answer for one pod: hints, merge, allocation, in the kubelet's order
-life        what happens besides admissions: containers start, pods go, plugins change, the kubelet restarts
+life        what happens besides admissions: containers start, pods go, plugins change
 decide      the front door: `admit`, then the check against what the node offers as a whole
+history/    a node over time: events as values and as words, the kubelet's restart, what comes of one event
 simulation  pods and events played one after the other
 verdicts    yes or no for many pods: what equals what was decided before is not decided again
 doubt/      what of a run depends on a guess about the machine, or on chance
@@ -18,8 +19,9 @@ held        what each pod holds, and on which NUMA nodes
 left        what is free on each NUMA node
 
 A module calls only those that stand above it in this list; `story` and the three below it need no more than
-`decision` and `node`; `notes` asks `story` what a crash is about, and `stage` and `life` call `files` because a restart
-reads what the kubelet wrote. Everything is a value: a step returns a new ledger and leaves the old one as it was.
+`decision` and `node`; `notes` asks `story` what a crash is about, and `stage` and `history` call `files` because a
+restart reads what the kubelet wrote. Everything is a value: a step returns a new ledger and leaves the old one as it
+was.
 
 The hard idea: nothing is rolled back. A pod that is rejected after some of its containers were given CPUs leaves them
 allocated in the ledger until a manager removes stale state, as it does in the kubelet. So the ledger after a

@@ -41,17 +41,18 @@ def decide(
     node: Node,
     ledger: Ledger,
     pod: Pod,
-    allocatable: Mapping[str, Quantity],
+    allocatable: Mapping[str, Quantity] | None,
     choices: Choices | None = None,
     others: Load | None = None,
 ) -> Decision:
-    """The managers' decision, then the check against what the node offers as a whole (`allocatable`).
+    """The managers' decision, then the check against what the node offers as a whole (`allocatable`; None where nobody
+    knows that).
 
     `others` is what the other active pods ask for, where the caller knows it: to add it up takes as long as there are
     pods.
     """
     decision = admit(node, ledger, pod, choices)
-    if not decision.admitted:
+    if not decision.admitted or allocatable is None:
         return decision
     if others is None:
         others = load_of(node.settings, (other for uid, other in ledger.active.items() if uid != pod.uid))

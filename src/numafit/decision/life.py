@@ -1,26 +1,53 @@
-"""What happens on a node besides admissions: containers start, pods go, plugins change, the kubelet restarts."""
+"""What happens on a node besides admissions: containers start, pods go, plugins change."""
 
 from collections.abc import Sequence
 
-import msgspec
 from msgspec.structs import replace
 
-from numafit.decision.admit import admit
-from numafit.decision.decision import Decision
-from numafit.decision.node import Node, register
-from numafit.decision.start import again, start
+from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Device
-from numafit.managers.protocol import Choices
+from numafit.managers.ask import ask_of
+from numafit.managers.device.manager import is_plugin_resource
+from numafit.managers.protocol import Call, Choices
+from numafit.workload.pod import Container
 
 
-def start_containers(node: Node, ledger: Ledger, uid: str) -> Ledger:
-    """The containers of an admitted pod start, init containers first; finished ones give their memory back."""
-    if node.memory is None:
-        return ledger
-    for container in ledger.active[uid].all_containers:
-        ledger = node.memory.started(ledger, uid, container.name)
-    return ledger
+def start_containers(
+    node: Node, ledger: Ledger, uid: str, names: Sequence[str] | None = None
+) -> tuple[Ledger, tuple[str, ...]]:
+    """Containers of an admitted pod start, all of them or those of these names, init containers first.
+
+    Finished init containers give their memory back. A device that a container was not given at its admission is
+    allocated now, without any hint; where that fails the container does not start, nor do those that wait for it: their
+    names come back.
+    """
+    pod = ledger.active[uid]
+    left: list[str] = []
+    for container in pod.all_containers:
+        if names is not None and container.name not in names:
+            continue
+        if left and any(init.name in left for init in pod.init_containers):
+            left.append(container.name)
+            continue
+        if _lacks_device(ledger, uid, container):
+            call = Call(ledger, ask_of(pod, node.settings), Choices())
+            refusal = node.device.allocate(call, container)
+            ledger = call.ledger
+            if refusal is not None:
+                left.append(container.name)
+                continue
+        if node.memory is not None:
+            ledger = node.memory.started(ledger, uid, container.name)
+    return ledger, tuple(left)
+
+
+def _lacks_device(ledger: Ledger, uid: str, container: Container) -> bool:
+    held = ledger.device.held.get(uid, {}).get(container.name, {})
+    return any(
+        "/" in resource and resource not in held and amount.value() and is_plugin_resource(ledger.device, resource)
+        for resource, amount in container.limits.items()
+    )
 
 
 def release(ledger: Ledger, uid: str) -> Ledger:
@@ -38,48 +65,3 @@ def reconcile(node: Node, ledger: Ledger) -> Ledger:
 def list_devices(node: Node, ledger: Ledger, resource: str, devices: Sequence[Device]) -> Ledger:
     """A plugin sends a new list of its devices."""
     return replace(ledger, device=node.device.listed(ledger.device, resource, tuple(devices)))
-
-
-class Restart(msgspec.Struct, frozen=True):
-    readmitted: tuple[Decision, ...]
-    ledger: Ledger
-    device_file_error: str = ""
-
-
-def restart(
-    node: Node,
-    ledger: Ledger,
-    devices: Sequence[Device],
-    *,
-    plugins_first: bool,
-    choices: Sequence[Choices] = (),
-) -> Restart:
-    """The kubelet restarts over its state files and admits every active pod again, oldest first.
-
-    Meanwhile its pod sources are not ready: nothing stale is removed. What it kept in memory only is lost. Containers
-    run on, none starts: finished init containers get memory again and keep it. `choices` are those for the start and
-    then for each pod in turn.
-    """
-    active = ledger.active
-    pods = tuple(active.values())
-    running = frozenset((pod.uid, container.name) for pod in pods for container in pod.all_containers)
-    # Only a restart reads and writes state files; a command starts quicker without them.
-    from numafit.decision.files import state_files
-
-    files = state_files(node, ledger)
-    first = choices[0] if choices else Choices()
-    known = start(again(node, files, active=active, choices=first), "restored")
-    ledger = replace(known.restored, ready=False, running=running)
-    if plugins_first:
-        ledger = register(node, ledger, devices)
-    decisions = []
-    for i, pod in enumerate(pods):
-        decision = admit(node, ledger, pod, choices[i + 1] if i + 1 < len(choices) else None)
-        decisions.append(decision)
-        ledger = decision.ledger
-        if decision.panic:
-            break
-    if not plugins_first:
-        ledger = register(node, ledger, devices)
-    ledger = replace(ledger, ready=True, running=frozenset())
-    return Restart(tuple(decisions), ledger, known.device_state[1])

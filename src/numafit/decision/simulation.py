@@ -1,97 +1,84 @@
-"""Pods on a node, one after the other: what each decision was, and how the node stood after it."""
+"""Pods and events on a node, one after the other: what was decided at each, and how the node stood after it."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from numafit.decision.decide import decide, load_beside, load_of, requests_of
-from numafit.decision.decision import Decision
-from numafit.decision.life import reconcile, release, restart, start_containers
+from numafit.decision.history.event import AddPods, Event
+from numafit.decision.history.happen import ChoicesMaker, happen
+from numafit.decision.history.situation import Situation, situation_of
+from numafit.decision.history.step import Step
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
-from numafit.managers.protocol import Draw, WatchedChoices
+from numafit.managers.protocol import WatchedChoices
 from numafit.quantity import Quantity
 from numafit.workload.pod import Pod
 
-EventKind = Literal["add", "remove", "reconcile", "restart"]
 
+class Happened(msgspec.Struct, frozen=True):
+    """One event of a run."""
 
-class Event(msgspec.Struct, frozen=True):
-    """Something that happens on the node. `pod` is the one that comes or goes."""
-
-    kind: EventKind
-    pod: Pod | None = None
-
-
-class Step(msgspec.Struct, frozen=True):
-    decision: Decision
-    ledger: Ledger
-    """After the decision, and after the containers of an admitted pod have started."""
-    before: Ledger | None = None
-    """What the decision was made from; None while the kubelet restarts."""
-    draws: tuple[Draw, ...] = ()
-    """What was left to chance in it."""
-    event: EventKind = "add"
-    """What the kubelet decided at: a pod that comes, or a restart."""
+    event: Event
+    steps: tuple[Step, ...]
+    after: Situation
+    crash: str = ""
+    """What the kubelet says at its end: it crashed over a pod, or did not start."""
+    void: str = ""
+    """Why nothing happened."""
 
 
 class Simulation(msgspec.Struct, frozen=True):
-    node: Node
-    before: Ledger
+    begin: Situation
+    happened: tuple[Happened, ...]
     steps: tuple[Step, ...]
-    after: Ledger
-    allocatable: Mapping[str, Quantity] = {}
-    undecided: tuple[Pod, ...] = ()
-    """Those that were to come after the kubelet crashed."""
-    events: tuple[Event, ...] = ()
-    """What happened, in order."""
+    """The decisions of all events."""
+
+    @property
+    def node(self) -> Node:
+        """At the beginning; a kubelet that restarts with another configuration makes another one."""
+        return self.begin.node
+
+    @property
+    def before(self) -> Ledger:
+        return self.begin.ledger
+
+    @property
+    def allocatable(self) -> Mapping[str, Quantity]:
+        return self.begin.offered or {}
+
+    @property
+    def end(self) -> Situation:
+        return self.happened[-1].after if self.happened else self.begin
+
+    @property
+    def after(self) -> Ledger:
+        return self.end.ledger
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(each.event for each in self.happened)
+
+    @property
+    def undecided(self) -> tuple[Pod, ...]:
+        """Those that came while the kubelet was down, and were not decided any more."""
+        crashed = {step.decision.pod.uid for step in self.steps if step.decision.panic}
+        return tuple(pod for pod in self.end.waiting if pod.uid not in crashed)
+
+    def node_of(self, step: Step) -> Node:
+        return self.node if step.node is None else step.node
 
 
 def play(node: Node, ledger: Ledger, pods: Sequence[Pod], allocatable: Mapping[str, Quantity]) -> Simulation:
-    """Ends early where the kubelet would panic."""
-    return play_events(node, ledger, [Event("add", pod) for pod in pods], allocatable)
+    """Pods that come after a crash of the kubelet are not decided."""
+    return play_events(situation_of(node, ledger, allocatable), [AddPods((pod,)) for pod in pods])
 
 
-def play_events(
-    node: Node,
-    ledger: Ledger,
-    events: Iterable[Event],
-    allocatable: Mapping[str, Quantity],
-    choices: Callable[[], WatchedChoices] = WatchedChoices,
-) -> Simulation:
+def play_events(situation: Situation, events: Iterable[Event], choices: ChoicesMaker = WatchedChoices) -> Simulation:
     """A restart admits every pod again, each with a decision of its own. Each decision has `choices` of its own."""
-    before = ledger
-    load = load_of(node.settings, ledger.active.values())
-    steps: list[Step] = []
-    undecided: tuple[Pod, ...] = ()
-    happened: list[Event] = []
-    coming = iter(events)
-    for event in coming:
-        happened.append(event)
-        if event.kind == "reconcile":
-            ledger = reconcile(node, ledger)
-        elif event.kind == "restart":
-            watched = [choices() for _ in range(1 + len(ledger.active))]
-            restarted = restart(node, ledger, node.machine.devices, plugins_first=True, choices=watched)
-            steps += [
-                Step(decision, restarted.ledger, None, tuple(drawn.draws), event.kind)
-                for decision, drawn in zip(restarted.readmitted, watched[1:], strict=False)
-            ]
-            ledger = restarted.ledger
-            load = load_of(node.settings, ledger.active.values())
-        elif event.pod is not None and event.kind == "remove":
-            load = load_beside(node.settings, load, ledger, event.pod.uid)
-            ledger = release(ledger, event.pod.uid)
-        elif event.pod is not None:
-            own, before_pod = choices(), ledger
-            load = load_beside(node.settings, load, ledger, event.pod.uid)
-            decision = decide(node, ledger, event.pod, allocatable, own, others=load)
-            ledger = decision.ledger
-            if decision.admitted:
-                load = load.plus(requests_of(node.settings, event.pod))
-                ledger = start_containers(node, ledger, event.pod.uid)
-            steps.append(Step(decision, ledger, before_pod, tuple(own.draws)))
-        if steps and steps[-1].decision.panic:
-            undecided = tuple(later.pod for later in coming if later.kind == "add" and later.pod is not None)
-    return Simulation(node, before, tuple(steps), ledger, allocatable, undecided, tuple(happened))
+    begin = situation
+    happened: list[Happened] = []
+    for event in events:
+        outcome = happen(situation, event, choices)
+        situation = outcome.situation
+        happened.append(Happened(event, outcome.steps, situation, outcome.crash, outcome.void))
+    return Simulation(begin, tuple(happened), tuple([step for each in happened for step in each.steps]))

@@ -9,6 +9,7 @@ from numafit.decision.admit import admit
 from numafit.decision.decide import Load, decide
 from numafit.decision.decision import Decision
 from numafit.decision.held import holding_of
+from numafit.decision.history.situation import Situation, situation_of
 from numafit.decision.node import Node
 from numafit.decision.notes import guess_notes, pod_notes, run_notes, start_notes
 from numafit.decision.simulation import Simulation, play
@@ -49,6 +50,11 @@ class Stage(msgspec.Struct, frozen=True):
     def maker_names(self) -> dict[str, str]:
         """Pod UID -> kind, namespace and name of the object that makes it."""
         return {uid: f"{maker.kind}/{maker.namespace}/{maker.name}" for uid, maker in self.makers.items()}
+
+    @property
+    def situation(self) -> Situation:
+        """How the node stands before the pods come."""
+        return situation_of(self.node, self.ledger, self.allocatable)
 
     def decide(self, ledger: Ledger, pod: Pod, others: Load | None = None) -> Decision:
         return decide(self.node, ledger, pod, self.allocatable, others=others)

@@ -172,7 +172,7 @@ class _Run:
             return True
         if decision.admitted:
             self._join(place, requests_of(self.node.settings, pod))
-            self._move_to(place, start_containers(self.node, decision.ledger, pod.uid), light=True)
+            self._move_to(place, start_containers(self.node, decision.ledger, pod.uid)[0], light=True)
         else:
             self._move_to(place, decision.ledger, light=False)
         return False

@@ -9,7 +9,7 @@ from numafit.ledger.ledger import Ledger
 from numafit.managers.ask import Ask
 from numafit.managers.refused import AllocationRefused
 from numafit.managers.topology.hint import ProviderHints
-from numafit.workload.pod import Container
+from numafit.workload.pod import Container, Pod
 
 UNEXPECTED = "UnexpectedAdmissionError"
 SMT_ALIGNMENT = "SMTAlignmentError"
@@ -43,6 +43,9 @@ class Choices:
     A subclass may answer differently to find out whether another outcome is possible.
     """
 
+    draws: Sequence["Draw"] = ()
+    """What was left to chance so far, where somebody watches."""
+
     def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
         """The order in which equal devices are taken; the first `count` of them are."""
         return sorted(candidates)
@@ -63,6 +66,10 @@ class Choices:
         """The order in which stale (pod UID, container) pairs are released."""
         return sorted(containers)
 
+    def pods(self, pods: Sequence[Pod]) -> Sequence[Pod]:
+        """The order in which a kubelet that starts admits its static pods; here that in which they came."""
+        return pods
+
     def cpus(self, container: str, outcomes: Iterator[int]) -> int:
         """One of the CPU sets that the assignment algorithm may give (several only in 1.20 and 1.21).
 
@@ -73,7 +80,7 @@ class Choices:
 class Draw(msgspec.Struct, frozen=True):
     """Something that was left to chance, with more than one possibility."""
 
-    kind: Literal["devices", "preferred", "nodes", "resources", "stale", "cpus"]
+    kind: Literal["devices", "preferred", "nodes", "resources", "stale", "pods", "cpus"]
     """The method of `Choices`."""
     container: str = ""
     resource: str = ""
@@ -85,8 +92,10 @@ class Draw(msgspec.Struct, frozen=True):
 class WatchedChoices(Choices):
     """Chooses as numafit does, and remembers what could have been chosen otherwise."""
 
+    draws: list[Draw]
+
     def __init__(self) -> None:
-        self.draws: list[Draw] = []
+        self.draws = []
 
     def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
         ordered = super().devices(container, resource, candidates, count)
@@ -117,6 +126,11 @@ class WatchedChoices(Choices):
         if len(ordered) > 1:
             self.draws.append(Draw("stale"))
         return ordered
+
+    def pods(self, pods: Sequence[Pod]) -> Sequence[Pod]:
+        if len(pods) > 1:
+            self.draws.append(Draw("pods", candidates=len(pods)))
+        return pods
 
     def cpus(self, container: str, outcomes: Iterator[int]) -> int:
         first = super().cpus(container, outcomes)

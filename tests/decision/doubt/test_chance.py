@@ -12,7 +12,9 @@ from numafit.decision.admit import admit
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
 from numafit.decision.doubt.chance import FOLLOWS, ScriptedChoices, chance_notes, others, others_of_run
-from numafit.decision.simulation import Event, Simulation, play_events
+from numafit.decision.history.event import AddPods, RestartKubelet
+from numafit.decision.history.situation import situation_of
+from numafit.decision.simulation import Simulation, play_events
 from numafit.ledger.ledger import Ledger
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.gpu_sets import pairs_of, preferred_set, preferred_sets
@@ -111,8 +113,8 @@ def test_the_answers_of_the_plugin_are_those_for_all_orders(name: str, data: st.
 def test_no_outcome_comes_twice_and_none_without_a_draw(ordered: Ordered, asked: list[Pod]) -> None:
     """A decision without draws is the same whatever is chosen, and a note tells of each that has others."""
     node, ledger = running(ordered.machine, ordered.settings, ordered.plugins)
-    events = [Event("add", replace(each, uid=f"uid-{i}", name=f"pod-{i}")) for i, each in enumerate(asked)]
-    simulation = play_events(node, ledger, events, {})
+    events = [AddPods((replace(each, uid=f"uid-{i}", name=f"pod-{i}"),)) for i, each in enumerate(asked)]
+    simulation = play_events(situation_of(node, ledger, None), events)
     found = others_of_run(simulation, 4)
     noted = {note.about for note in chance_notes(simulation)}
     for number, step in enumerate(simulation.steps):
@@ -160,6 +162,6 @@ def test_a_restart_is_played_without_others() -> None:
     """What was given before stays, so nothing is drawn."""
     on = stage(FOUR)
     asked = wants("a", 2)
-    simulation: Simulation = play_events(on.node, on.ledger, [Event("add", asked), Event("restart")], on.allocatable)
+    simulation: Simulation = play_events(on.situation, [AddPods((asked,)), RestartKubelet()])
     assert [bool(step.draws) for step in simulation.steps] == [True, False]
     assert decide(on.node, on.ledger, asked, on.allocatable).admitted

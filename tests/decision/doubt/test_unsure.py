@@ -187,7 +187,7 @@ def test_a_step_without_a_mark_is_the_same_on_every_alternative(
         node = _node_on(on.node, other.machine)
         if node is None:
             continue
-        played = play_events(node, on.ledger, simulation.events, on.allocatable).steps
+        played = play_events(replace(on.situation, node=node), simulation.events).steps
         for number, step in enumerate(simulation.steps):
             if number >= len(played) or outcome(played[number].decision) != outcome(step.decision):
                 differing.add(number)

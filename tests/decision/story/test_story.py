@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
-from numafit.decision.life import release, restart, start_containers
+from numafit.decision.life import release, start_containers
 from numafit.decision.node import Node
 from numafit.decision.story.story import story_of
 from numafit.errors import StartError
 from numafit.machine.model import Device
 from numafit.quantity import parse_quantity
 from numafit.workload.pod import Container, Pod, PodResources
+from tests.decision.lives import restart_with
 from tests.decision.story.false_claims import false_stories
 from tests.decision.story.truth import check_story
 from tests.decision.strategies import OFTEN, SELDOM, Ordered, Step, amounts, histories, nodes
@@ -95,7 +96,7 @@ def lived(ordered: Ordered, history: Iterable[Step]) -> tuple[Node, list[Decisio
         decisions.append(decision)
         if decision.panic:
             break
-        ledger = start_containers(node, decision.ledger, step.pod.uid) if decision.admitted else decision.ledger
+        ledger = start_containers(node, decision.ledger, step.pod.uid)[0] if decision.admitted else decision.ledger
     return node, decisions
 
 
@@ -120,7 +121,7 @@ def test_every_claim_after_a_restart_is_so(
         return
     devices = ordered.machine.devices[lost:]
     try:
-        again = restart(node, decisions[-1].ledger, devices, plugins_first=plugins_first)
+        again = restart_with(node, decisions[-1].ledger, devices, plugins_first=plugins_first)
     except StartError:
         # groups of memory that overlap (before 1.32) leave a state that the kubelet itself refuses
         return

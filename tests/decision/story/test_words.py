@@ -24,7 +24,7 @@ def stories(machine: Machine, ordered: Settings, *pods: Pod) -> list[Story]:
     for each in pods:
         decision = admit(node, ledger, each)
         told.append(story_of(node, decision))
-        ledger = start_containers(node, decision.ledger, each.uid) if decision.admitted else decision.ledger
+        ledger = start_containers(node, decision.ledger, each.uid)[0] if decision.admitted else decision.ledger
     return told
 
 

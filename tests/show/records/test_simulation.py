@@ -8,7 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
-from numafit.decision.simulation import Simulation, Step
+from numafit.decision.history.situation import situation_of
+from numafit.decision.history.step import Step
+from numafit.decision.simulation import Simulation
 from numafit.show.records.simulation import simulation_record
 from tests.advice.stages import stage
 from tests.decision.strategies import GPU, box, container, cpus, gpus, pod, running, settings
@@ -20,7 +22,7 @@ def crash() -> Simulation:
     held = admit(node, ledger, pod("p", container("app", {GPU: "1"}))).ledger
     held = replace(held, device=replace(held.device, devices={GPU: {"GPU1": gpus(0, 1)[1]}}))
     decision = admit(node, held, pod("p", container("app", {GPU: "1"})))
-    return Simulation(node, held, (Step(decision, decision.ledger),), decision.ledger)
+    return Simulation(situation_of(node, held, {}), (), (Step(decision, decision.ledger),))
 
 
 def decisions(simulation: Simulation, *, with_files: bool = True) -> list[dict[str, Any]]:

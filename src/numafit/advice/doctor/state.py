@@ -7,7 +7,9 @@ from msgspec.structs import replace
 from numafit.advice.doctor.diagnosis import DEVICE_GONE, HELD_TWICE, NO_OWNER, REJECTED_AT_START, Diagnosis
 from numafit.bits import cpuset_text, mask_of, parse_cpuset
 from numafit.decision.decision import Decision
-from numafit.decision.life import restart
+from numafit.decision.history.event import Beginning, PluginsAt
+from numafit.decision.history.restart import restart
+from numafit.decision.history.situation import situation_of
 from numafit.decision.node import Node
 from numafit.errors import KubeletError, StartError
 from numafit.ledger.files.checkpoint import RestoreError
@@ -95,9 +97,11 @@ def _rejected_at_start(node: Node, ledger: Ledger, pods: Sequence[Pod]) -> Itera
         return
     resident = replace(ledger, active={pod.uid: pod for pod in pods})
     outcomes: list[Mapping[str, Decision]] = []
-    for plugins_first in (True, False):
+    begin = situation_of(node, resident, None)
+    ways: tuple[PluginsAt, ...] = ("first", "late")
+    for plugins in ways:
         try:
-            decisions = restart(node, resident, node.machine.devices, plugins_first=plugins_first).readmitted
+            decisions = restart(begin, Beginning(plugins)).readmitted
         except StartError:
             return
         outcomes.append({decision.pod.uid: decision for decision in decisions if not decision.admitted})

@@ -92,7 +92,7 @@ def _without(trial: Trial, gone: tuple[Pod, ...]) -> _Way | None:
     decision = trial.stage.decide(ledger, trial.pod, load)
     if not trial.good(decision):
         return None
-    ledger = start_containers(trial.stage.node, decision.ledger, trial.pod.uid)
+    ledger = start_containers(trial.stage.node, decision.ledger, trial.pod.uid)[0]
     back = _come_back(trial, ledger, load.plus(requests_of(settings, trial.pod)), gone)
     held = sum(_held_cpus(trial.before, pod.uid) for pod in gone)
     return _Way(gone, decision, back is not None, ledger if back is None else back, held)
@@ -105,7 +105,7 @@ def _come_back(trial: Trial, ledger: Ledger, load: Load, gone: Sequence[Pod]) ->
         if not is_aligned(trial.stage.node, decision) or torn(trial.stage.node, decision):
             return None
         load = load.plus(requests_of(trial.stage.node.settings, pod))
-        ledger = start_containers(trial.stage.node, decision.ledger, pod.uid)
+        ledger = start_containers(trial.stage.node, decision.ledger, pod.uid)[0]
     return ledger
 
 

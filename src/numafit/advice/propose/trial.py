@@ -92,7 +92,7 @@ class Trial(msgspec.Struct, frozen=True, dict=True):
             ledger = decision.ledger
             if decision.admitted:
                 load = load.plus(requests_of(settings, each))
-                ledger = start_containers(self.stage.node, ledger, each.uid)
+                ledger = start_containers(self.stage.node, ledger, each.uid)[0]
             if i == self.index:
                 found = decision
         return found

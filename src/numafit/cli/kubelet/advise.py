@@ -12,7 +12,8 @@ from numafit.cli.options.live import live_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import answer, progress_bar, progress_over, this_screen
-from numafit.decision.simulation import Event, play_events
+from numafit.decision.history.event import AddPods
+from numafit.decision.simulation import play_events
 from numafit.errors import InputError, meant_or_there
 from numafit.show.json import json_text
 from numafit.show.records.advice import advice_record
@@ -52,8 +53,8 @@ def advise(
         there = meant_or_there(pod_name, [pod.full_name for pod in stage.pods])
         raise InputError(f"there is no pod {pod_name}", source="--pod", cure=there)
     chosen = None if pod_name is None else known[pod_name]
-    with progress_over([Event("add", pod) for pod in stage.pods]) as watched:
-        simulation = play_events(stage.node, stage.ledger, watched, stage.allocatable)
+    with progress_over([AddPods((pod,)) for pod in stage.pods]) as watched:
+        simulation = play_events(stage.situation, watched)
     notes = stage.notes_on(simulation)
     found: list[Advice] = []
     with progress_bar(len(simulation.steps)) as bar:

@@ -3,31 +3,31 @@
 `--events` names a small file, one line for each thing that happens:
 
     add default/web-0
-    remove default/web-0
-    reconcile            # one tick of the CPU manager's loop
-    restart              # the kubelet restarts
+    restart plugins=late reboot
+
+The words are in `decision/history/lines.py`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from numafit.cli.files import read_text, write_whole
+from numafit.cli.files import write_whole
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.live import live_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import progress_over
-from numafit.decision.simulation import Event, Simulation, play_events
+from numafit.decision.history.event import AddPods, Event
+from numafit.decision.simulation import Simulation, play_events
 from numafit.errors import InputError
 from numafit.ledger.state_files import state_path
 from numafit.notes import Note
 from numafit.show.table import Screen
-from numafit.workload.pod import Pod
 
 if TYPE_CHECKING:
     from numafit.decision.doubt.chance import Others
@@ -90,13 +90,13 @@ def simulate(
         click.echo(f"No kubelet configuration given; using this one:\n\n{stage.example}", err=True)
         if save_kubelet is not None:
             write_whole(save_kubelet, stage.example.encode())
-    happens = (
-        [Event("add", pod) for pod in stage.pods]
-        if events is None
-        else read_events(read_text(events), str(events), stage.pods, stage.ledger.active.values())
-    )
+    happens: list[Event] = [AddPods((pod,)) for pod in stage.pods]
+    if events is not None:
+        from numafit.cli.options.events import read_event_file
+
+        happens = read_event_file(options, stage, events)
     with progress_over(happens) as watched:
-        simulation = play_events(stage.node, stage.ledger, watched, stage.allocatable)
+        simulation = play_events(stage.situation, watched)
     if picture is not None:
         _draw(simulation, picture)
     if write_state is not None:
@@ -178,30 +178,3 @@ def _write_record(simulation: Simulation, path: Path) -> None:
     for pod in unlike(case, simulation):
         # a plugin that prefers near GPUs, or a status that a manifest carries along
         click.echo(f"{path}: {pod} is decided otherwise there: a recording cannot say all of this node", err=True)
-
-
-CURE = "write add POD, remove POD, reconcile or restart"
-
-
-def read_events(text: str, source: str, pods: Sequence[Pod], residents: Iterable[Pod] = ()) -> list[Event]:
-    """Pods that the file never adds are added first, in their order. `residents` are there already, and may go."""
-    named = {name: pod for pod in (*residents, *pods) for name in (pod.name, pod.full_name)}
-    events: list[Event] = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].split()
-        if not words:
-            continue
-        kind, names = words[0], words[1:]
-        if kind == "reconcile" and not names:
-            events.append(Event("reconcile"))
-        elif kind == "restart" and not names:
-            events.append(Event("restart"))
-        elif kind in ("add", "remove") and len(names) == 1:
-            pod = named.get(names[0])
-            if pod is None:
-                raise InputError(f"there is no pod {names[0]}", source=source, line=number, cure="name one of PODS")
-            events.append(Event("add" if kind == "add" else "remove", pod))
-        else:
-            raise InputError(f'"{line.strip()}" is not an event', source=source, line=number, cure=CURE)
-    added = {event.pod.uid for event in events if event.kind == "add" and event.pod is not None}
-    return [Event("add", pod) for pod in pods if pod.uid not in added] + events

@@ -4,6 +4,7 @@
     machine   `--machine`: files, folders, names, sketches, this machine; combined to one
     node      machine, kubelet, release, state and pods: a node that has started, and the pods to play on it
     case      a node that was pulled from a cluster: what in its folder is what
+    events    `--events`: what happens beside pods that come
     agent     `--agent` in the place of those
     answer    `--strict` and `--check`: the notes below an answer, and its exit status
     live      `--node`: the same, pulled now

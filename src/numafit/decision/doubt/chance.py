@@ -13,7 +13,8 @@ import msgspec
 
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
-from numafit.decision.simulation import Simulation, Step, play_events
+from numafit.decision.history.step import Step
+from numafit.decision.simulation import Simulation, play_events
 from numafit.managers.protocol import Choices, Draw, WatchedChoices
 from numafit.notes import Note
 
@@ -110,7 +111,7 @@ def _of_step(simulation: Simulation, step: Step, most: int) -> Others:
         return Others((), "not searched")
 
     def again(choices: Choices) -> Decision:
-        return decide(simulation.node, before, step.decision.pod, simulation.allocatable, choices)
+        return decide(simulation.node_of(step), before, step.decision.pod, simulation.allocatable, choices)
 
     return others(step.decision, again, most)
 
@@ -172,9 +173,7 @@ def _followers(simulation: Simulation) -> set[int]:
     first = next(number for number, step in enumerate(simulation.steps) if step.draws)
     if first + 1 == len(simulation.steps):
         return set()
-    other = play_events(
-        simulation.node, simulation.before, simulation.events, simulation.allocatable, LastChoices
-    ).steps
+    other = play_events(simulation.begin, simulation.events, LastChoices).steps
     return {
         number
         for number, step in enumerate(simulation.steps)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
 from numafit.decision.doubt.assumed import assumed_words
+from numafit.decision.history.event import AddPods
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation, play, play_events
 from numafit.decision.start import Start, start
@@ -130,8 +131,8 @@ def _decisions(
 ) -> tuple[list[Decision], int]:
     """What another node decides, and how many decisions that took: as long as all is the same, few."""
     steps, allocatable = simulation.steps, simulation.allocatable
-    if begin is not simulation.before or any(event.kind != "add" for event in simulation.events):
-        played = play_events(node, begin, simulation.events, allocatable).steps
+    if begin is not simulation.before or any(not isinstance(event, AddPods) for event in simulation.events):
+        played = play_events(replace(simulation.begin, node=node, ledger=begin), simulation.events).steps
         return [step.decision for step in played], len(played)
     found: list[Decision] = []
     made = 0

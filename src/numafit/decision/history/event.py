@@ -6,26 +6,33 @@ import msgspec
 
 from numafit.machine.model import Device
 from numafit.quantity import Quantity
-from numafit.settings.config import KubeletConfig
+from numafit.settings.read.loader import ConfigSources
 from numafit.workload.pod import Pod, Resources
 
 PluginsAt = Literal["first", "late", "never"]
 """When plugins register at a start: before pods are admitted again, after that, or not at all."""
 
 
-class AddPods(msgspec.Struct, frozen=True):
+class HistoryEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """What all events have."""
+
+    line: str = ""
+    """As it was written, where it was."""
+
+
+class AddPods(HistoryEvent, frozen=True):
     """They come in this order, each to be decided before the next one."""
 
     pods: tuple[Pod, ...]
 
 
-class RemovePods(msgspec.Struct, frozen=True):
+class RemovePods(HistoryEvent, frozen=True):
     """They are deleted, and their containers have ended."""
 
     pods: tuple[Pod, ...]
 
 
-class Reconcile(msgspec.Struct, frozen=True):
+class Reconcile(HistoryEvent, frozen=True):
     """One tick of the CPU manager's loop."""
 
 
@@ -33,32 +40,32 @@ class Beginning(msgspec.Struct, frozen=True):
     """How a kubelet starts again."""
 
     plugins: PluginsAt = "first"
-    config: KubeletConfig | None = None
+    config: ConfigSources | None = None
     """Another configuration than before."""
     reboot: bool = False
     """No container has survived."""
 
 
-class RestartKubelet(msgspec.Struct, frozen=True):
+class RestartKubelet(HistoryEvent, frozen=True):
     how: Beginning = Beginning()
 
 
-class StopKubelet(msgspec.Struct, frozen=True):
+class StopKubelet(HistoryEvent, frozen=True):
     """Pods that come or go from now on do so while it is down."""
 
 
-class StartKubelet(msgspec.Struct, frozen=True):
+class StartKubelet(HistoryEvent, frozen=True):
     how: Beginning = Beginning()
 
 
-class ListDevices(msgspec.Struct, frozen=True):
+class ListDevices(HistoryEvent, frozen=True):
     """The plugin's list is now this."""
 
     resource: str
     devices: tuple[Device, ...]
 
 
-class StartPlugin(msgspec.Struct, frozen=True):
+class StartPlugin(HistoryEvent, frozen=True):
     """A plugin registers that was not there, or once more after it ended (`again`)."""
 
     resource: str
@@ -66,11 +73,11 @@ class StartPlugin(msgspec.Struct, frozen=True):
     again: bool = False
 
 
-class StopPlugin(msgspec.Struct, frozen=True):
+class StopPlugin(HistoryEvent, frozen=True):
     resource: str
 
 
-class ResizePod(msgspec.Struct, frozen=True):
+class ResizePod(HistoryEvent, frozen=True):
     """Other resources for one container, through the subresource `resize`."""
 
     pod: Pod
@@ -80,14 +87,14 @@ class ResizePod(msgspec.Struct, frozen=True):
     limits: Resources = {}
 
 
-class ExitContainer(msgspec.Struct, frozen=True):
+class ExitContainer(HistoryEvent, frozen=True):
     """It ends with status 1 and is started again."""
 
     pod: Pod
     container: str
 
 
-class ListCapacity(msgspec.Struct, frozen=True):
+class ListCapacity(HistoryEvent, frozen=True):
     """The node object lists a resource that no plugin offers."""
 
     resource: str

@@ -26,18 +26,18 @@ def _assumed(machine: Machine, kept: Sequence[Device], given: Sequence[Device]) 
 
 
 def parse_devices(specs: Sequence[str]) -> tuple[Device, ...]:
-    """`RESOURCE=ID@NUMA,ID@NUMA+NUMA,ID`: an id without `@` has no NUMA node."""
+    """`RESOURCE=ID@NUMA,ID@NUMA+NUMA,!ID`: an id without `@` has no NUMA node, one after `!` is unhealthy."""
     devices: list[Device] = []
     for spec in specs:
         resource, equals, ids = spec.partition("=")
         if not equals or "/" not in resource or not ids:
             raise _bad_device(spec, "is not RESOURCE=ID@NUMA,…")
         for item in map(str.strip, ids.split(",")):
-            device_id, at, nodes = item.partition("@")
+            device_id, at, nodes = item.removeprefix("!").partition("@")
             if not device_id or (at and not all(node.isascii() and node.isdecimal() for node in nodes.split("+"))):
                 raise _bad_device(spec, f'"{item}" is not ID or ID@NUMA')
             numa = tuple(int(node) for node in nodes.split("+")) if at else None
-            devices.append(Device(resource, device_id, numa))
+            devices.append(Device(resource, device_id, numa, healthy=not item.startswith("!")))
     names = [(device.resource, device.id) for device in devices]
     for name in names:
         if names.count(name) > 1:

@@ -205,6 +205,11 @@ class DeviceManager(msgspec.Struct, frozen=True):
             )
         )
 
+    def stopped(self, ledger: DeviceLedger, resource: str) -> DeviceLedger:
+        """The plugin ends: its devices count as unhealthy, and the state file is left as it was."""
+        healthy = {**ledger.healthy, resource: frozenset[str]()} if resource in ledger.healthy else ledger.healthy
+        return replace(ledger, healthy=healthy, connected=ledger.connected - {resource})
+
 
 def is_plugin_resource(ledger: DeviceLedger, resource: str) -> bool:
     return resource in ledger.healthy or resource in ledger.allocated

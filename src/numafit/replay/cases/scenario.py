@@ -8,7 +8,10 @@ from msgspec.structs import replace
 
 from numafit.bits import cpuset_text
 from numafit.decision.admit import admit
-from numafit.decision.life import list_devices, reconcile, release, restart, start_containers
+from numafit.decision.history.event import Beginning
+from numafit.decision.history.restart import restart
+from numafit.decision.history.situation import situation_of
+from numafit.decision.life import list_devices, reconcile, release
 from numafit.decision.start import Start, start
 from numafit.errors import InputError, StartError
 from numafit.machine.model import Device
@@ -141,7 +144,9 @@ class Scenario:
             return record
         record["defaultCPUSet"] = self._default()
         if decision.admitted:
-            self.ledger = start_containers(self.node, self.ledger, pod.uid)
+            if self.node.memory is not None:
+                for container in pod.all_containers:
+                    self.ledger = self.node.memory.started(self.ledger, pod.uid, container.name)
             after = self._files()
             if after:
                 record["filesAfterStart"] = after
@@ -155,13 +160,14 @@ class Scenario:
 
     def _restart(self, i: int, plugins_first: bool) -> Json:
         choices = [self.choices(i, pod) for pod in range(-1, len(self.ledger.active))]
+        # The order of pods is no choice in a recording.
+        in_turn = iter([choices[0], Choices(), *choices[1:]])
+        situation = replace(situation_of(self.node, self.ledger, None), plugins=self.devices)
         try:
-            restarted = restart(
-                self.node, self.ledger, self._all_devices(), plugins_first=plugins_first, choices=choices
-            )
+            restarted = restart(situation, Beginning("first" if plugins_first else "late"), lambda: next(in_turn))
         except StartError as error:
             return _error_record(error)
-        self.ledger = restarted.ledger
+        self.ledger = restarted.situation.ledger
         readmit = as_recorded([decision_outcome(decision) for decision in restarted.readmitted])
         return {"readmit": readmit or None, "defaultCPUSet": self._default(), "files": self._files()}
 

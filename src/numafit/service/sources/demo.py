@@ -92,7 +92,7 @@ class Demo:
         ledger = decision.ledger
         name = pod.full_name
         if decision.admitted:
-            ledger = start_containers(stage.node, ledger, pod.uid)
+            ledger = start_containers(stage.node, ledger, pod.uid)[0]
         self.stage = replace(stage, ledger=ledger)
         self._remember({**self.known, pod.uid: Known(name, now_text())})
         sentence = story_of(stage.node, decision).sentence

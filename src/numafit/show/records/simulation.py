@@ -7,8 +7,9 @@ from msgspec import UNSET, UnsetType
 
 from numafit.bits import cpuset_text
 from numafit.decision.doubt.chance import Extent, Others
+from numafit.decision.history.step import Step
 from numafit.decision.left import NodeLeft, left_on_nodes
-from numafit.decision.simulation import Simulation, Step
+from numafit.decision.simulation import Simulation
 from numafit.notes import Note, notes_by_subject
 from numafit.replay.outcomes import (
     CallOutcome,

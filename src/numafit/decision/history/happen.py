@@ -1,0 +1,173 @@
+"""One event: how the node stands after it, and what the kubelet decided at it."""
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.decision.decide import decide, load_beside, requests_of
+from numafit.decision.history.event import (
+    AddPods,
+    Beginning,
+    Event,
+    ExitContainer,
+    ListCapacity,
+    ListDevices,
+    Reconcile,
+    RemovePods,
+    ResizePod,
+    RestartKubelet,
+    StartKubelet,
+    StartPlugin,
+    StopKubelet,
+    StopPlugin,
+)
+from numafit.decision.history.restart import restart
+from numafit.decision.history.situation import Situation, without_pod
+from numafit.decision.history.step import Step
+from numafit.decision.life import list_devices, reconcile, start_containers
+from numafit.errors import StartError
+from numafit.machine.model import Device
+from numafit.managers.device.plugin import plugins_of
+from numafit.managers.protocol import Choices, WatchedChoices
+from numafit.workload.pod import Pod
+
+ChoicesMaker = Callable[[], Choices]
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of one event."""
+
+    situation: Situation
+    steps: tuple[Step, ...] = ()
+    crash: str = ""
+    """What the kubelet says at its end: it crashed over a pod, or did not start."""
+    void: str = ""
+    """Why nothing happened."""
+
+
+def happen(situation: Situation, event: Event, choices: ChoicesMaker = WatchedChoices) -> Outcome:
+    outcome = _outcome(situation, event, choices)
+    if outcome.situation.unstarted and not outcome.situation.down:
+        return replace(outcome, situation=_started(outcome.situation))
+    return outcome
+
+
+def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outcome:
+    match event:
+        case AddPods(pods):
+            return _add(situation, pods, choices)
+        case RemovePods(pods):
+            for pod in pods:
+                situation = without_pod(situation, pod.uid)
+            return Outcome(situation)
+        case Reconcile():
+            if situation.down:
+                return Outcome(situation, void="the kubelet is down")
+            return Outcome(replace(situation, ledger=reconcile(situation.node, situation.ledger)))
+        case StopKubelet():
+            return Outcome(replace(situation, down=True), void="it is down already" if situation.down else "")
+        case StartKubelet(how):
+            return _start(situation, how, choices) if situation.down else Outcome(situation, void="it runs already")
+        case RestartKubelet(how):
+            return _start(situation, how, choices)
+        case ListDevices(resource, devices) | StartPlugin(resource, devices):
+            return Outcome(_listed(situation, resource, devices))
+        case StopPlugin(resource):
+            return _stop_plugin(situation, resource)
+        case ExitContainer(pod, container):
+            return _exit(situation, pod, container)
+        case ResizePod(pod):
+            return Outcome(situation, void=f"the resize of {pod.full_name} is not played")
+        case ListCapacity(resource, amount):
+            return Outcome(replace(situation, listed={**situation.listed, resource: amount}))
+
+
+# --- pods ------------------------------------------------------------------------------------------------------------
+
+
+def _add(situation: Situation, pods: tuple[Pod, ...], choices: ChoicesMaker) -> Outcome:
+    steps: list[Step] = []
+    for pod in pods:
+        if situation.down:
+            situation = replace(situation, waiting=(*situation.waiting, pod))
+            continue
+        node, before, own = situation.node, situation.ledger, choices()
+        load = load_beside(node.settings, situation.load, before, pod.uid)
+        decision = decide(node, before, pod, situation.offered, own, others=load)
+        ledger = decision.ledger
+        if decision.admitted:
+            load = load.plus(requests_of(node.settings, pod))
+            ledger, left = start_containers(node, ledger, pod.uid)
+            if left:
+                situation = replace(situation, unstarted=(*situation.unstarted, (pod.uid, left)))
+        elif pod.static:
+            situation = replace(situation, refused=(*situation.refused, pod))
+        steps.append(Step(decision, ledger, before, tuple(own.draws), "add", node))
+        situation = replace(situation, ledger=ledger, load=load)
+        if decision.panic:
+            situation = replace(situation, down=True, waiting=(*situation.waiting, pod))
+    return Outcome(situation, tuple(steps), next((step.decision.panic for step in steps if step.decision.panic), ""))
+
+
+def _exit(situation: Situation, pod: Pod, container: str) -> Outcome:
+    if pod.uid not in situation.ledger.active:
+        return Outcome(situation, void=f"{pod.full_name} does not run")
+    others = tuple(item for item in situation.unstarted if item[0] != pod.uid)
+    waiting = next((names for uid, names in situation.unstarted if uid == pod.uid), ())
+    names = waiting if container in waiting else (*waiting, container)
+    return Outcome(replace(situation, unstarted=(*others, (pod.uid, names))))
+
+
+def _started(situation: Situation) -> Situation:
+    """What waits to be started is tried, and tried again after each event."""
+    ledger = situation.ledger
+    unstarted = []
+    for uid, names in situation.unstarted:
+        ledger, left = start_containers(situation.node, ledger, uid, names)
+        if left:
+            unstarted.append((uid, left))
+    return replace(situation, ledger=ledger, unstarted=tuple(unstarted))
+
+
+# --- the kubelet -----------------------------------------------------------------------------------------------------
+
+
+def _start(situation: Situation, how: Beginning, choices: ChoicesMaker) -> Outcome:
+    try:
+        restarted = restart(situation, how, choices)
+    except StartError as error:
+        return Outcome(replace(situation, down=True), crash=error.message)
+    after = restarted.situation
+    steps = []
+    for decision, own in restarted.decisions:
+        draws = (*(restarted.order.draws if decision.pod.static else ()), *own.draws)
+        steps.append(Step(decision, after.ledger, None, draws, "restart", after.node))
+    crash = steps[-1].decision.panic if steps else ""
+    return Outcome(after, tuple(steps), crash)
+
+
+# --- plugins ---------------------------------------------------------------------------------------------------------
+
+
+def _listed(situation: Situation, resource: str, devices: tuple[Device, ...]) -> Situation:
+    node = situation.node
+    if resource not in node.device.plugins:
+        new = plugins_of(replace(node.machine, devices=devices))
+        node = replace(node, device=replace(node.device, plugins={**node.device.plugins, **new}))
+    situation = replace(situation, node=node, plugins={**situation.plugins, resource: devices})
+    if situation.down:
+        return situation
+    return replace(situation, ledger=list_devices(node, situation.ledger, resource, devices))
+
+
+def _stop_plugin(situation: Situation, resource: str) -> Outcome:
+    if resource not in situation.plugins:
+        return Outcome(situation, void=f"no plugin of {resource} runs")
+    rest = {other: devices for other, devices in situation.plugins.items() if other != resource}
+    situation = replace(situation, plugins=rest)
+    if situation.down:
+        return Outcome(situation)
+    ledger = situation.ledger
+    device = situation.node.device.stopped(ledger.device, resource)
+    return Outcome(replace(situation, ledger=replace(ledger, device=device)))

@@ -1,0 +1,251 @@
+"""The words for events, one event a line: read from a file, and written for those who made events otherwise."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from numafit.decision.history.event import (
+    AddPods,
+    Beginning,
+    Event,
+    ExitContainer,
+    ListCapacity,
+    ListDevices,
+    PluginsAt,
+    Reconcile,
+    RemovePods,
+    ResizePod,
+    RestartKubelet,
+    StartKubelet,
+    StartPlugin,
+    StopKubelet,
+    StopPlugin,
+)
+from numafit.errors import InputError, KubeletError, meant_or_there
+from numafit.machine.model import Device
+from numafit.machine.sketch.devices import parse_devices
+from numafit.quantity import Quantity, parse_quantity
+from numafit.settings.read.loader import ConfigSources
+from numafit.workload.pod import Pod
+
+ConfigReader = Callable[[str], ConfigSources]
+"""The configuration in the file of this name."""
+
+WORDS = {
+    "add": "add POD [POD…]",
+    "remove": "remove POD [POD…]",
+    "reconcile": "reconcile",
+    "restart": "restart [plugins=first|late|never] [config=FILE] [reboot]",
+    "stop": "stop",
+    "start": "start [plugins=first|late|never] [config=FILE] [reboot]",
+    "devices": "devices RESOURCE LIST",
+    "plugin-start": "plugin-start RESOURCE LIST",
+    "plugin-stop": "plugin-stop RESOURCE",
+    "plugin-restart": "plugin-restart RESOURCE LIST",
+    "resize": "resize POD CONTAINER requests.cpu=4 limits.memory=128Mi …",
+    "exit": "exit POD CONTAINER",
+    "capacity": "capacity RESOURCE=AMOUNT",
+}
+"""Word -> how its line is written."""
+PLUGINS_AT: tuple[PluginsAt, ...] = ("first", "late", "never")
+
+
+def read_events(
+    text: str,
+    source: str,
+    pods: Sequence[Pod],
+    residents: Iterable[Pod] = (),
+    *,
+    config: ConfigReader | None = None,
+) -> list[Event]:
+    """Pods that the file never adds are added first, in their order. `residents` are there already, and may go.
+
+    A pod that comes once more after it went has a new UID, as the API server gives it; a static one keeps its own.
+    """
+    reader = _Reader(source, (*residents, *pods), config)
+    events = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if words:
+            events.append(reader.event(words, number))
+    added = {pod.uid for event in events if isinstance(event, AddPods) for pod in event.pods}
+    first = [AddPods((pod,), line=f"add {pod.full_name}") for pod in pods if pod.uid not in added]
+    return [*first, *events]
+
+
+class _Reader:
+    def __init__(self, source: str, pods: Iterable[Pod], config: ConfigReader | None) -> None:
+        self.source = source
+        self.config = config
+        self.number = 0
+        self.named: dict[str, Pod] = {}
+        """Name, with and without its namespace -> the pod as it was added last."""
+        self.comings: dict[str, int] = {}
+        """Full name -> how often the pod was added."""
+        for pod in pods:
+            self._name(pod)
+
+    def _name(self, pod: Pod) -> None:
+        self.named |= {pod.name: pod, pod.full_name: pod}
+
+    def event(self, words: Sequence[str], number: int) -> Event:
+        self.number = number
+        line = " ".join(words)
+        match words:
+            case ["add", *names] if names:
+                return AddPods(tuple([self._coming(name) for name in names]), line=line)
+            case ["remove", *names] if names:
+                return RemovePods(tuple([self._pod(name) for name in names]), line=line)
+            case ["reconcile"]:
+                return Reconcile(line=line)
+            case ["restart", *options]:
+                return RestartKubelet(self._beginning(options), line=line)
+            case ["stop"]:
+                return StopKubelet(line=line)
+            case ["start", *options]:
+                return StartKubelet(self._beginning(options), line=line)
+            case ["devices", resource, *rest] if len(rest) <= 1:
+                return ListDevices(resource, self._devices(resource, rest), line=line)
+            case ["plugin-start", resource, *rest] if len(rest) <= 1:
+                return StartPlugin(resource, self._devices(resource, rest), line=line)
+            case ["plugin-restart", resource, *rest] if len(rest) <= 1:
+                return StartPlugin(resource, self._devices(resource, rest), again=True, line=line)
+            case ["plugin-stop", resource]:
+                return StopPlugin(resource, line=line)
+            case ["resize", name, container, *amounts] if amounts:
+                return self._resize(name, container, amounts, line)
+            case ["exit", name, *rest] if len(rest) <= 1:
+                pod = self._pod(name)
+                return ExitContainer(pod, self._container(pod, rest[0] if rest else ""), line=line)
+            case ["capacity", item]:
+                resource, amount = self._pair(item, "capacity")
+                return ListCapacity(resource, amount, line=line)
+        word = words[0]
+        if word in WORDS:
+            raise self._error(f'"{line}" is not understood', f"write {WORDS[word]}")
+        raise self._error(f'"{word}" is no event', meant_or_there(word, list(WORDS)))
+
+    def _error(self, problem: str, cure: str) -> InputError:
+        return InputError(problem, source=self.source, line=self.number, cure=cure)
+
+    def _pod(self, name: str) -> Pod:
+        pod = self.named.get(name)
+        if pod is None:
+            there = dict.fromkeys(pod.full_name for pod in self.named.values())
+            raise self._error(f"there is no pod {name}", meant_or_there(name, list(there)))
+        return pod
+
+    def _coming(self, name: str) -> Pod:
+        pod = self._pod(name)
+        times = self.comings[pod.full_name] = self.comings.get(pod.full_name, 0) + 1
+        if times > 1 and not pod.static:
+            pod = replace(pod, uid=f"{pod.uid.partition('#')[0]}#{times}")
+            self._name(pod)
+        return pod
+
+    def _container(self, pod: Pod, name: str) -> str:
+        names = [container.name for container in pod.all_containers]
+        if not name and len(names) == 1:
+            return names[0]
+        if name not in names:
+            problem = f"{pod.full_name} has no container {name}" if name else f"{pod.full_name} has several containers"
+            raise self._error(problem, f"name one of {', '.join(names)}")
+        return name
+
+    def _beginning(self, options: Sequence[str]) -> Beginning:
+        how = Beginning()
+        for option in options:
+            key, equals, value = option.partition("=")
+            at = next((word for word in PLUGINS_AT if word == value), None)
+            if option == "reboot":
+                how = replace(how, reboot=True)
+            elif key == "plugins" and at is not None:
+                how = replace(how, plugins=at)
+            elif key == "config" and equals and value and self.config is not None:
+                how = replace(how, config=self.config(value))
+            else:
+                raise self._error(f'"{option}" is no way to start', f"write {WORDS['restart']}")
+        return how
+
+    def _devices(self, resource: str, rest: Sequence[str]) -> tuple[Device, ...]:
+        if not rest:
+            return ()
+        try:
+            return parse_devices([f"{resource}={rest[0]}"])
+        except InputError as error:
+            raise self._error(error.message, "write it like devices lab.io/gpu g0@0,!g1@0,n0@1+2") from None
+
+    def _resize(self, name: str, container: str, amounts: Sequence[str], line: str) -> ResizePod:
+        pod = self._pod(name)
+        changed: dict[str, dict[str, Quantity]] = {"requests": {}, "limits": {}}
+        for item in amounts:
+            key, amount = self._pair(item, "resize")
+            kind, _, resource = key.partition(".")
+            if kind not in changed or not resource:
+                raise self._error(f'"{item}" is not understood', f"write {WORDS['resize']}")
+            changed[kind][resource] = amount
+        return ResizePod(pod, self._container(pod, container), changed["requests"], changed["limits"], line=line)
+
+    def _pair(self, item: str, word: str) -> tuple[str, Quantity]:
+        key, equals, text = item.partition("=")
+        if not equals or not key:
+            raise self._error(f'"{item}" is not understood', f"write {WORDS[word]}")
+        try:
+            return key, parse_quantity(text)
+        except KubeletError as error:
+            raise self._error(f"{key}: {error}", "write an amount like 4, 500m or 128Mi") from None
+
+
+# --- written ---------------------------------------------------------------------------------------------------------
+
+
+def line_of(event: Event) -> str:
+    """The line that the event was read from, or the one that says it."""
+    if event.line:
+        return event.line
+    match event:
+        case AddPods(pods):
+            return " ".join(["add", *(pod.full_name for pod in pods)])
+        case RemovePods(pods):
+            return " ".join(["remove", *(pod.full_name for pod in pods)])
+        case Reconcile():
+            return "reconcile"
+        case StopKubelet():
+            return "stop"
+        case StartKubelet(how):
+            return f"start{_options(how)}"
+        case RestartKubelet(how):
+            return f"restart{_options(how)}"
+        case ListDevices(resource, devices):
+            return f"devices {resource} {device_list(devices)}".rstrip()
+        case StartPlugin(resource, devices, again):
+            return f"{'plugin-restart' if again else 'plugin-start'} {resource} {device_list(devices)}".rstrip()
+        case StopPlugin(resource):
+            return f"plugin-stop {resource}"
+        case ExitContainer(pod, container):
+            return f"exit {pod.full_name} {container}"
+        case ListCapacity(resource, amount):
+            return f"capacity {resource}={amount}"
+        case ResizePod(pod, container, requests, limits):
+            amounts = (*_amounts("requests", requests), *_amounts("limits", limits))
+            return " ".join(["resize", pod.full_name, container, *amounts])
+
+
+def device_list(devices: Sequence[Device]) -> str:
+    """As in a line: `g0@0,!g1@0,n0@1+2`."""
+    return ",".join(
+        f"{'' if device.healthy else '!'}{device.id}"
+        + ("" if device.numa is None else f"@{'+'.join(map(str, device.numa))}")
+        for device in devices
+    )
+
+
+def _options(how: Beginning) -> str:
+    words = [f"plugins={how.plugins}"] if how.plugins != "first" else []
+    if how.config is not None and how.config.file is not None:
+        words.append(f"config={how.config.file.name}")
+    return "".join(f" {word}" for word in (*words, *(["reboot"] if how.reboot else [])))
+
+
+def _amounts(kind: str, amounts: Mapping[str, Quantity]) -> list[str]:
+    return [f"{kind}.{name}={amount}" for name, amount in amounts.items()]

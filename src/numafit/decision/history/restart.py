@@ -1,0 +1,131 @@
+"""The kubelet starts again over its state files, and admits every pod that is there once more.
+
+Until its pod sources are ready nothing stale is removed, so what deleted pods held still counts for those who came
+while it was down. What it kept in memory only is lost. Containers run on and are not started, so finished init
+containers get memory again and keep it; after a reboot no container is left, and all are started.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.decision.decide import Load, decide, load_of, requests_of
+from numafit.decision.decision import Decision
+from numafit.decision.history.event import Beginning
+from numafit.decision.history.situation import Situation
+from numafit.decision.life import start_containers
+from numafit.decision.node import Node
+from numafit.decision.start import Start, again, start
+from numafit.ledger.ledger import Ledger
+from numafit.machine.model import Device
+from numafit.managers.protocol import Choices
+from numafit.workload.pod import Pod
+
+
+class Restart(msgspec.Struct, frozen=True):
+    situation: Situation
+    decisions: tuple[tuple[Decision, Choices], ...]
+    """In order, each with the choices that were made in it; the last one may be a crash."""
+    order: Choices
+    """In which the order of static pods was chosen."""
+    device_file_error: str = ""
+
+    @property
+    def readmitted(self) -> tuple[Decision, ...]:
+        return tuple(decision for decision, _ in self.decisions)
+
+
+def restart(situation: Situation, how: Beginning, choices: Callable[[], Choices] = Choices) -> Restart:
+    """Raises StartError where the kubelet does not start. `choices` are asked for at the start and for each pod."""
+    known = start(_beginning(situation, how, choices()), "restored")
+    node = known.node
+    if how.config is not None:
+        # What the node object lists beside that outlives the kubelet.
+        situation = replace(situation, allocatable={**(situation.allocatable or {}), **known.allocatable})
+    order = choices()
+    pods = _batch(situation, order)
+    idle = frozenset((uid, name) for uid, names in situation.unstarted for name in names)
+    running: frozenset[tuple[str, str]] = frozenset()
+    if not how.reboot:
+        there = situation.ledger.active.values()
+        running = frozenset((pod.uid, own.name) for pod in there for own in pod.all_containers) - idle
+    ledger = replace(known.restored, ready=False, running=running)
+    if how.plugins == "first":
+        ledger = registered(node, ledger, situation.plugins)
+    situation, decisions = _admit_all(replace(situation, node=node, ledger=ledger), pods, choices)
+    ledger = situation.ledger
+    if how.plugins == "late":
+        ledger = registered(node, ledger, situation.plugins)
+    ledger = replace(ledger, ready=True, running=frozenset())
+    unstarted = []
+    crashed = bool(decisions and decisions[-1][0].panic)
+    for pod in () if crashed else tuple(ledger.active.values()):
+        names = tuple(own.name for own in pod.all_containers if (pod.uid, own.name) not in running)
+        ledger, left = start_containers(node, ledger, pod.uid, names)
+        if left:
+            unstarted.append((pod.uid, left))
+    after = replace(situation, ledger=ledger, down=crashed, waiting=(), unstarted=tuple(unstarted))
+    return Restart(after, decisions, order, known.device_state[1])
+
+
+def registered(node: Node, ledger: Ledger, plugins: Mapping[str, tuple[Device, ...]]) -> Ledger:
+    """Every plugin that runs registers and lists its devices, one resource after the other."""
+    device = ledger.device
+    for resource, devices in plugins.items():
+        device = node.device.listed(device, resource, devices)
+    return replace(ledger, device=device)
+
+
+def _beginning(situation: Situation, how: Beginning, choices: Choices) -> Start:
+    # Only a restart reads and writes state files; a command starts quicker without them.
+    from numafit.decision.files import state_files
+
+    node, active = situation.node, situation.ledger.active
+    files = state_files(node, situation.ledger)
+    if how.config is None:
+        return again(node, files, active=active, choices=choices)
+    return Start(
+        version=node.settings.version,
+        sources=how.config,
+        machine=node.machine,
+        plugins=node.device.plugins,
+        files=files,
+        active=active,
+        choices=choices,
+    )
+
+
+def _batch(situation: Situation, choices: Choices) -> tuple[Pod, ...]:
+    """Static pods come first, in any order and with those that were rejected; then the others by their creation."""
+    there = (*situation.ledger.active.values(), *situation.waiting)
+    static = [pod for pod in (*there, *situation.refused) if pod.static]
+    others = [pod for pod in there if not pod.static]
+    return (*choices.pods(static), *others)
+
+
+def _admit_all(
+    situation: Situation, pods: Iterable[Pod], choices: Callable[[], Choices]
+) -> tuple[Situation, tuple[tuple[Decision, Choices], ...]]:
+    node, ledger = situation.node, situation.ledger
+    load = Load()
+    decisions: list[tuple[Decision, Choices]] = []
+    refused = []
+    waiting = list(pods)
+    while waiting:
+        pod = waiting.pop(0)
+        own = choices()
+        decision = decide(node, ledger, pod, situation.offered, own, others=load)
+        decisions.append((decision, own))
+        ledger = decision.ledger
+        if decision.panic:
+            waiting.insert(0, pod)
+            break
+        if decision.admitted:
+            load = load.plus(requests_of(node.settings, pod))
+        elif pod.static:
+            refused.append(pod)
+    if waiting:
+        ledger = replace(ledger, active={**ledger.active, **{pod.uid: pod for pod in waiting}})
+        load = load_of(node.settings, ledger.active.values())
+    return replace(situation, ledger=ledger, load=load, refused=tuple(refused)), tuple(decisions)

@@ -1,0 +1,68 @@
+"""How a node stands between two events: what its kubelet holds, and what lies outside of it and outlives it."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.decision.decide import Load, load_beside, load_of
+from numafit.decision.life import release
+from numafit.decision.node import Node
+from numafit.ledger.ledger import Ledger
+from numafit.machine.model import Device
+from numafit.quantity import Quantity
+from numafit.workload.pod import Pod
+
+
+class Situation(msgspec.Struct, frozen=True):
+    node: Node
+    ledger: Ledger
+    """Of the kubelet; while it is down, what its state files tell and which pods are there."""
+    allocatable: Mapping[str, Quantity] | None
+    """What the node object offers, devices of plugins aside; None where nobody knows, and nobody asks."""
+    load: Load
+    """What the active pods ask for together."""
+    plugins: Mapping[str, tuple[Device, ...]] = {}
+    """Resource -> what its plugin lists, of the plugins that run."""
+    listed: Mapping[str, Quantity] = {}
+    """What others have listed in the node object, beside `allocatable`."""
+    down: bool = False
+    waiting: tuple[Pod, ...] = ()
+    """Pods that came while the kubelet was down."""
+    refused: tuple[Pod, ...] = ()
+    """Static pods that were rejected: their manifests are there, so a kubelet that starts tries them again."""
+    resizes: Mapping[str, Pod] = {}
+    """Pod UID -> the pod as it shall be, where that is not allocated yet."""
+    unstarted: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(pod UID, containers) of admitted pods that are still to be started: they wait for a device."""
+
+    @property
+    def offered(self) -> Mapping[str, Quantity] | None:
+        return self.allocatable if self.allocatable is None or not self.listed else {**self.allocatable, **self.listed}
+
+
+def situation_of(node: Node, ledger: Ledger, allocatable: Mapping[str, Quantity] | None) -> Situation:
+    """All plugins of the machine run."""
+    plugins = {
+        resource: tuple(device for device in node.machine.devices if device.resource == resource)
+        for resource in node.device.plugins
+    }
+    return Situation(node, ledger, allocatable, load_of(node.settings, ledger.active.values()), plugins)
+
+
+def without_pod(situation: Situation, uid: str) -> Situation:
+    """The pod is gone, whether it was active, refused or still waiting."""
+    settings = situation.node.settings
+    return replace(
+        situation,
+        load=load_beside(settings, situation.load, situation.ledger, uid),
+        ledger=release(situation.ledger, uid),
+        waiting=_others(situation.waiting, uid),
+        refused=_others(situation.refused, uid),
+        resizes={other: pod for other, pod in situation.resizes.items() if other != uid},
+        unstarted=tuple(item for item in situation.unstarted if item[0] != uid),
+    )
+
+
+def _others(pods: Iterable[Pod], uid: str) -> tuple[Pod, ...]:
+    return tuple(pod for pod in pods if pod.uid != uid)

@@ -1,0 +1,154 @@
+"""The words for events."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from numafit.decision.history.event import (
+    AddPods,
+    Beginning,
+    Event,
+    ExitContainer,
+    ListCapacity,
+    ListDevices,
+    PluginsAt,
+    Reconcile,
+    RemovePods,
+    ResizePod,
+    RestartKubelet,
+    StartKubelet,
+    StartPlugin,
+    StopKubelet,
+    StopPlugin,
+)
+from numafit.decision.history.lines import WORDS, line_of, read_events
+from numafit.errors import InputError, some_of
+from numafit.machine.model import Device
+from numafit.quantity import parse_quantity
+from numafit.settings.read.loader import ConfigFile, ConfigSources
+from numafit.workload.pod import Container, Pod
+
+ONE, TWO = (Pod(name, name, (Container("app"),)) for name in ("one", "two"))
+STATIC = Pod("static", "static", (Container("app"), Container("side")), static=True)
+GPU = "lab.io/gpu"
+
+
+def read(text: str, *pods: Pod) -> list[Event]:
+    return [replace(event, line="") for event in read_events(text, "events", pods or (ONE, TWO))]
+
+
+def test_an_event_stands_on_a_line_of_its_own() -> None:
+    assert read("add one  # first\n\nremove default/one\nreconcile\nadd two\nrestart\n") == [
+        AddPods((ONE,)),
+        RemovePods((ONE,)),
+        Reconcile(),
+        AddPods((TWO,)),
+        RestartKubelet(),
+    ]
+
+
+def test_pods_that_are_never_added_come_first() -> None:
+    assert read("remove two\nadd one\n") == [AddPods((TWO,)), RemovePods((TWO,)), AddPods((ONE,))]
+
+
+def test_every_word_of_a_run_is_read() -> None:
+    """The words of the specification of a whole node, section 7."""
+    text = """
+        add one two
+        stop
+        remove two
+        start plugins=late reboot
+        devices lab.io/gpu g0@0,!g1@1,n1@2+3,g4
+        plugin-start lab.io/gpu g0@0
+        plugin-stop lab.io/gpu
+        plugin-restart lab.io/gpu
+        resize one app requests.cpu=4 limits.memory=128Mi
+        exit one app
+        exit one
+        capacity nobody.io/thing=3
+    """
+    g0 = Device(GPU, "g0", (0,))
+    listed = (g0, Device(GPU, "g1", (1,), healthy=False), Device(GPU, "n1", (2, 3)), Device(GPU, "g4"))
+    assert read(text) == [
+        AddPods((ONE, TWO)),
+        StopKubelet(),
+        RemovePods((TWO,)),
+        StartKubelet(Beginning("late", reboot=True)),
+        ListDevices(GPU, listed),
+        StartPlugin(GPU, (g0,)),
+        StopPlugin(GPU),
+        StartPlugin(GPU, (), again=True),
+        ResizePod(ONE, "app", {"cpu": parse_quantity("4")}, {"memory": parse_quantity("128Mi")}),
+        ExitContainer(ONE, "app"),
+        ExitContainer(ONE, "app"),
+        ListCapacity("nobody.io/thing", parse_quantity("3")),
+    ]
+
+
+def test_another_configuration_is_read_by_its_name() -> None:
+    sources = ConfigSources(ConfigFile("other.yaml", ""))
+    events = read_events("add one\nrestart config=other.yaml", "events", [ONE], config=lambda name: sources)
+    assert events[1] == RestartKubelet(Beginning(config=sources), line="restart config=other.yaml")
+    assert line_of(replace(events[1], line="")) == events[1].line
+
+
+def test_a_pod_that_comes_again_has_a_uid_of_its_own() -> None:
+    """The API server gives a new one; that of a static pod is made from its manifest."""
+    text = "add one static\nremove one static\nadd one static\nremove one\nadd one"
+    uids = [pod.uid for event in read(text, ONE, STATIC) if not isinstance(event, Reconcile) for pod in event.pods]  # type: ignore[union-attr]
+    assert uids == ["one", "static", "one", "static", "one#2", "static", "one#2", "one#3"]
+
+
+@pytest.mark.parametrize(
+    ("line", "cure"),
+    [
+        ("add", "write add POD [POD…]"),
+        ("explode", f"there are {some_of(list(WORDS), 10)}"),
+        ("restrat", "did you mean restart or start?"),
+        ("restart now", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
+        ("restart plugins=soon", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
+        ("remove three", "there are default/one, default/two"),
+        ("exit one side", "name one of app"),
+        ("devices lab.io/gpu g0@x", "write it like devices lab.io/gpu g0@0,!g1@0,n0@1+2"),
+        ("devices gpu g0@0", "write it like devices lab.io/gpu g0@0,!g1@0,n0@1+2"),
+        ("resize one app cpu=4", "write resize POD CONTAINER requests.cpu=4 limits.memory=128Mi …"),
+        ("resize one app requests.cpu=four", "write an amount like 4, 500m or 128Mi"),
+        ("capacity nobody.io/thing", "write capacity RESOURCE=AMOUNT"),
+    ],
+)
+def test_a_line_that_is_no_event_is_named(line: str, cure: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(f"add one\n{line}\n")
+    assert (caught.value.source, caught.value.line, caught.value.cure) == ("events", 2, cure)
+
+
+PLUGINS: tuple[PluginsAt, ...] = ("first", "late", "never")
+beginnings = st.builds(Beginning, st.sampled_from(PLUGINS), reboot=st.booleans())
+devices = st.lists(
+    st.builds(Device, st.just(GPU), st.sampled_from("abc"), st.sampled_from([None, (0,), (1, 2)]), st.booleans()),
+    max_size=3,
+    unique_by=lambda device: device.id,
+).map(tuple)
+amounts = st.dictionaries(
+    st.sampled_from(["cpu", "memory"]), st.sampled_from(["1", "500m", "128Mi"]).map(parse_quantity)
+)
+events = st.one_of(
+    st.builds(RemovePods, st.lists(st.sampled_from([ONE, TWO]), min_size=1, max_size=2).map(tuple)),
+    st.just(Reconcile()),
+    st.builds(RestartKubelet, beginnings),
+    st.just(StopKubelet()),
+    st.builds(StartKubelet, beginnings),
+    st.builds(ListDevices, st.just(GPU), devices),
+    st.builds(StartPlugin, st.just(GPU), devices, st.booleans()),
+    st.just(StopPlugin(GPU)),
+    st.builds(ResizePod, st.just(ONE), st.just("app"), amounts, amounts).filter(lambda own: own.requests or own.limits),
+    st.just(ExitContainer(TWO, "app")),
+    st.just(ListCapacity("nobody.io/thing", parse_quantity("3"))),
+)
+
+
+@given(st.lists(events))
+def test_what_is_written_is_read_again(happens: list[Event]) -> None:
+    text = "\n".join(["add one two", *map(line_of, happens)])
+    assert read(text)[1:] == happens
