@@ -187,6 +187,19 @@ def test_after_a_configuration_that_is_refused_no_manager_is_made(config: Kubele
     assert {"cpu", "memory", "topology", "node"} <= set(found.skipped)
 
 
+def test_the_eviction_manager_is_made_after_the_others_and_before_state_files_are_read() -> None:
+    """A soft threshold without its grace period (all releases)."""
+    config = KubeletConfig(eviction_soft={"memory.available": "1Gi"})
+    with pytest.raises(StartError) as caught:
+        start(Start(version=NEWEST, config=config, machine=SEED_BOX, files={CPU_FILE: "{"}))
+    assert (caught.value.stage, caught.value.message) == (
+        "kubelet.NewMainKubelet",
+        "failed to create kubelet: grace period must be specified for the soft eviction threshold memory.available",
+    )
+    with pytest.raises(StartError, match="unknown policy"):
+        start(Start(version=NEWEST, config=replace(config, cpu_manager_policy="odd"), machine=SEED_BOX))
+
+
 def test_a_step_can_be_left_out() -> None:
     """Nothing is said of what needs it, either."""
     found = examined(Start(version=NEWEST, config=BAD, machine=SEED_BOX), {"allocatable", "memory"})

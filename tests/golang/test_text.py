@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numafit.errors import KubeletError
-from numafit.golang.text import check_duration, map_text, number_text, parse_bool, parse_int, quoted
+from numafit.golang.text import map_text, number_text, parse_bool, parse_duration, parse_int, quoted
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,24 @@ def test_whole_numbers_fit_into_64_bits_or_are_out_of_range(number: int) -> None
             parse_int(str(number))
 
 
-@pytest.mark.parametrize("text", ["0", "10s", "-1.5h", "1h2m3.5s", ".5ms", "+1us", "2µs"])
-def test_durations_have_a_unit(text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "nanoseconds"),
+    [
+        ("0", 0),
+        ("10s", 10_000_000_000),
+        ("-1.5h", -5_400_000_000_000),
+        ("1h2m3.5s", 3_723_500_000_000),
+        (".5ms", 500_000),
+        ("+1us", 1_000),
+        ("2µs", 2_000),
+        ("-0.1ns", 0),
+        ("9223372036854775807ns", (1 << 63) - 1),
+        ("-9223372036854775808ns", -(1 << 63)),
+    ],
+)
+def test_durations_have_a_unit(text: str, nanoseconds: int) -> None:
     """time.ParseDuration; only 0 needs no unit."""
-    check_duration(text)
+    assert parse_duration(text) == nanoseconds
 
 
 @pytest.mark.parametrize(
@@ -61,12 +75,14 @@ def test_durations_have_a_unit(text: str) -> None:
         ("5x", 'time: unknown unit "x" in duration "5x"'),
         (".s", 'time: invalid duration ".s"'),
         ("1h2", 'time: missing unit in duration "1h2"'),
+        ("9223372036854775808ns", 'time: invalid duration "9223372036854775808ns"'),
+        ("2562048h", 'time: invalid duration "2562048h"'),
     ],
 )
 def test_a_bad_duration_is_refused_in_the_words_of_go(text: str, message: str) -> None:
     """time.ParseDuration."""
     with pytest.raises(KubeletError) as refused:
-        check_duration(text)
+        parse_duration(text)
     assert str(refused.value) == message
 
 

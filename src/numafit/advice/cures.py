@@ -106,6 +106,11 @@ def _capacity(error: KubeletError) -> str:
     return f"reserve at most {facts['capacity']} of {facts['resource']} in all; {facts['reserved']} is reserved"
 
 
+def _grace(error: KubeletError) -> str:
+    signal = error.facts["signal"]
+    return f"add {signal}, such as 1m30s, to evictionSoftGracePeriod, or remove it from evictionSoft"
+
+
 def _nodes(error: KubeletError) -> str:
     none = "set topologyManagerPolicy: none"
     option = error.facts.get("option")
@@ -151,6 +156,7 @@ _TOPOLOGY_VALUES = "prefer-closest-numa-nodes takes true or false, max-allowable
 _PER_QOS = "set cgroupsPerQOS: true, or enforceNodeAllocatable: []"
 _DAMAGED = "The file is not what a kubelet writes: cut, edited or damaged."
 _CHECKSUM = "The checksum is not that of the contents: cut, edited or damaged."
+_EVICTION = "The eviction manager is made after the others; it looks at all four maps."
 _TOPOLOGY_POLICY = "write none, best-effort, restricted or single-numa-node"
 
 CURES: dict[str, Cure] = {
@@ -202,6 +208,11 @@ CURES: dict[str, Cure] = {
     "qos-reserved": Cure("NF103", "write a share of memory, such as 50%"),
     "eviction-signal": Cure("NF103", "write signals such as memory.available: 100Mi", "", (MEMORY_FILE,)),
     "eviction-value": Cure("NF103", "write an amount such as 100Mi, or a share such as 5%", "", (MEMORY_FILE,)),
+    "soft-signal": Cure("NF103", "write signals such as memory.available", _EVICTION),
+    "soft-value": Cure("NF103", "write an amount such as 200Mi, or a share such as 10%", _EVICTION),
+    "grace-period": Cure("NF103", "write a duration such as 1m30s", _EVICTION),
+    "minimum-reclaim": Cure("NF103", "write an amount such as 500Mi, or a share above 0%", _EVICTION),
+    "grace-missing": Cure("NF103", _grace, "A soft threshold must hold for a time before pods are evicted."),
     "cpu-options-gate": Cure("NF112", "set the feature gate CPUManagerPolicyOptions to true, or remove the options"),
     "topology-options-gate": Cure(
         "NF112", "set the feature gate TopologyManagerPolicyOptions to true, or remove the options"

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from numafit.bits import mask_of
 from numafit.decision.node import LAST_NUMA_NODE, Node, register
-from numafit.errors import InputError, StartError
+from numafit.errors import InputError, KubeletError, StartError
 from numafit.ledger.ledger import CpuLedger, DeviceLedger, Ledger, MemoryLedger, MemoryNode
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.machine.model import Machine
@@ -31,6 +31,7 @@ from numafit.managers.topology.policy import TopologyPolicy, topology_policy
 from numafit.quantity import Quantity
 from numafit.settings.allocatable import allocatable_of, check_capacity, settings_of
 from numafit.settings.config import KubeletConfig
+from numafit.settings.eviction import check_eviction
 from numafit.settings.read.flags import Flags, with_flags
 from numafit.settings.read.loader import (
     ConfigSources,
@@ -41,11 +42,13 @@ from numafit.settings.read.loader import (
     with_drop_ins,
 )
 from numafit.settings.settings import Settings
-from numafit.settings.versions import KubeVersion
+from numafit.settings.versions import KubeVersion, behaviour_of
 from numafit.workload.pod import Container, Pod
 
 UNKNOWN: Any = msgspec.UNSET
 """Stands for a value that nobody has found yet. `Any`: it may stand for each of them, and only the walk looks at it."""
+
+CREATE_STAGE = "kubelet.NewMainKubelet"
 
 Files = Mapping[str, str]
 """Name -> text of the state files that are there."""
@@ -79,6 +82,8 @@ class Start(msgspec.Struct, frozen=True):
     memory: MadeMemory = UNKNOWN
     plugins: Mapping[str, Plugin] = UNKNOWN
     node: Node = UNKNOWN
+    eviction: KubeletConfig = UNKNOWN
+    """The configuration, once its eviction manager can be made."""
     cpu_state: CpuLedger = UNKNOWN
     memory_state: MemoryLedger = UNKNOWN
     device_state: tuple[DeviceLedger, str] = UNKNOWN
@@ -181,6 +186,14 @@ def node(
     return Node(machine, settings, topology, device, cpu, *memory)
 
 
+def eviction(valid: KubeletConfig, version: KubeVersion) -> KubeletConfig:
+    try:
+        check_eviction(valid, behaviour_of(version))
+    except KubeletError as error:
+        raise StartError(CREATE_STAGE, f"failed to create kubelet: {error}", cause=error) from None
+    return valid
+
+
 # --- from state files to a ledger ------------------------------------------------------------------------------------
 
 
@@ -272,6 +285,8 @@ STEPS: tuple[Callable[..., Any], ...] = (
     memory,
     plugins,
     node,
+    # the eviction manager, which is made last
+    eviction,
     # the state files, which a manager reads only when all of them stand
     cpu_state,
     memory_state,

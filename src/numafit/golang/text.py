@@ -74,15 +74,25 @@ def parse_int(text: str, function: str = "Atoi", *, written: str = "") -> int:
     return value
 
 
-_UNITS = frozenset(("ns", "us", "µs", "μs", "ms", "s", "m", "h"))
+_UNITS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "μs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
 _DURATION_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?([^.0-9]*)", re.ASCII)
 
 
-def check_duration(text: str) -> None:
-    """time.ParseDuration, for its errors only. Values beyond 64 bits are not looked for."""
+def parse_duration(text: str) -> int:
+    """time.ParseDuration, in nanoseconds."""
     rest = text[1:] if text[:1] in ("-", "+") else text
+    total = 0
     if rest == "0":
-        return
+        return 0
     if rest == "":
         raise KubeletError(f"time: invalid duration {quoted(text)}")
     while rest:
@@ -95,6 +105,12 @@ def check_duration(text: str) -> None:
         if unit not in _UNITS:
             raise KubeletError(f"time: unknown unit {quoted(unit)} in duration {quoted(text)}")
         rest = rest[match.end() :]
+        total += int(match.group(1) or "0") * _UNITS[unit]
+        digits = match.group(2) or ""
+        total += int(int(digits or "0") * _UNITS[unit] // 10 ** len(digits))
+        if total > 1 << 63 or (total == 1 << 63 and not text.startswith("-")):
+            raise KubeletError(f"time: invalid duration {quoted(text)}")
+    return -total if text.startswith("-") else total
 
 
 def number_text(number: int | float) -> str:

@@ -29,6 +29,9 @@ class KubeletConfig(msgspec.Struct, frozen=True):
     enforce_node_allocatable: tuple[str, ...] = ("pods",)
     cgroups_per_qos: bool = True
     eviction_hard: Mapping[str, str] = {}
+    eviction_soft: Mapping[str, str] = {}
+    eviction_soft_grace_period: Mapping[str, str] = {}
+    eviction_minimum_reclaim: Mapping[str, str] = {}
     qos_reserved: Mapping[str, str] = {}
     max_pods: int = 110
     pods_per_core: int = 0
@@ -62,6 +65,9 @@ class _Fields(msgspec.Struct, frozen=True, rename="camel"):
     enforce_node_allocatable: tuple[str, ...] | None = None
     cgroups_per_qos: bool = msgspec.field(default=True, name="cgroupsPerQOS")
     eviction_hard: dict[str, str] | None = None
+    eviction_soft: dict[str, str] = {}
+    eviction_soft_grace_period: dict[str, str] = {}
+    eviction_minimum_reclaim: dict[str, str] = {}
     merge_default_eviction_settings: bool = False
     qos_reserved: dict[str, str] = {}
     max_pods: int = 0
@@ -121,6 +127,9 @@ def fields_of(config: KubeletConfig) -> dict[str, object]:
         "systemReservedCgroup": config.system_reserved_cgroup,
         "enforceNodeAllocatable": list(config.enforce_node_allocatable),
         "evictionHard": dict(config.eviction_hard),
+        "evictionSoft": dict(config.eviction_soft),
+        "evictionSoftGracePeriod": dict(config.eviction_soft_grace_period),
+        "evictionMinimumReclaim": dict(config.eviction_minimum_reclaim),
         "qosReserved": dict(config.qos_reserved),
         "maxPods": config.max_pods,
         "podsPerCore": config.pods_per_core,
@@ -157,6 +166,9 @@ def _defaulted(fields: Mapping[str, object], eviction_hard: dict[str, str]) -> K
         enforce_node_allocatable=("pods",) if enforced is None else enforced,
         cgroups_per_qos=given.cgroups_per_qos,
         eviction_hard=eviction_hard,
+        eviction_soft=given.eviction_soft,
+        eviction_soft_grace_period=given.eviction_soft_grace_period,
+        eviction_minimum_reclaim=given.eviction_minimum_reclaim,
         qos_reserved=given.qos_reserved,
         max_pods=given.max_pods or 110,
         pods_per_core=given.pods_per_core,

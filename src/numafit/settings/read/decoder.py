@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from numafit.errors import FieldPath, KubeletError
-from numafit.golang.text import bool_text, check_duration, in_byte_order, number_text, quoted
+from numafit.golang.text import bool_text, in_byte_order, number_text, parse_duration, quoted
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.tables.fields import FIELDS
 from numafit.settings.versions import KubeVersion, behaviour_of
@@ -205,7 +205,7 @@ class _Decoder:
             raise _type_error(value, "string", place)
         text = value or ""
         try:
-            check_duration(text)
+            parse_duration(text)
         except KubeletError as error:
             raise DecodeError(str(error), code="decode-duration", field=place.path) from None
         return text

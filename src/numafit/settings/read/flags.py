@@ -42,6 +42,9 @@ _MAPS = {
     "kube-reserved": "kube_reserved",
     "system-reserved": "system_reserved",
     "eviction-hard": "eviction_hard",
+    "eviction-soft": "eviction_soft",
+    "eviction-soft-grace-period": "eviction_soft_grace_period",
+    "eviction-minimum-reclaim": "eviction_minimum_reclaim",
     "qos-reserved": "qos_reserved",
     "cpu-manager-policy-options": "cpu_manager_policy_options",
     "topology-manager-policy-options": "topology_manager_policy_options",
@@ -182,7 +185,7 @@ def _set(fields: dict[str, object], given: _Given, behaviour: Behaviour) -> None
 
 
 def _map_of(name: str, value: str, behaviour: Behaviour) -> dict[str, str]:
-    if name == "eviction-hard":
+    if name in ("eviction-hard", "eviction-soft"):
         return _pairs(value, "<", "string<string", lambda _, text: text)
     one_pair = name == "cpu-manager-policy-options" or (
         name == "topology-manager-policy-options" and not behaviour.topology_options_split

@@ -19,6 +19,9 @@ TEXT_MAPS = (
     "kubeReserved",
     "systemReserved",
     "evictionHard",
+    "evictionSoft",
+    "evictionSoftGracePeriod",
+    "evictionMinimumReclaim",
     "qosReserved",
 )
 """Fields whose values must be texts: a bare `true` or `2` is none."""
