@@ -85,6 +85,7 @@ RULES: dict[str, str] = {
     "device_keeps_running": "running containers keep their devices over a restart before the plugin is back",
     "device_own_nodes": "device hints name only NUMA nodes that host such a device",
     "device_vanished_panics": "a held device that the plugin no longer lists crashes the kubelet",
+    "device_plugin_end": "of two plugins for one resource, whose end makes its devices unhealthy",
     "device_list_form": "the old list form of the device state file is read",
     # Topology manager
     "merge_equal_masks": "a merged hint is preferred only if all masks are equal, others go by the closest size",

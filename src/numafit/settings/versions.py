@@ -115,6 +115,9 @@ class Behaviour(msgspec.Struct, frozen=True):
     """Hint masks are made only of nodes that host a device of the resource."""
     device_vanished_panics: bool = False
     """A device that is held but no longer listed is a nil pointer; before it counted as one without topology."""
+    device_plugin_end: Literal["newest", "any", "last"] = "newest"
+    """Of several plugins for one resource: whose end makes its devices unhealthy. Where it is that of any, the newest is
+    disconnected with it and has to register again; where it is the last one's, any of the others goes on."""
     device_list_form: bool = False
     """A checkpoint whose DeviceIDs is a plain list is still read."""
 
@@ -230,6 +233,8 @@ _CHANGES: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("device_list_form", True, ("1.20.14", "1.21.8", "1.22.5", "1.23.0")),
     ("device_vanished_panics", True, ("1.34.0",)),
     ("device_list_form", False, ("1.31.0",)),
+    ("device_plugin_end", "any", ("1.25.0",)),
+    ("device_plugin_end", "last", ("1.37.0",)),
     ("merge_equal_masks", True, ("1.24.0",)),
     ("topology_options", True, ("1.26.0",)),
     ("typed_errors", True, ("1.22.0",)),

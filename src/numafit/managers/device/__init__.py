@@ -3,6 +3,7 @@
 - `plugin`: a device plugin as the manager meets it: what it prefers, what its Allocate answers.
 - `manager`: `DeviceManager`, its hints, allocations and what counts as free.
 - `pick`: one pick of devices for one resource of one container, step by step.
+- `registration`: plugins that end, are given up, or share a resource.
 - `start`: what the manager knows when the kubelet starts over its file.
 
 `manager` makes a `DevicePick`, which asks back for the plugins and the release's behaviour; both know `plugin`.

@@ -1,0 +1,55 @@
+"""Plugins come and go: what the manager knows of a resource while its plugin is there, has ended, or is given up.
+
+A registration changes nothing by itself; the list that follows it does (`DeviceManager.listed`), and it replaces the
+one before whoever sent it: lists of two plugins for one resource never add up. When the last word of a plugin was
+heard its devices are unhealthy and still counted as capacity. After `GRACE_PERIOD` the resource is given up: the next
+report of the node's status writes the state file without it, and the node object lists it with 0. A plugin that
+registers within that time finds all as it was; one that comes later brings the resource back.
+
+Two plugins for one resource: the newest is asked to allocate. What the end of one of them does is
+`Behaviour.device_plugin_end`.
+"""
+
+from msgspec.structs import replace
+
+from numafit.ledger.ledger import DeviceLedger
+from numafit.managers.device.manager import written
+from numafit.settings.versions import Behaviour
+
+GRACE_PERIOD = 5 * 60
+"""Seconds that a resource is kept after its plugin has ended, and after a kubelet's start until it registers."""
+
+
+def stopped(ledger: DeviceLedger, resource: str) -> DeviceLedger:
+    """The plugin ends: none of its devices is healthy. The state file is not written (all releases).
+
+    Who holds a device keeps it. A resource that nobody registered stays unknown.
+    """
+    healthy = {**ledger.healthy, resource: frozenset[str]()} if resource in ledger.healthy else ledger.healthy
+    return replace(ledger, healthy=healthy, connected=ledger.connected - {resource})
+
+
+def forgotten(ledger: DeviceLedger, resource: str) -> DeviceLedger:
+    """The grace period is over without a plugin: the state file is written without the resource (all releases).
+
+    What a container holds stays, and the kubelet keeps the old list for the places of such devices. A resource that is
+    held is still one of a plugin, and a pod that asks for it is refused; otherwise the manager passes it by.
+    """
+    if resource in ledger.connected or resource not in ledger.healthy:
+        return ledger
+    return written(replace(ledger, healthy={name: ids for name, ids in ledger.healthy.items() if name != resource}))
+
+
+def ended(ledger: DeviceLedger, resource: str, behaviour: Behaviour, *, newest: bool, last: bool) -> DeviceLedger:
+    """One of several plugins of the resource ends. `newest`: it registered last; `last`: no other is left.
+
+    Where another stays in charge the list that came last stays, even if it was sent by the one that left.
+    """
+    match behaviour.device_plugin_end:
+        case "newest":
+            counts = newest
+        case "last":
+            counts = last
+        case _:
+            counts = True
+    return stopped(ledger, resource) if counts else ledger
