@@ -116,8 +116,8 @@ class Behaviour(msgspec.Struct, frozen=True):
     device_vanished_panics: bool = False
     """A device that is held but no longer listed is a nil pointer; before it counted as one without topology."""
     device_plugin_end: Literal["newest", "any", "last"] = "newest"
-    """Of several plugins for one resource: whose end makes its devices unhealthy. Where it is that of any, the newest is
-    disconnected with it and has to register again; where it is the last one's, any of the others goes on."""
+    """Of several plugins for one resource: whose end makes its devices unhealthy. Where it is that of any, the newest
+    is disconnected with it and has to register again; where it is the last one's, any of the others goes on."""
     device_list_form: bool = False
     """A checkpoint whose DeviceIDs is a plain list is still read."""
 
