@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numafit.errors import KubeletError
-from numafit.golang.text import map_text, number_text, parse_bool, parse_duration, parse_int, quoted
+from numafit.golang.text import duration_text, map_text, number_text, parse_bool, parse_duration, parse_int, quoted
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,24 @@ def test_whole_numbers_fit_into_64_bits_or_are_out_of_range(number: int) -> None
 )
 def test_durations_have_a_unit(text: str, nanoseconds: int) -> None:
     """time.ParseDuration; only 0 needs no unit."""
+    assert parse_duration(text) == nanoseconds
+
+
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [
+        (0, "0s"),
+        (1, "1ns"),
+        (1_500, "1.5µs"),
+        (100_000_000, "100ms"),
+        (1_500_000_000, "1.5s"),
+        (90_000_000_000, "1m30s"),
+        (3_600_000_000_000, "1h0m0s"),
+        (-10_000_000_000, "-10s"),
+    ],
+)
+def test_durations_are_printed_as_go_prints_them(nanoseconds: int, text: str) -> None:
+    assert duration_text(nanoseconds) == text
     assert parse_duration(text) == nanoseconds
 
 

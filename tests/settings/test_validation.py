@@ -195,3 +195,105 @@ def test_the_same_problem_is_told_once_in_the_joined_text() -> None:
     zero = 'invalid configuration: reserved memory may not be zero for NUMA node 0 and resource "memory"'
     double = 'invalid configuration: the reserved memory has a duplicate value for NUMA node 0 and resource "memory"'
     assert outcome == {"error": f"[{zero}, {double}]", "errors": [zero, zero, double, zero, double]}
+
+
+INVALID = "invalid configuration: "
+HIGH = "imageGCHighThresholdPercent (--image-gc-high-threshold)"
+LOW = "imageGCLowThresholdPercent (--image-gc-low-threshold)"
+
+
+@pytest.mark.parametrize("release", ["1.20", "1.36.4", "1.37"])
+def test_images_are_kept_up_to_a_lower_and_an_upper_share(release: str) -> None:
+    """The default of the lower one is 80, so an upper one alone may be refused (all releases)."""
+    assert errors(release, image_gc_high_threshold_percent=70) == (f"{INVALID}{LOW} 80 must be less than {HIGH} 70",)
+    assert errors(release, image_gc_high_threshold_percent=101, image_gc_low_threshold_percent=-1) == (
+        f"{INVALID}{HIGH} 101 must be between 0 and 100, inclusive",
+        f"{INVALID}{LOW} -1 must be between 0 and 100, inclusive",
+    )
+
+
+def test_images_pulled_in_parallel_are_not_serialized() -> None:
+    """Whoever sets the number alone need not say so (1.27 and later)."""
+    spec = {**HEAD, "maxParallelImagePulls": 3}
+    assert config_case(spec, {}, parse_version("1.36.4")) == {"error": None}
+    assert errors("1.36.4", max_parallel_image_pulls=3) == (
+        f"{INVALID}maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) "
+        "is set to false",
+    )
+    assert errors("1.36.4", max_parallel_image_pulls=0) == (
+        f"{INVALID}maxParallelImagePulls 0 must be a positive number",
+    )
+
+
+def test_critical_pods_have_a_part_of_the_time_for_a_shutdown() -> None:
+    """The texts of 1.24 and later, and those before."""
+    periods = {"shutdown_grace_period": "10s", "shutdown_grace_period_critical_pods": "1m30s"}
+    assert errors("1.24", **periods) == (
+        f"{INVALID}shutdownGracePeriodCriticalPods 1m30s must be <= shutdownGracePeriod 10s",
+    )
+    assert errors("1.23", **periods) == (
+        f"{INVALID}ShutdownGracePeriod 10s must be >= 0, ShutdownGracePeriodCriticalPods 1m30s must be >= 0, and "
+        "ShutdownGracePeriodCriticalPods 1m30s must be <= ShutdownGracePeriod 10s",
+    )
+    assert errors("1.36.4", shutdown_grace_period="100ms") == (
+        f"{INVALID}shutdownGracePeriod 100ms must be either zero or otherwise >= 1 sec",
+    )
+    assert errors("1.20", shutdown_grace_period="10s") == (
+        f"{INVALID}Specifying ShutdownGracePeriod or ShutdownGracePeriodCriticalPods requires feature gate "
+        "GracefulNodeShutdown",
+    )
+
+
+@pytest.mark.parametrize(
+    ("release", "text"),
+    [
+        ("1.23", "MemorySwap.SwapBehavior All must be one of: LimitedSwap, UnlimitedSwap"),
+        ("1.29", 'memorySwap.swapBehavior "All" must be one of: "", "LimitedSwap", or "UnlimitedSwap"'),
+        ("1.33", 'memorySwap.swapBehavior "All" must be one of: "", "LimitedSwap" or "NoSwap"'),
+    ],
+)
+def test_swap_is_used_in_one_of_two_ways(release: str, text: str) -> None:
+    """UnlimitedSwap went with 1.30; before, the gate NodeSwap was off by default."""
+    swap = {"memory_swap": {"swapBehavior": "All"}}
+    assert errors(release, **swap, feature_gates={"NodeSwap": True}) == (f"{INVALID}{text}",)
+    assert errors("1.29", **swap) == (
+        f"{INVALID}memorySwap.swapBehavior cannot be set when NodeSwap feature flag is disabled",
+    )
+    assert errors("1.36.4", memory_swap={"swapBehavior": "UnlimitedSwap"})
+
+
+def test_logs_of_containers_are_turned_over_by_at_least_one_worker_into_at_least_two_files() -> None:
+    """Workers and interval since 1.30, files since 1.33."""
+    fields = {
+        "container_log_max_files": 1,
+        "container_log_max_workers": 0,
+        "container_log_monitor_interval": "2.9s",
+    }
+    found = (
+        f"{INVALID}containerLogMaxWorkers must be greater than or equal to 1",
+        f"{INVALID}containerLogMonitorInterval must be a positive time duration greater than or equal to 3s",
+        f"{INVALID}containerLogMaxFiles must be greater than 1",
+    )
+    assert (errors("1.29", **fields), errors("1.30", **fields), errors("1.33", **fields)) == ((), found[:2], found)
+
+
+def test_problems_of_all_kinds_come_in_the_order_of_the_checks() -> None:
+    """Of 1.36."""
+    found = errors(
+        "1.36.4",
+        max_pods=-1,
+        topology_manager_scope="node",
+        image_gc_high_threshold_percent=70,
+        enforce_node_allocatable=("odd",),
+        container_log_max_files=0,
+        shutdown_grace_period="1ns",
+    )
+    starts = [text.removeprefix(INVALID).split()[0] for text in found]
+    assert starts == [
+        "imageGCLowThresholdPercent",
+        "maxPods",
+        "topologyManagerScope",
+        "shutdownGracePeriod",
+        "option",
+        "containerLogMaxFiles",
+    ]

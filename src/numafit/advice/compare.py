@@ -106,6 +106,9 @@ RULES: dict[str, str] = {
     "state_data": "CPU and memory state files carry their contents once more as text, and that counts",
     # Configuration
     "unknown_gate_panics": "an unknown feature gate in the file crashes the kubelet",
+    "no_unlimited_swap": "memorySwap knows NoSwap instead of UnlimitedSwap",
+    "log_workers_checked": "containerLogMaxWorkers and containerLogMonitorInterval are checked at start",
+    "log_files_checked": "containerLogMaxFiles is checked at start",
     "must_be_one_of": "errors of the configuration list the allowed values",
     "topology_gate_checked": "topology settings ask for the gate TopologyManager",
     "cgroups_per_qos_first": "cgroupsPerQOS is checked before all enforcements",

@@ -113,6 +113,29 @@ def parse_duration(text: str) -> int:
     return -total if text.startswith("-") else total
 
 
+def duration_text(nanoseconds: int) -> str:
+    """A time.Duration as Go prints it: `1m30s`, `1.5s`, `100ms`, `0s`."""
+    size = abs(nanoseconds)
+    if size < 1_000_000_000:
+        unit = next(name for name in ("ms", "µs", "ns") if size >= _UNITS[name]) if size else "s"
+        text = f"{_decimal(size, _UNITS[unit])}{unit}"
+    else:
+        minutes, rest = divmod(size, _UNITS["m"])
+        hours, minutes = divmod(minutes, 60)
+        text = f"{_decimal(rest, _UNITS['s'])}s"
+        if hours or minutes:
+            text = f"{minutes}m{text}"
+        if hours:
+            text = f"{hours}h{text}"
+    return f"-{text}" if nanoseconds < 0 else text
+
+
+def _decimal(size: int, unit: int) -> str:
+    whole, rest = divmod(size, unit)
+    digits = str(rest).rjust(len(str(unit)) - 1, "0").rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)
+
+
 def number_text(number: int | float) -> str:
     """A JSON number as Go's encoder writes it."""
     if isinstance(number, int):

@@ -36,6 +36,17 @@ class KubeletConfig(msgspec.Struct, frozen=True):
     max_pods: int = 110
     pods_per_core: int = 0
     feature_gates: Mapping[str, bool] = {}
+    image_gc_high_threshold_percent: int = 85
+    """This and what follows decides nothing here, but keeps a kubelet from starting where it is wrong."""
+    image_gc_low_threshold_percent: int = 80
+    serialize_image_pulls: bool = True
+    max_parallel_image_pulls: int | None = None
+    shutdown_grace_period: str = "0s"
+    shutdown_grace_period_critical_pods: str = "0s"
+    memory_swap: Mapping[str, str] = {}
+    container_log_max_files: int = 5
+    container_log_max_workers: int = 1
+    container_log_monitor_interval: str = "10s"
     ignore_eviction: bool = False
     """`--experimental-allocatable-ignore-eviction`, which no file can say."""
     root_dir: str = ROOT_DIR
@@ -73,6 +84,16 @@ class _Fields(msgspec.Struct, frozen=True, rename="camel"):
     max_pods: int = 0
     pods_per_core: int = 0
     feature_gates: dict[str, bool] = {}
+    image_gc_high_threshold_percent: int = msgspec.field(default=85, name="imageGCHighThresholdPercent")
+    image_gc_low_threshold_percent: int = msgspec.field(default=80, name="imageGCLowThresholdPercent")
+    serialize_image_pulls: bool | None = None
+    max_parallel_image_pulls: int | None = None
+    shutdown_grace_period: str = "0s"
+    shutdown_grace_period_critical_pods: str = "0s"
+    memory_swap: dict[str, str] = {}
+    container_log_max_files: int = 5
+    container_log_max_workers: int = 1
+    container_log_monitor_interval: str = "10s"
 
 
 def default_eviction_hard(version: KubeVersion) -> dict[str, str]:
@@ -134,8 +155,24 @@ def fields_of(config: KubeletConfig) -> dict[str, object]:
         "maxPods": config.max_pods,
         "podsPerCore": config.pods_per_core,
         "featureGates": dict(config.feature_gates),
+        "memorySwap": dict(config.memory_swap),
     }
-    return {name: value for name, value in fields.items() if value} | {"cgroupsPerQOS": config.cgroups_per_qos}
+    found = {name: value for name, value in fields.items() if value}
+    default = KubeletConfig()
+    upkeep = {
+        "imageGCHighThresholdPercent": "image_gc_high_threshold_percent",
+        "imageGCLowThresholdPercent": "image_gc_low_threshold_percent",
+        "maxParallelImagePulls": "max_parallel_image_pulls",
+        "shutdownGracePeriod": "shutdown_grace_period",
+        "shutdownGracePeriodCriticalPods": "shutdown_grace_period_critical_pods",
+        "containerLogMaxFiles": "container_log_max_files",
+        "containerLogMaxWorkers": "container_log_max_workers",
+        "containerLogMonitorInterval": "container_log_monitor_interval",
+    }
+    for name, attribute in upkeep.items():
+        if getattr(config, attribute) != getattr(default, attribute):
+            found[name] = getattr(config, attribute)
+    return found | {"cgroupsPerQOS": config.cgroups_per_qos, "serializeImagePulls": config.serialize_image_pulls}
 
 
 def _eviction_of_file(fields: Mapping[str, object], version: KubeVersion) -> dict[str, str]:
@@ -150,6 +187,7 @@ def _eviction_of_file(fields: Mapping[str, object], version: KubeVersion) -> dic
 def _defaulted(fields: Mapping[str, object], eviction_hard: dict[str, str]) -> KubeletConfig:
     given = msgspec.convert(fields, _Fields)
     enforced = given.enforce_node_allocatable
+    pulls, serialized = given.max_parallel_image_pulls, given.serialize_image_pulls
     return KubeletConfig(
         cpu_manager_policy=given.cpu_manager_policy or "none",
         cpu_manager_policy_options=given.cpu_manager_policy_options,
@@ -173,4 +211,14 @@ def _defaulted(fields: Mapping[str, object], eviction_hard: dict[str, str]) -> K
         max_pods=given.max_pods or 110,
         pods_per_core=given.pods_per_core,
         feature_gates=given.feature_gates,
+        image_gc_high_threshold_percent=given.image_gc_high_threshold_percent,
+        image_gc_low_threshold_percent=given.image_gc_low_threshold_percent,
+        serialize_image_pulls=(pulls is None or pulls < 2) if serialized is None else serialized,
+        max_parallel_image_pulls=pulls,
+        shutdown_grace_period=given.shutdown_grace_period,
+        shutdown_grace_period_critical_pods=given.shutdown_grace_period_critical_pods,
+        memory_swap=given.memory_swap,
+        container_log_max_files=given.container_log_max_files,
+        container_log_max_workers=given.container_log_max_workers,
+        container_log_monitor_interval=given.container_log_monitor_interval,
     )

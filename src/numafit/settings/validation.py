@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from numafit.bits import CpusetError, parse_cpuset
 from numafit.errors import KubeletError
-from numafit.golang.text import in_byte_order, quoted
+from numafit.golang.text import duration_text, in_byte_order, parse_duration, quoted
 from numafit.settings.config import KubeletConfig
 from numafit.settings.versions import Behaviour, KubeVersion, behaviour_of
 
@@ -20,6 +20,7 @@ GATE_PANIC = "failed to merge global and in-flight KubeletConfiguration while se
 _INVALID = "invalid configuration: "
 _ENFORCE = "enforceNodeAllocatable (--enforce-node-allocatable)"
 _ENFORCE_FIELD = ("enforceNodeAllocatable",)
+_SECOND = 1_000_000_000
 _PER_QOS = "cgroupsPerQOS (--cgroups-per-qos)"
 
 
@@ -30,24 +31,108 @@ def validate(config: KubeletConfig, version: KubeVersion, gates: Mapping[str, bo
     """
     behaviour = behaviour_of(version)
     return (
-        *_pods(config, behaviour),
+        *_qos_cgroups(config, behaviour),
+        *_images(config),
+        *_pods(config),
+        *_pulls(config),
         *_topology(config, behaviour, topology_gate=gates.get("TopologyManager", True)),
+        *_shutdown(config, behaviour, gate=gates.get("GracefulNodeShutdown", True)),
+        *_swap(config, behaviour, gate=gates.get("NodeSwap", True)),
         *_enforcement(config, behaviour),
         *_reserved_cpus(config, behaviour),
         *_reserved_memory(config, behaviour),
+        *_logs(config, behaviour),
     )
 
 
-def _pods(config: KubeletConfig, behaviour: Behaviour) -> Iterator[KubeletError]:
+def _qos_cgroups(config: KubeletConfig, behaviour: Behaviour) -> Iterator[KubeletError]:
     if behaviour.cgroups_per_qos_first and not config.cgroups_per_qos and config.enforce_node_allocatable:
         text = f"{_INVALID}{_ENFORCE} is not supported unless {_PER_QOS} is set to true"
         yield KubeletError(text, code="enforce-needs-qos", field=_ENFORCE_FIELD)
+
+
+def _images(config: KubeletConfig) -> Iterator[KubeletError]:
+    high, low = config.image_gc_high_threshold_percent, config.image_gc_low_threshold_percent
+    upper = "imageGCHighThresholdPercent (--image-gc-high-threshold)"
+    lower = "imageGCLowThresholdPercent (--image-gc-low-threshold)"
+    for name, share in ((upper, high), (lower, low)):
+        if not 0 <= share <= 100:
+            text = f"{_INVALID}{name} {share} must be between 0 and 100, inclusive"
+            yield KubeletError(text, code="image-gc-share", field=(name.split()[0],))
+    if low >= high:
+        text = f"{_INVALID}{lower} {low} must be less than {upper} {high}"
+        yield KubeletError(text, code="image-gc-order", field=(upper.split()[0],))
+
+
+def _pods(config: KubeletConfig) -> Iterator[KubeletError]:
     if config.max_pods < 0:
         text = f"{_INVALID}maxPods (--max-pods) {config.max_pods} must not be a negative number"
         yield KubeletError(text, code="max-pods", field=("maxPods",))
     if config.pods_per_core < 0:
         text = f"{_INVALID}podsPerCore (--pods-per-core) {config.pods_per_core} must not be a negative number"
         yield KubeletError(text, code="pods-per-core", field=("podsPerCore",))
+
+
+def _pulls(config: KubeletConfig) -> Iterator[KubeletError]:
+    """The field came with 1.27; before it is never read."""
+    pulls = config.max_parallel_image_pulls
+    field = ("maxParallelImagePulls",)
+    if pulls is not None and pulls < 1:
+        text = f"{_INVALID}maxParallelImagePulls {pulls} must be a positive number"
+        yield KubeletError(text, code="parallel-pulls", field=field)
+    if pulls is not None and pulls > 1 and config.serialize_image_pulls:
+        yield KubeletError(
+            f"{_INVALID}maxParallelImagePulls cannot be larger than 1 unless "
+            "SerializeImagePulls (--serialize-image-pulls) is set to false",
+            code="serial-pulls",
+            field=field,
+        )
+
+
+def _shutdown(config: KubeletConfig, behaviour: Behaviour, *, gate: bool) -> Iterator[KubeletError]:
+    all_pods, critical = "shutdownGracePeriod", "shutdownGracePeriodCriticalPods"
+    whole, last = (
+        parse_duration(config.shutdown_grace_period),
+        parse_duration(config.shutdown_grace_period_critical_pods),
+    )
+    old = not behaviour.must_be_one_of
+    names = [name[:1].upper() + name[1:] if old else name for name in (all_pods, critical)]
+    shown = [f"{name} {duration_text(period)}" for name, period in zip(names, (whole, last), strict=True)]
+    if not gate:
+        if whole > 0 or last > 0:
+            text = f"{_INVALID}{'S' if old else 's'}pecifying {names[0]} or {names[1]} requires feature gate "
+            yield KubeletError(f"{text}GracefulNodeShutdown", code="shutdown-gate", field=(all_pods,))
+        return
+    if old and (whole < 0 or last < 0 or last > whole):
+        text = f"{_INVALID}{shown[0]} must be >= 0, {shown[1]} must be >= 0, and {shown[1]} must be <= {shown[0]}"
+        yield KubeletError(text, code="shutdown-order", field=(critical,))
+    elif not old and last > whole:
+        text = f"{_INVALID}{shown[1]} must be <= {shown[0]}"
+        yield KubeletError(text, code="shutdown-order", field=(critical,))
+    for name, text, period in zip((all_pods, critical), shown, (whole, last), strict=True):
+        if 0 < period < _SECOND or (period < 0 and not old):
+            problem = f"{_INVALID}{text} must be either zero or otherwise >= 1 sec"
+            yield KubeletError(problem, code="shutdown-period", field=(name,))
+
+
+def _swap(config: KubeletConfig, behaviour: Behaviour, *, gate: bool) -> Iterator[KubeletError]:
+    """The field came with 1.22."""
+    found = config.memory_swap.get("swapBehavior", "")
+    name = "memorySwap.swapBehavior" if behaviour.must_be_one_of else "MemorySwap.SwapBehavior"
+    field = ("memorySwap", "swapBehavior")
+    if not gate and found:
+        text = f"{_INVALID}{name} cannot be set when NodeSwap feature flag is disabled"
+        yield KubeletError(text, code="swap-gate", field=field)
+    allowed = ("LimitedSwap", "NoSwap" if behaviour.no_unlimited_swap else "UnlimitedSwap")
+    if gate and found and found not in allowed:
+        if behaviour.no_unlimited_swap:
+            shown = f'{quoted(found)} must be one of: "", "LimitedSwap" or "NoSwap"'
+        elif behaviour.must_be_one_of:
+            shown = f'{quoted(found)} must be one of: "", "LimitedSwap", or "UnlimitedSwap"'
+        else:
+            shown = f"{found} must be one of: LimitedSwap, UnlimitedSwap"
+        facts = {"allowed": " or ".join(allowed)}
+        yield KubeletError(f"{_INVALID}{name} {shown}", code="swap-behavior", field=field, facts=facts)
 
 
 def _topology(config: KubeletConfig, behaviour: Behaviour, *, topology_gate: bool) -> Iterator[KubeletError]:
@@ -174,3 +259,15 @@ def _reserved_memory(config: KubeletConfig, behaviour: Behaviour) -> Iterator[Ku
                 text = f"{prefix}the reserved memory has a duplicate value for {at}"
                 yield KubeletError(text, code="memory-twice", field=field)
             seen.add((item.numa_node, name))
+
+
+def _logs(config: KubeletConfig, behaviour: Behaviour) -> Iterator[KubeletError]:
+    if behaviour.log_workers_checked and config.container_log_max_workers < 1:
+        text = f"{_INVALID}containerLogMaxWorkers must be greater than or equal to 1"
+        yield KubeletError(text, code="log-workers", field=("containerLogMaxWorkers",))
+    if behaviour.log_workers_checked and parse_duration(config.container_log_monitor_interval) < 3 * _SECOND:
+        text = f"{_INVALID}containerLogMonitorInterval must be a positive time duration greater than or equal to 3s"
+        yield KubeletError(text, code="log-interval", field=("containerLogMonitorInterval",))
+    if behaviour.log_files_checked and config.container_log_max_files <= 1:
+        text = f"{_INVALID}containerLogMaxFiles must be greater than 1"
+        yield KubeletError(text, code="log-files", field=("containerLogMaxFiles",))

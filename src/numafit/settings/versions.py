@@ -158,6 +158,11 @@ class Behaviour(msgspec.Struct, frozen=True):
     # Configuration
     unknown_gate_panics: bool = False
     must_be_one_of: bool = False
+    """Texts name the values that are allowed, and a field as the file does."""
+    no_unlimited_swap: bool = False
+    """memorySwap knows NoSwap instead of UnlimitedSwap."""
+    log_workers_checked: bool = False
+    log_files_checked: bool = False
     topology_gate_checked: bool = True
     cgroups_per_qos_first: bool = True
     compressible_enforcement: bool = False
@@ -252,6 +257,9 @@ _CHANGES: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("state_data", True, ("1.37.0",)),
     ("unknown_gate_panics", True, ("1.32.0",)),
     ("must_be_one_of", True, ("1.24.0",)),
+    ("no_unlimited_swap", True, ("1.30.0",)),
+    ("log_workers_checked", True, ("1.30.0",)),
+    ("log_files_checked", True, ("1.33.0",)),
     ("topology_gate_checked", False, ("1.27.0",)),
     ("cgroups_per_qos_first", False, ("1.31.0",)),
     ("compressible_enforcement", True, ("1.32.0",)),

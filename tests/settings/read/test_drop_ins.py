@@ -32,7 +32,7 @@ def recorded() -> Iterator[tuple[str, dict[str, object]]]:
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, case in recorded()])
 def test_the_kubelets_own_merge_is_reproduced(case: dict[str, object]) -> None:
-    """Field by field; empty values are left out."""
+    """Field by field; empty values are left out. Of pulls the recordings tell nothing."""
     release, file, drop_ins = case["release"], case["file"], case["dropIns"]
     assert isinstance(release, str)
     assert isinstance(file, dict)
@@ -41,6 +41,7 @@ def test_the_kubelets_own_merge_is_reproduced(case: dict[str, object]) -> None:
     assert isinstance(expected, dict)
     config = merged(release, file, **{name.removesuffix(".conf"): patch for name, patch in drop_ins.items()}).config
     fields = fields_of(config)
+    del fields["serializeImagePulls"]
     assert {name: value for name, value in fields.items() if value} == expected
 
 

@@ -156,6 +156,20 @@ def _other_cpus(config: KubeletConfig, problem: KubeletError) -> Amended:
     return Amended(config, (RESERVED_CPUS,))
 
 
+def _by_default(*names: str) -> Callable[[KubeletConfig, KubeletError], Amended]:
+    """Nothing else stands on these fields."""
+    default = KubeletConfig()
+
+    def change(config: KubeletConfig, problem: KubeletError) -> Amended:
+        return Amended(replace(config, **{name: getattr(default, name) for name in names}))
+
+    return change
+
+
+_IMAGES = _by_default("image_gc_high_threshold_percent", "image_gc_low_threshold_percent")
+_SHUTDOWN = _by_default("shutdown_grace_period", "shutdown_grace_period_critical_pods")
+
+
 def _as_it_is(config: KubeletConfig, problem: KubeletError) -> Amended:
     return Amended(config)
 
@@ -173,6 +187,11 @@ _AMENDING: dict[str, Callable[[KubeletConfig, KubeletError], Amended]] = {
     "memory-type": _quietly,
     "memory-zero": _quietly,
     "memory-node": _node,
+    "image-gc-share": _IMAGES,
+    "image-gc-order": _IMAGES,
+    "shutdown-gate": _SHUTDOWN,
+    "shutdown-order": _SHUTDOWN,
+    "shutdown-period": _SHUTDOWN,
     "enforce-cgroup": _enforcing,
     "enforce-needs-qos": _enforcing,
     "enforce-both": _enforcing,

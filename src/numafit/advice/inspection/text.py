@@ -34,6 +34,10 @@ FLAG_OF = {
     "maxPods": "max-pods",
     "podsPerCore": "pods-per-core",
     "featureGates": "feature-gates",
+    "imageGCHighThresholdPercent": "image-gc-high-threshold",
+    "imageGCLowThresholdPercent": "image-gc-low-threshold",
+    "serializeImagePulls": "serialize-image-pulls",
+    "containerLogMaxFiles": "container-log-max-files",
 }
 """Field of a KubeletConfiguration -> the flag that overrides it."""
 

@@ -46,6 +46,16 @@ _ATTRIBUTES = {
     "maxPods": "max_pods",
     "podsPerCore": "pods_per_core",
     "featureGates": "feature_gates",
+    "imageGCHighThresholdPercent": "image_gc_high_threshold_percent",
+    "imageGCLowThresholdPercent": "image_gc_low_threshold_percent",
+    "serializeImagePulls": "serialize_image_pulls",
+    "maxParallelImagePulls": "max_parallel_image_pulls",
+    "shutdownGracePeriod": "shutdown_grace_period",
+    "shutdownGracePeriodCriticalPods": "shutdown_grace_period_critical_pods",
+    "memorySwap": "memory_swap",
+    "containerLogMaxFiles": "container_log_max_files",
+    "containerLogMaxWorkers": "container_log_max_workers",
+    "containerLogMonitorInterval": "container_log_monitor_interval",
 }
 """Field of a file -> that of `KubeletConfig`."""
 

@@ -36,8 +36,15 @@ _TEXTS = {
 _SWITCHES = {
     "cgroups-per-qos": "cgroups_per_qos",
     "experimental-allocatable-ignore-eviction": "ignore_eviction",
+    "serialize-image-pulls": "serialize_image_pulls",
 }
-_NUMBERS = {"max-pods": "max_pods", "pods-per-core": "pods_per_core"}
+_NUMBERS = {
+    "max-pods": "max_pods",
+    "pods-per-core": "pods_per_core",
+    "image-gc-high-threshold": "image_gc_high_threshold_percent",
+    "image-gc-low-threshold": "image_gc_low_threshold_percent",
+    "container-log-max-files": "container_log_max_files",
+}
 _MAPS = {
     "kube-reserved": "kube_reserved",
     "system-reserved": "system_reserved",
