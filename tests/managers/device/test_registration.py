@@ -10,9 +10,13 @@ from numafit.ledger.ledger import DeviceLedger, Held
 from numafit.ledger.state_files import DEVICE_FILE
 from numafit.machine.model import Device
 from numafit.managers.device.manager import free_devices, is_plugin_resource
-from numafit.managers.device.registration import ended, forgotten, stopped
-from numafit.settings.versions import behaviour_of, parse_version
+from numafit.managers.device.registration import ended, forgotten
 from tests.decision.strategies import GPU, NIC, SEED_BOX, gpus, running, settings
+
+
+def stopped(ledger: DeviceLedger, resource: str) -> DeviceLedger:
+    node, _ = running(SEED_BOX, settings())
+    return node.device.stopped(ledger, resource)
 
 
 def registered() -> DeviceLedger:
@@ -87,9 +91,9 @@ def test_of_two_plugins_for_one_resource_the_release_says_whose_end_counts(
     release: str, rule: Literal["newest", "any", "last"], newest: bool, last: bool
 ) -> None:
     """Up to 1.24 that of the newest, up to 1.36 that of any, from 1.37 on that of the last one."""
-    behaviour = behaviour_of(parse_version(release))
-    assert behaviour.device_plugin_end == rule
+    node, _ = running(SEED_BOX, settings(release))
+    assert node.device.behaviour.device_plugin_end == rule
     ledger = registered()
     counts = {"newest": newest, "any": True, "last": last}[rule]
-    found = ended(ledger, GPU, behaviour, newest=newest, last=last)
+    found = ended(node.device, ledger, GPU, newest=newest, last=last)
     assert found == (stopped(ledger, GPU) if counts else ledger)

@@ -1,10 +1,10 @@
-"""Plugins come and go: what the manager knows of a resource while its plugin is there, has ended, or is given up.
+"""Plugins come and go: what becomes of a resource whose plugin has ended, and of one that several plugins share.
 
 A registration changes nothing by itself; the list that follows it does (`DeviceManager.listed`), and it replaces the
-one before whoever sent it: lists of two plugins for one resource never add up. When the last word of a plugin was
-heard its devices are unhealthy and still counted as capacity. After `GRACE_PERIOD` the resource is given up: the next
-report of the node's status writes the state file without it, and the node object lists it with 0. A plugin that
-registers within that time finds all as it was; one that comes later brings the resource back.
+one before whoever sent it: lists of two plugins for one resource never add up. When a plugin has ended
+(`DeviceManager.stopped`) its devices are unhealthy and still counted as capacity. After `GRACE_PERIOD` the resource is
+given up: the next report of the node's status writes the state file without it, and the node object lists it with 0. A
+plugin that registers within that time finds all as it was; one that comes later brings the resource back.
 
 Two plugins for one resource: the newest is asked to allocate. What the end of one of them does is
 `Behaviour.device_plugin_end`.
@@ -13,20 +13,10 @@ Two plugins for one resource: the newest is asked to allocate. What the end of o
 from msgspec.structs import replace
 
 from numafit.ledger.ledger import DeviceLedger
-from numafit.managers.device.manager import written
-from numafit.settings.versions import Behaviour
+from numafit.managers.device.manager import DeviceManager, written
 
 GRACE_PERIOD = 5 * 60
 """Seconds that a resource is kept after its plugin has ended, and after a kubelet's start until it registers."""
-
-
-def stopped(ledger: DeviceLedger, resource: str) -> DeviceLedger:
-    """The plugin ends: none of its devices is healthy. The state file is not written (all releases).
-
-    Who holds a device keeps it. A resource that nobody registered stays unknown.
-    """
-    healthy = {**ledger.healthy, resource: frozenset[str]()} if resource in ledger.healthy else ledger.healthy
-    return replace(ledger, healthy=healthy, connected=ledger.connected - {resource})
 
 
 def forgotten(ledger: DeviceLedger, resource: str) -> DeviceLedger:
@@ -40,16 +30,16 @@ def forgotten(ledger: DeviceLedger, resource: str) -> DeviceLedger:
     return written(replace(ledger, healthy={name: ids for name, ids in ledger.healthy.items() if name != resource}))
 
 
-def ended(ledger: DeviceLedger, resource: str, behaviour: Behaviour, *, newest: bool, last: bool) -> DeviceLedger:
+def ended(manager: DeviceManager, ledger: DeviceLedger, resource: str, *, newest: bool, last: bool) -> DeviceLedger:
     """One of several plugins of the resource ends. `newest`: it registered last; `last`: no other is left.
 
     Where another stays in charge the list that came last stays, even if it was sent by the one that left.
     """
-    match behaviour.device_plugin_end:
+    match manager.behaviour.device_plugin_end:
         case "newest":
             counts = newest
         case "last":
             counts = last
         case _:
             counts = True
-    return stopped(ledger, resource) if counts else ledger
+    return manager.stopped(ledger, resource) if counts else ledger
