@@ -69,7 +69,6 @@ NOTE_CODES = {
     "selectors-not-checked": "node selectors, affinities and tolerations are not compared with the node",
     "storage-not-checked": "ephemeral-storage is not compared with the disk of the node",
     "overhead-unknown": "a runtime class may bring an overhead, which is not counted",
-    "preemption-not-played": "a critical pod evicts others where the node is full; that is not played",
     "priority-unknown": "the priority of a pod is not known, since its PriorityClass was not given",
     "pods-replayed": "pods that run are decided again, since nothing tells what they hold",
     "count-guessed": "how many pods an object makes is a guess",

@@ -7,9 +7,11 @@ from msgspec.structs import replace
 from numafit.decision.simulation import play
 from numafit.decision.verdicts import numbered_shapes, verdicts
 from numafit.quantity import Quantity, parse_quantity
-from numafit.workload.pod import Pod
+from numafit.workload.pod import CRITICAL, Pod
 from tests.decision.strategies import GPU, NIC, Ordered, box, container, cpus, nodes, pod, pods, running
 from tests.decision.strategies import settings as ordered
+
+PRIORITIES = st.sampled_from([None, 0, CRITICAL, CRITICAL + 1000])
 
 
 @st.composite
@@ -17,6 +19,8 @@ def crowds(draw: st.DrawFn) -> list[Pod]:
     """Up to thirty pods of up to four shapes, a Burstable one without managers among them."""
     shapes = [draw(pods(f"shape-{i}")) for i in range(draw(st.integers(1, 3)))]
     shapes.append(pod("free", container("app", {}, requests={"cpu": draw(st.sampled_from(["100m", "1"]))})))
+    if draw(st.booleans()):
+        shapes = [replace(each, priority=draw(PRIORITIES)) for each in shapes]
     chosen = draw(st.lists(st.sampled_from(shapes), max_size=30))
     return [replace(each, uid=f"uid-{i}", name=f"pod-{i}") for i, each in enumerate(chosen)]
 
@@ -41,11 +45,14 @@ def test_the_verdicts_are_those_of_the_pods_played_one_by_one(
     plain = [step.decision for step in play(node, ledger, crowd, offer).steps]
     assert found.end == len(plain)
     assert found.crash == bool(plain and plain[-1].panic)
-    assert sorted(found.admitted) == [i for i, decision in enumerate(plain) if decision.admitted]
+    evicted = {victim.pod.uid for decision in plain for victim in decision.evicted}
+    there = [i for i, decision in enumerate(plain) if decision.admitted and decision.pod.uid not in evicted]
+    assert sorted(found.admitted) == there
     for place, decision in found.decisions.items():
         known = plain[place]
         assert (decision.admitted, decision.reason, decision.message) == (known.admitted, known.reason, known.message)
         assert decision.containers == known.containers
+        assert [victim.pod for victim in decision.evicted] == [victim.pod for victim in known.evicted]
     assert set(found.decisions) == {place for place in asked if place < len(plain)}
 
 
@@ -53,6 +60,7 @@ def test_the_verdicts_are_those_of_the_pods_played_one_by_one(
 @given(nodes(), crowds(), OFFERS)
 def test_a_uid_that_comes_twice_is_decided_each_time(on: Ordered, crowd: list[Pod], offer: dict[str, Quantity]) -> None:
     node, ledger = running(on.machine, on.settings, on.plugins)
+    crowd = [replace(each, priority=None) for each in crowd]
     twice = [*crowd, *crowd]
     found = verdicts(node, ledger, twice, offer)
     plain = [step.decision.admitted for step in play(node, ledger, twice, offer).steps]

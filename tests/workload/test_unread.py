@@ -63,11 +63,6 @@ def unread(text: str, *, pod_level: bool = True) -> list[tuple[str, str]]:
             "overhead-unknown",
             "its runtimeClassName may bring an overhead, which is not counted; spec.overhead would be",
         ),
-        (
-            {"priorityClassName": "system-node-critical"},
-            "preemption-not-played",
-            "it is critical and would evict others where the node as a whole is full, which is not played",
-        ),
     ],
 )
 def test_what_is_not_looked_at_is_noted(spec: dict[str, Any], code: str, text: str) -> None:

@@ -101,6 +101,13 @@ RULES: dict[str, str] = {
     "status_qos": "the QoS class in a pod's status is taken as it is",
     "allocated_resources": "requests come from a container's allocated resources while it is resized",
     "allocated_sidecars": "requests of sidecars come from their allocated resources while they are resized",
+    # The node as a whole
+    "fit_sidecars": "the sum of a pod's requests counts sidecars",
+    "fit_skips_zero": "CPUs, memory and storage that a pod does not ask for are not compared with the node's",
+    "fit_skips_zero_scalars": "devices and huge pages that a pod asks for by 0 are not compared with the node's",
+    "init_requests_dropped": "resources that the node does not list are dropped from init containers too",
+    "dra_delegates": "what the fit check leaves to dynamic resources with DRAExtendedResource",
+    "victims_by_whole_pod": "what an evicted pod frees counts its sidecars and its resources as a whole",
     # State files
     "newest_cpu_format_first": "the CPU state file is decoded newest format first",
     "state_data": "CPU and memory state files carry their contents once more as text, and that counts",

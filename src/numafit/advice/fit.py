@@ -80,7 +80,10 @@ def shapes_of(pods: Sequence[Pod]) -> tuple[Pod, ...]:
 
 
 def count_fits(stage: Stage, shapes: Sequence[Pod], turns: Turns = "round-robin") -> FitCount:
-    """One pod of each shape in turn, or all of a shape before the next; a shape that is rejected is done."""
+    """One pod of each shape in turn, or all of a shape before the next; a shape that is rejected is done.
+
+    Nobody is evicted for a critical one: what fits, fits beside those that are there.
+    """
     node = stage.node
     counting = [_Counting(shape) for shape in shapes]
     ledger = settled = stage.ledger
@@ -89,7 +92,7 @@ def count_fits(stage: Stage, shapes: Sequence[Pod], turns: Turns = "round-robin"
     while not crashed and (live := [each for each in counting if each.refusal is None and each.admitted < MOST_PODS]):
         for each in live if turns == "round-robin" else live[:1]:
             pod = _copy(each.shape, each.admitted)
-            decision = stage.decide(ledger, pod, load)
+            decision = stage.decide(ledger, pod, load, evicts=False)
             if not decision.admitted:
                 each.refuse(stage, ledger, pod, decision)
                 crashed = bool(decision.panic)
@@ -104,7 +107,7 @@ def count_fits(stage: Stage, shapes: Sequence[Pod], turns: Turns = "round-robin"
             ledger = settled = start_containers(node, decision.ledger, pod.uid)[0]
     counts = tuple(each.count(stage, settled, load) for each in counting)
     further = [_copy(each.shape, each.admitted + 1) for each in counting]
-    full = not crashed and not any(stage.decide(settled, pod, load).admitted for pod in further)
+    full = not crashed and not any(stage.decide(settled, pod, load, evicts=False).admitted for pod in further)
     return FitCount(counts, left_on(node, settled), full, any(_shares(node, shape) for shape in shapes))
 
 
@@ -152,7 +155,7 @@ def _loose(stage: Stage, ledger: Ledger, load: Load, shape: Pod, number: int) ->
     count = 0
     while count < MOST_PODS:
         pod = _copy(shape, number + count)
-        decision = decide(node, ledger, pod, stage.allocatable, others=load)
+        decision = decide(node, ledger, pod, stage.allocatable, others=load, evicts=False)
         if not decision.admitted:
             break
         load = load.plus(requests_of(node.settings, pod))

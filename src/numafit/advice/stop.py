@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from numafit.advice.propose.knobs import with_resources
 from numafit.decision.admit import admit
-from numafit.decision.decision import Crash, Decision, ManagerRefused, NodeShort
+from numafit.decision.decision import Crash, Decision, ManagerRefused, NodeShort, NothingToEvict
 from numafit.decision.left import left_on_nodes
 from numafit.decision.node import Node
 from numafit.decision.stage import Stage
@@ -93,6 +93,8 @@ def stop_of(stage: Stage, refusal: Decision) -> Stop:
     cause = refusal.cause
     if isinstance(cause, Crash):
         return Stop("crash")
+    if isinstance(cause, NothingToEvict):
+        cause = cause.short[0]
     if isinstance(cause, NodeShort):
         free = max(0, cause.capacity - cause.used)
         rule: StopRule = "max-pods" if cause.resource == "pods" else "node"
@@ -142,8 +144,8 @@ def _short_memory(node: Node, ledger: Ledger, needs: Mapping[str, int]) -> tuple
 
 def limits_of(stage: Stage, ledger: Ledger, pod: Pod, refusal: Decision) -> tuple[Limit, ...]:
     """The resource that the kubelet names, or the smallest sets without which the managers would admit the pod."""
-    if isinstance(refusal.cause, NodeShort):
-        return (Limit(refusal.cause.resource, 0, {}),)
+    if refusal.shortage:
+        return (Limit(refusal.shortage, 0, {}),)
     own = pod.resources or PodResources()
     names = {name for each in pod.all_containers for name in (*each.requests, *each.limits)}
     resources = sorted(names | set(own.requests) | set(own.limits))

@@ -12,6 +12,8 @@ from numafit.workload.pod import Pod
 
 OUT_OF = "OutOf"
 """The reason begins so when the node as a whole is short of a resource, whose name follows."""
+PREEMPTING = "Preempting"
+PREEMPTED = "Preempted in order to admit critical pod"
 NO_LOCALITY = "Resources cannot be allocated with Topology locality"
 
 
@@ -54,6 +56,41 @@ class NodeShort(msgspec.Struct, frozen=True, tag_field="kind", tag="node-short")
     """By the other pods."""
     capacity: int
 
+    @property
+    def missing(self) -> int:
+        return self.asked - (self.capacity - self.used)
+
+
+class NothingToEvict(msgspec.Struct, frozen=True, tag_field="kind", tag="nothing-to-evict"):
+    """The node as a whole has too little for a critical pod, and too little even without all that may go for it."""
+
+    short: tuple[NodeShort, ...]
+    """In the kubelet's order."""
+    missing: Mapping[str, int]
+    """Resource -> what would be missing without them."""
+    candidates: int
+    """So many pods may go."""
+
+
+class Preempted(msgspec.Struct, frozen=True, tag_field="kind", tag="preempted"):
+    """A pod that ran and is evicted for a critical one."""
+
+    by: str
+    """The critical pod, as namespace/name."""
+    qos: str
+    """The class that it was chosen from."""
+    missing: Mapping[str, int]
+    """What was missing when its turn came: for a Guaranteed pod with all Burstable and BestEffort ones gone, for a
+    Burstable pod with all BestEffort ones gone and the Guaranteed ones that must go."""
+    frees: Mapping[str, int]
+    """What it gives back of that."""
+    distance: float
+    """The sum, over what was missing, of the squared share that it leaves missing; no other was nearer."""
+    among: int
+    """So many pods of its class could have gone, itself included."""
+    equals: int
+    """So many others were as near and as small: which of them goes is left to chance."""
+
 
 class Crash(msgspec.Struct, frozen=True, tag_field="kind", tag="crash"):
     """The kubelet's process ends, or never comes back."""
@@ -78,10 +115,16 @@ class Decision(msgspec.Struct, frozen=True):
     plugin_calls: tuple[PluginCall, ...] = ()
     panic: str = ""
     """The kubelet would panic here with this text, or hang. People read "crash"."""
-    cause: ManagerRefused | NodeShort | Crash | None = None
+    cause: ManagerRefused | NodeShort | NothingToEvict | Preempted | Crash | None = None
     """Why not, unless the last merge tells."""
+    short: tuple[NodeShort, ...] = ()
+    """All that the node as a whole was short of, in the kubelet's order."""
+    evicted: tuple["Decision", ...] = ()
+    """The pods that went so that this one, a critical one, was admitted; in the order in which they were killed."""
 
     @property
     def shortage(self) -> str:
         """The resource of which the node as a whole has too little, though its managers found a place."""
+        if isinstance(self.cause, NothingToEvict):
+            return self.cause.short[0].resource
         return self.cause.resource if isinstance(self.cause, NodeShort) else ""

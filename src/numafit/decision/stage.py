@@ -56,8 +56,8 @@ class Stage(msgspec.Struct, frozen=True):
         """How the node stands before the pods come."""
         return situation_of(self.node, self.ledger, self.allocatable)
 
-    def decide(self, ledger: Ledger, pod: Pod, others: Load | None = None) -> Decision:
-        return decide(self.node, ledger, pod, self.allocatable, others=others)
+    def decide(self, ledger: Ledger, pod: Pod, others: Load | None = None, *, evicts: bool = True) -> Decision:
+        return decide(self.node, ledger, pod, self.allocatable, others=others, evicts=evicts)
 
     def play(self, pods: Sequence[Pod], ledger: Ledger | None = None) -> Simulation:
         return play(self.node, self.ledger if ledger is None else ledger, pods, self.allocatable)

@@ -7,6 +7,8 @@ The verdicts are those of `simulation.play`. Two things save the work:
 - A pod of which the managers keep nothing (Burstable, as a rule) leaves their state as it was. For the next pod of its
   shape only the check of the node as a whole is made anew.
 
+A critical pod is decided each time: the more pods there are, the more may go for it.
+
 A shape is all of a pod but its names. What is kept is never more than the managers' own state shows: where a rejection
 leaves something behind, or where a UID comes twice, every pod is decided.
 """
@@ -19,7 +21,16 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
-from numafit.decision.decide import checked, load_beside, load_of, requests_of, shortage
+from numafit.decision.decide import (
+    checked,
+    load_after,
+    load_beside,
+    load_of,
+    offered_by,
+    requests_of,
+    shortages,
+    wanted_of,
+)
 from numafit.decision.decision import Decision
 from numafit.decision.life import start_containers
 from numafit.decision.node import Node
@@ -34,6 +45,7 @@ class Verdicts(msgspec.Struct, frozen=True):
     """Pods are named by their places in the list."""
 
     admitted: frozenset[int]
+    """Without those that were evicted again, for a critical pod."""
     end: int
     """How many were decided: all, those up to the one at which the kubelet would crash, that one included, or those
     until too many were lost."""
@@ -54,6 +66,8 @@ def shape_of(pod: Pod) -> Hashable:
         None if own is None else (_key(own.requests), _key(own.limits)),
         _key(pod.overhead),
         pod.status_qos,
+        pod.priority,
+        pod.static,
     )
 
 
@@ -88,6 +102,13 @@ def verdicts(
     return run.verdicts(expected, len(pods) if most_lost is None else most_lost)
 
 
+class _Light(msgspec.Struct, frozen=True):
+    """What pods of a shape ask the node as a whole for, and what of that the fit check looks at."""
+
+    requests: Mapping[str, int]
+    wanted: Mapping[str, int]
+
+
 class _Run:
     def __init__(
         self,
@@ -111,8 +132,8 @@ class _Run:
         """Admitted without the managers; they join the ledger before it is asked again."""
         self.barred: set[int] = set()
         """Shapes of which every pod is rejected as long as the managers' state is as it is."""
-        self.light: dict[int, Mapping[str, int]] = {}
-        """Shapes that the managers admit without keeping anything -> what the node as a whole gives them."""
+        self.light: dict[int, _Light] = {}
+        """Shapes that the managers admit without keeping anything."""
         self.admitted: set[int] = set()
         self.decisions: dict[int, Decision] = {}
         self.queue: list[int] = []
@@ -152,10 +173,12 @@ class _Run:
     def _decide(self, place: int) -> bool:
         """Whether the kubelet would crash."""
         pod, shape = self.pods[place], self.shapes[place]
-        wanted = self.light.get(shape)
-        if wanted is not None and place not in self.asked:
-            if shortage(wanted, self.load, self.ledger.device, self.allocatable) is None:
-                self._join(place, wanted)
+        light = self.light.get(shape)
+        settings = self.node.settings
+        if light is not None and place not in self.asked:
+            if not shortages(settings, light.wanted, self.load, offered_by(self.ledger.device, self.allocatable)):
+                self.load = self.load.plus(light.requests)
+                self.admitted.add(place)
                 self.waiting.append(pod)
             else:
                 # Other pods only ever add to what the node as a whole has given.
@@ -163,23 +186,26 @@ class _Run:
             return False
         before = self._settled()
         decision = admit(self.node, before, pod)
-        self.load = load_beside(self.node.settings, self.load, before, pod.uid)
+        self.load = load_beside(settings, self.load, before, pod.uid)
         if decision.admitted:
-            decision = checked(self.node.settings, decision, self.load, self.allocatable)
+            decision = checked(settings, decision, self.load, self.allocatable)
         if place in self.asked:
             self.decisions[place] = decision
         if decision.panic:
             return True
+        self.load = load_after(settings, self.load, decision)
+        self._forget(decision.evicted)
         if decision.admitted:
-            self._join(place, requests_of(self.node.settings, pod))
-            self._move_to(place, start_containers(self.node, decision.ledger, pod.uid)[0], light=True)
+            self.admitted.add(place)
+            started = start_containers(self.node, decision.ledger, pod.uid)[0]
+            self._move_to(place, started, light=True, freed=bool(decision.evicted))
         else:
             self._move_to(place, decision.ledger, light=False)
         return False
 
-    def _join(self, place: int, wanted: Mapping[str, int]) -> None:
-        self.load = self.load.plus(wanted)
-        self.admitted.add(place)
+    def _forget(self, evicted: Sequence[Decision]) -> None:
+        for victim in evicted:
+            self.admitted -= {place for place in self.admitted if self.pods[place].uid == victim.pod.uid}
 
     def _settled(self) -> Ledger:
         if self.waiting:
@@ -188,13 +214,20 @@ class _Run:
             self.waiting = []
         return self.ledger
 
-    def _move_to(self, place: int, after: Ledger, *, light: bool) -> None:
-        """`light`: the pod was admitted, and is so again if the managers have kept nothing of it."""
+    def _move_to(self, place: int, after: Ledger, *, light: bool, freed: bool = False) -> None:
+        """`light`: the pod was admitted, and is so again if the managers have kept nothing of it. `freed`: others went
+        for it, and the node as a whole has more again."""
         before, shape = self.ledger, self.shapes[place]
-        if self.keeps and same_for_managers(before, after if light else _swept(self.node, after)):
+        if self.keeps and not freed and same_for_managers(before, after if light else _swept(self.node, after)):
+            pod = self.pods[place]
             if light:
                 self.ledger = after
-                self.light[shape] = requests_of(self.node.settings, self.pods[place])
+            if pod.critical:
+                return
+            if light:
+                offered = offered_by(after.device, self.allocatable)
+                settings = self.node.settings
+                self.light[shape] = _Light(requests_of(settings, pod), wanted_of(settings, pod, offered))
             else:
                 self.barred.add(shape)
             return

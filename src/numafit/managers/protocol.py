@@ -70,6 +70,10 @@ class Choices:
         """The order in which a kubelet that starts admits its static pods; here that in which they came."""
         return pods
 
+    def victim(self, uids: Sequence[str]) -> str:
+        """Which of equal pods, oldest first, is evicted for a critical one: the last in the order of a map."""
+        return uids[-1]
+
     def cpus(self, container: str, outcomes: Iterator[int]) -> int:
         """One of the CPU sets that the assignment algorithm may give (several only in 1.20 and 1.21).
 
@@ -80,7 +84,7 @@ class Choices:
 class Draw(msgspec.Struct, frozen=True):
     """Something that was left to chance, with more than one possibility."""
 
-    kind: Literal["devices", "preferred", "nodes", "resources", "stale", "pods", "cpus"]
+    kind: Literal["devices", "preferred", "nodes", "resources", "stale", "pods", "victim", "cpus"]
     """The method of `Choices`."""
     container: str = ""
     resource: str = ""
@@ -131,6 +135,11 @@ class WatchedChoices(Choices):
         if len(pods) > 1:
             self.draws.append(Draw("pods", candidates=len(pods)))
         return pods
+
+    def victim(self, uids: Sequence[str]) -> str:
+        if len(uids) > 1:
+            self.draws.append(Draw("victim", candidates=len(uids), count=1))
+        return super().victim(uids)
 
     def cpus(self, container: str, outcomes: Iterator[int]) -> int:
         first = super().cpus(container, outcomes)

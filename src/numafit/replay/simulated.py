@@ -70,8 +70,8 @@ def scenario_of(simulation: Simulation, stand: Stand = "first") -> Json:
     for step in simulation.steps:
         pod = step.decision.pod
         steps.append({"op": "add", "pod": pod_record(pod)})
-        if step.decision.shortage:
-            steps.append({"op": "remove", "uid": pod.uid})
+        gone = [victim.pod for victim in step.decision.evicted]
+        steps += [{"op": "remove", "uid": each.uid} for each in (gone or ([pod] if step.decision.shortage else []))]
     record: Json = {
         "machine": machine_record(node.machine),
         "config": config_record(node.settings),

@@ -36,3 +36,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     def gate(self, name: str) -> bool:
         return self.gates.get(name, False)
+
+    def was_on(self, name: str) -> bool:
+        """A gate that has been on by default since 1.20: a release that no longer knows it does what it stood for."""
+        return self.gates.get(name, True)

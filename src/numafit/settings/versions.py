@@ -148,6 +148,22 @@ class Behaviour(msgspec.Struct, frozen=True):
     allocated_sidecars: bool = False
     """… of sidecars too."""
 
+    # The node as a whole
+    fit_sidecars: bool = False
+    """The sum of a pod's requests knows restartable init containers, one release before the managers do."""
+    fit_skips_zero: bool = False
+    """CPUs, memory and storage of which a pod asks for nothing are not compared. Before, a node that has given away
+    more than it has refuses every pod that asks for anything at all."""
+    fit_skips_zero_scalars: bool = False
+    """… nor devices and huge pages."""
+    init_requests_dropped: bool = False
+    """Resources that the node does not list are dropped from init containers too, not only from the others."""
+    dra_delegates: Literal["nothing", "unlisted", "none-left"] = "nothing"
+    """With DRAExtendedResource, what the fit check leaves to dynamic resources: huge pages and devices that the node
+    does not list, or of which it lists none."""
+    victims_by_whole_pod: bool = False
+    """What an evicted pod would free counts its sidecars and its resources as a whole (spec.resources)."""
+
     # State files
     newest_cpu_format_first: bool = False
     """Decoding order V3, V2, V1; before: V1, then V2."""
@@ -253,6 +269,14 @@ _CHANGES: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("allocated_resources", True, ("1.27.0",)),
     ("allocated_resources", False, ("1.35.0",)),
     ("allocated_sidecars", True, ("1.33.0",)),
+    ("fit_sidecars", True, ("1.28.0",)),
+    ("fit_skips_zero", True, ("1.28.0",)),
+    ("fit_skips_zero_scalars", True, ("1.26.0",)),
+    ("init_requests_dropped", True, ("1.31.0",)),
+    ("dra_delegates", "unlisted", ("1.34.0",)),
+    ("dra_delegates", "none-left", ("1.35.0",)),
+    ("dra_delegates", "nothing", ("1.36.0",)),
+    ("victims_by_whole_pod", True, ("1.34.0",)),
     ("newest_cpu_format_first", True, ("1.36.0",)),
     ("state_data", True, ("1.37.0",)),
     ("unknown_gate_panics", True, ("1.32.0",)),

@@ -54,9 +54,6 @@ def unread_of(pod: Pod, spec: ObjectPart, life: Life, *, pod_level: bool) -> tup
     if value.get("runtimeClassName") and not value.get("overhead") and not life.served:
         text = "its runtimeClassName may bring an overhead, which is not counted; spec.overhead would be"
         found.append(Unread("overhead-unknown", text))
-    if pod.critical:
-        text = "it is critical and would evict others where the node as a whole is full, which is not played"
-        found.append(Unread("preemption-not-played", text))
     return tuple(found)
 
 

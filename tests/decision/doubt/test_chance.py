@@ -14,13 +14,14 @@ from numafit.decision.decision import Decision
 from numafit.decision.doubt.chance import FOLLOWS, ScriptedChoices, chance_notes, others, others_of_run
 from numafit.decision.history.event import AddPods, RestartKubelet
 from numafit.decision.history.situation import situation_of
-from numafit.decision.simulation import Simulation, play_events
+from numafit.decision.simulation import Simulation, play, play_events
 from numafit.ledger.ledger import Ledger
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.gpu_sets import pairs_of, preferred_set, preferred_sets
 from numafit.managers.device.plugin import plugins_of
 from numafit.managers.protocol import Choices, WatchedChoices
-from numafit.workload.pod import Pod
+from numafit.quantity import parse_quantity
+from numafit.workload.pod import CRITICAL, Pod
 from tests.advice.stages import stage
 from tests.decision.strategies import GI, GPU, NIC, OFTEN, Ordered, box, container, gpus, nodes, pod, pods, running
 from tests.decision.strategies import settings as kubelet
@@ -136,6 +137,21 @@ def test_no_outcome_comes_twice_and_none_without_a_draw(ordered: Ordered, asked:
 def told(decision: Decision) -> tuple[object, ...]:
     held = decision.containers if decision.admitted else None
     return decision.admitted, decision.reason, decision.message, decision.panic, held
+
+
+def test_each_of_equal_pods_may_be_the_one_that_goes_for_a_critical_one() -> None:
+    on = stage(FOUR)
+    offered = {**on.allocatable, "pods": parse_quantity("3")}
+    equals = [pod(uid, container("app", {})) for uid in ("a", "b", "c")]
+    critical = replace(pod("vip", container("app", {})), priority=CRITICAL)
+    simulation = play(on.node, on.ledger, (*equals, critical), offered)
+    found = others_of_run(simulation, 5)
+    number = next(i for i, step in enumerate(simulation.steps) if step.decision.pod.uid == "vip")
+    assert [victim.pod.uid for victim in simulation.steps[number].decision.evicted] == ["c"]
+    assert [[victim.pod.uid for victim in each.evicted] for each in found[number].decisions] == [["b"], ["a"]]
+    assert found[number].extent == "all"
+    (note,) = chance_notes(simulation)
+    assert note.text.startswith("which of 3 equal pods is evicted for it is left to chance")
 
 
 def test_a_script_counts_through_all_choices() -> None:

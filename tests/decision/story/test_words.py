@@ -4,14 +4,15 @@ import pytest
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
+from numafit.decision.decide import decide
 from numafit.decision.life import start_containers
 from numafit.decision.story.claims import places_of
 from numafit.decision.story.story import Story, story_of
 from numafit.decision.story.words import hints_in_words, places_in_words
 from numafit.machine.model import Machine
 from numafit.settings.settings import Settings
-from numafit.workload.pod import Pod
-from tests.decision.strategies import GI, GPU, box, container, cpus, gpus, memory, pod, running, settings
+from numafit.workload.pod import CRITICAL, Pod
+from tests.decision.strategies import GI, GPU, amounts, box, container, cpus, gpus, memory, pod, running, settings
 
 FULL_CORES = {"full-pcpus-only": "true"}
 POD_LEVEL = {"PodLevelResources": True, "PodLevelResourceManagers": True}
@@ -216,3 +217,59 @@ def test_one_device_on_a_numa_node_that_is_not_there_is_told_in_the_singular() -
     ordered = settings(topology="single-numa-node")
     told = last_sentence(box(2, 8, devices=gpus(9)), ordered, pod("a", container("app", {GPU: "1"})))
     assert told.startswith(f"For 1 {GPU} there is 1 device, which names no NUMA node of this machine")
+
+
+# --- evictions -------------------------------------------------------------------------------------------------------
+
+
+def told(offered: dict[str, str], preemptor: Pod, *others: Pod) -> list[str]:
+    """The sentence of a pod that comes to these, and of each that goes for it."""
+    node, ledger = running(box(2, 16), settings("1.36"))
+    ledger = replace(ledger, active={other.uid: other for other in others})
+    decision = decide(node, ledger, preemptor, amounts(offered))
+    return [story_of(node, each).sentence for each in (decision, *decision.evicted)]
+
+
+CRITICAL_POD = replace(pod("vip", container("app", {}, requests={"cpu": "4"})), priority=CRITICAL)
+
+
+def test_a_critical_pod_tells_who_went_for_it_and_each_of_those_why() -> None:
+    small = pod("small", container("app", {}, requests={"cpu": "1500m"}))
+    large = pod("large", container("app", {}, requests={"cpu": "3"}))
+    assert told({"cpu": "5", "pods": "110"}, CRITICAL_POD, small, large) == [
+        "Admitted with the shared CPUs. It is critical, and the node as a whole lacked 3500m CPUs for it: "
+        "default/pod-large and default/pod-small are evicted.",
+        "Evicted for the critical pod default/pod-vip: with all BestEffort pods gone, the node as a whole would still "
+        "lack 3500m CPUs, and of the 2 Burstable pods that may go it is nearest to that; it gives back 3 CPUs.",
+        "Evicted for the critical pod default/pod-vip: with all BestEffort pods gone, the node as a whole would still "
+        "lack 500m CPUs, and it is the only one of the Burstable pods that may go; it gives back 1500m CPUs.",
+    ]
+
+
+def test_a_victim_that_chance_chose_says_so() -> None:
+    equals = [pod(uid, container("app", {})) for uid in ("a", "b", "c")]
+    assert told({"cpu": "5", "pods": "3"}, CRITICAL_POD, *equals)[1] == (
+        "Evicted for the critical pod default/pod-vip: the node as a whole lacks room for a pod, and of the 3 "
+        "BestEffort pods that may go it is nearest to that, and 2 others are as near: chance decides between them; it "
+        "gives back room for a pod."
+    )
+
+
+def test_a_critical_pod_for_which_too_few_may_go_tells_what_would_be_missing() -> None:
+    equal = replace(pod("a", container("app", {}, requests={"cpu": "2", "memory": "1Gi"})), priority=CRITICAL)
+    less = pod("b", container("app", {}, requests={"cpu": "1"}))
+    (alone,) = told({"cpu": "5", "pods": "110"}, CRITICAL_POD, equal)
+    assert alone == "The node as a whole lacks 1 CPU for this critical pod, and no pod on it may be evicted for that."
+    (more,) = told({"cpu": "5", "pods": "110"}, CRITICAL_POD, equal, replace(equal, uid="c"), less)
+    assert more == (
+        "The node as a whole is full. The pod is critical, but even without the one pod that may be evicted for it "
+        "3 CPUs would be missing."
+    )
+
+
+def test_a_node_without_any_of_a_resource_says_so() -> None:
+    (sentence,) = told({"cpu": "5"}, pod("a", container("app", {}, requests={"cpu": "1", "hugepages-32Mi": "32Mi"})))
+    assert sentence == (
+        "The managers found a place, but the node as a whole has no hugepages-32Mi: the pod asks for 32Mi of "
+        "hugepages-32Mi."
+    )

@@ -4,7 +4,17 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from math import comb
 
-from numafit.decision.decision import Crash, Decision, ManagerRefused, MergeStep, NodeShort
+from msgspec.structs import replace
+
+from numafit.decision.decision import (
+    Crash,
+    Decision,
+    ManagerRefused,
+    MergeStep,
+    NodeShort,
+    NothingToEvict,
+    Preempted,
+)
 from numafit.decision.node import Node
 from numafit.decision.story.claims import (
     MOST_LISTED,
@@ -43,6 +53,7 @@ from numafit.managers.refused import (
     OddCpus,
     WholeCoresShort,
 )
+from tests.decision.evictions import check_victims, may_go, missing_of, still_missing
 from tests.decision.story.world import Nodes, World, bits, is_bytes
 
 # --- the cause -------------------------------------------------------------------------------------------------------
@@ -62,7 +73,7 @@ def check_cause(node: Node, decision: Decision, ask: Ask, story: Story) -> None:
     cause = story.cause
     assert isinstance(cause, Admitted) == decision.admitted
     assert isinstance(cause, Crash) == bool(decision.panic)
-    assert isinstance(cause, NodeShort) == bool(decision.shortage)
+    assert isinstance(cause, NodeShort | NothingToEvict) == bool(decision.shortage)
     if isinstance(cause, Admitted):
         _check_admitted(node, decision, ask, cause)
     elif isinstance(cause, MergeRefused):
@@ -79,10 +90,40 @@ def check_cause(node: Node, decision: Decision, ask: Ask, story: Story) -> None:
         # The kubelet's own message has the same numbers; recordings hold it.
         numbers = f"requested: {cause.asked}, used: {cause.used}, capacity: {cause.capacity}"
         assert decision.message == f"Node didn't have enough resource: {cause.resource}, {numbers}"
+        assert cause == decision.short[0]
+        assert not decision.pod.critical
+    elif isinstance(cause, NothingToEvict):
+        _check_no_set(node, decision, cause)
     elif isinstance(cause, Crash):
         _check_crash(World(node, ask, cause.container, decision.ledger), cause)
     else:
         raise AssertionError(f"nothing is told: {cause}")
+
+
+def check_evictions(node: Node, decision: Decision, stories: Iterable[Story]) -> None:
+    """Of those that went for a pod, with a story each: all were active before, and are not any more."""
+    told = []
+    for victim, story in zip(decision.evicted, stories, strict=True):
+        assert isinstance(story.cause, Preempted)
+        assert (story.sentence[-1], story.chapters) == (".", ())
+        told.append(replace(victim, cause=story.cause))
+        assert victim.pod.uid not in decision.ledger.active
+    if not told:
+        return
+    others = [each for each in decision.ledger.active.values() if each != decision.pod]
+    before = [*others, *(victim.pod for victim in decision.evicted)]
+    check_victims(node.settings, decision.pod, before, missing_of(decision.short), told)
+
+
+def _check_no_set(node: Node, decision: Decision, cause: NothingToEvict) -> None:
+    assert decision.pod.critical
+    assert decision.reason == "UnexpectedAdmissionError"
+    assert cause.short == decision.short
+    others = list(decision.ledger.active.values())
+    assert cause.candidates == sum(may_go(decision.pod, other) for other in others)
+    assert cause.missing == still_missing(node.settings, decision.pod, others, missing_of(cause.short))
+    listed = "".join(f"(res: {name}, q: {amount}), " for name, amount in cause.missing.items())
+    assert decision.message.endswith(f": no set of running pods found to reclaim resources: [{listed}]")
 
 
 def _check_admitted(node: Node, decision: Decision, ask: Ask, cause: Admitted) -> None:
@@ -103,6 +144,9 @@ def _check_admitted(node: Node, decision: Decision, ask: Ask, cause: Admitted) -
     nodes |= {world.cpu_numa[cpu] for cpu in cpus}
     assert (bits(cause.nodes), bits(cause.cpus), set(cause.devices)) == (nodes, cpus, devices)
     assert cause.memory == (size > 0)
+    assert cause.evicted == tuple(victim.pod.full_name for victim in decision.evicted)
+    assert cause.missing == missing_of(decision.short)
+    assert bool(cause.evicted) == bool(decision.short)
     passed_over = node.settings.behaviour.pod_level != "ignored" and ask.pod_level == "skipped" and ask.guaranteed
     policies = {"cpu": node.settings.cpu_policy == "static", "memory": node.settings.memory_policy == "Static"}
     assert cause.passed_over == tuple(name for name, static in policies.items() if static and passed_over)
@@ -250,7 +294,7 @@ def check_places(places: Places, sets: set[Nodes]) -> None:
     union = frozenset().union(*narrow)
     assert (places.width, bits(places.nodes), places.number) == (width, union, len(narrow))
     assert places.every == (len(narrow) == comb(len(union), width))
-    assert len(places.listed) == min(MOST_LISTED, len(narrow))
+    assert len(set(places.listed)) == len(places.listed) == min(MOST_LISTED, len(narrow))
     assert {bits(mask) for mask in places.listed} <= narrow
     assert places.wider == (len(narrow) < len(sets))
 
@@ -302,6 +346,11 @@ def _check_budget(world: World, resource: str, budget: int, used: int) -> None:
     own = world.ask.pod.resources
     assert own is not None
     assert used >= budget
+    sums = {0}
+    for container in world.ask.pod.all_containers:
+        if resource in container.requests:
+            sums |= {each + container.requests[resource].value() for each in sums}
+    assert used in sums
     assert budget == needs_of(world.ask, "")[resource]
 
 
@@ -317,6 +366,8 @@ def _check_memory_refused(world: World, decision: Decision, refused: ManagerRefu
         assert not fitting
         return
     where = bits(cause.nodes)
+    hint = decision.merges[-1].best[0] if decision.merges else None
+    assert not where or hint is None or cause.nodes == hint or isinstance(cause, MemoryGroups)
     if isinstance(cause, MemoryGroups):
         states = world.ledger.memory.nodes
         assert len(where) > 1

@@ -7,6 +7,7 @@ from functools import cached_property
 import msgspec
 
 from numafit.decision.decide import Load, load_of
+from numafit.decision.history.step import Step
 from numafit.decision.simulation import Simulation
 from numafit.decision.stage import Stage
 from numafit.decision.verdicts import Verdicts, shape_of, verdicts
@@ -34,7 +35,16 @@ class Course(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def admitted(self) -> tuple[int, ...]:
-        return tuple(i for i, step in enumerate(self.simulation.steps) if step.decision.admitted)
+        """Without those that are evicted later, for a critical pod."""
+        evicted = {victim.pod.uid for step in self.steps for victim in step.decision.evicted}
+        return tuple(
+            i for i, step in enumerate(self.steps) if step.decision.admitted and step.decision.pod.uid not in evicted
+        )
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """One for each pod."""
+        return tuple(step for step in self.simulation.steps if step.event == "add")
 
     @property
     def end(self) -> int:
@@ -42,7 +52,7 @@ class Course(msgspec.Struct, frozen=True, dict=True):
         return self.admitted[-1] + 1 if self.admitted else 0
 
     def ledger_before(self, index: int) -> Ledger:
-        return self.simulation.steps[index - 1].ledger if index else self.simulation.before
+        return self.steps[index - 1].ledger if index else self.simulation.before
 
     def load_before(self, index: int) -> Load:
         return load_of(self.stage.node.settings, self.ledger_before(index).active.values())

@@ -8,7 +8,7 @@ import msgspec
 from numafit.advice.alignment import is_aligned, torn
 from numafit.advice.propose.proposal import Proposal, ProposalKind
 from numafit.advice.propose.trial import Trial
-from numafit.decision.decide import Load, load_beside, requests_of
+from numafit.decision.decide import Load, load_after, load_beside, requests_of
 from numafit.decision.decision import Decision
 from numafit.decision.life import release, start_containers
 from numafit.ledger.ledger import Ledger
@@ -93,7 +93,7 @@ def _without(trial: Trial, gone: tuple[Pod, ...]) -> _Way | None:
     if not trial.good(decision):
         return None
     ledger = start_containers(trial.stage.node, decision.ledger, trial.pod.uid)[0]
-    back = _come_back(trial, ledger, load.plus(requests_of(settings, trial.pod)), gone)
+    back = _come_back(trial, ledger, load_after(settings, load, decision), gone)
     held = sum(_held_cpus(trial.before, pod.uid) for pod in gone)
     return _Way(gone, decision, back is not None, ledger if back is None else back, held)
 
@@ -104,7 +104,7 @@ def _come_back(trial: Trial, ledger: Ledger, load: Load, gone: Sequence[Pod]) ->
         decision = trial.stage.decide(ledger, pod, load)
         if not is_aligned(trial.stage.node, decision) or torn(trial.stage.node, decision):
             return None
-        load = load.plus(requests_of(trial.stage.node.settings, pod))
+        load = load_after(trial.stage.node.settings, load, decision)
         ledger = start_containers(trial.stage.node, decision.ledger, pod.uid)[0]
     return ledger
 

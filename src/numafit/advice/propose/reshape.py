@@ -97,7 +97,7 @@ def split(trial: Trial) -> Iterator[Proposal]:
 def fewer_pods(trial: Trial) -> Iterator[Proposal]:
     """An object that makes several pods makes only those before this one, which lie well."""
     before = [i for i in trial.group if i < trial.index]
-    decisions = [trial.simulation.steps[i].decision for i in before]
+    decisions = [trial.course.steps[i].decision for i in before]
     good = [decision for decision in decisions if trial.good(decision)]
     if not good or len(good) < len(before):
         return

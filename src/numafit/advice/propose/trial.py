@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from numafit.advice.alignment import floating, is_aligned, torn
 from numafit.advice.propose.course import Course
 from numafit.advice.propose.knobs import as_new, is_valid
-from numafit.decision.decide import Load, load_beside, offered_by, requests_of
+from numafit.decision.decide import Load, load_after, load_beside, offered_by, requests_of
 from numafit.decision.decision import Decision
 from numafit.decision.life import start_containers
 from numafit.decision.simulation import Simulation
@@ -44,7 +44,7 @@ class Trial(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def decision(self) -> Decision:
-        return self.simulation.steps[self.index].decision
+        return self.course.steps[self.index].decision
 
     @property
     def before(self) -> Ledger:
@@ -90,8 +90,8 @@ class Trial(msgspec.Struct, frozen=True, dict=True):
             if decision.panic or (i in changed and not self.good(decision)):
                 return None
             ledger = decision.ledger
+            load = load_after(settings, load, decision)
             if decision.admitted:
-                load = load.plus(requests_of(settings, each))
                 ledger = start_containers(self.stage.node, ledger, each.uid)[0]
             if i == self.index:
                 found = decision
@@ -112,10 +112,11 @@ class Trial(msgspec.Struct, frozen=True, dict=True):
     def _too_many(self, pod: Pod) -> bool:
         """The group together asks for more than the node as a whole has beside those that are there before it.
 
-        The last of the group would be rejected for that, if not one before it; so no pod has to be tried.
+        The last of the group would be rejected for that, if not one before it; so no pod has to be tried. For critical
+        pods others would be evicted.
         """
         group = len(self.group)
-        if group == 1 or len({self.pods[i].uid for i in self.group}) < group:
+        if group == 1 or pod.critical or len({self.pods[i].uid for i in self.group}) < group:
             return False
         most, there = self._most, self._there
         if "pods" in most and there.pods + group > most["pods"]:

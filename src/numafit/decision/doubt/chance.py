@@ -77,6 +77,9 @@ class ScriptedChoices(Choices):
     def stale(self, containers: Iterable[tuple[str, str]]) -> Sequence[tuple[str, str]]:
         return self._permuted(sorted(containers))
 
+    def victim(self, uids: Sequence[str]) -> str:
+        return uids[-1 - self._next(len(uids))]
+
     def cpus(self, container: str, outcomes: Iterator[int]) -> int:
         listed = list(outcomes)
         return listed[self._next(len(listed))]
@@ -124,7 +127,8 @@ def others_of_run(simulation: Simulation, most: int) -> dict[int, Others]:
 
 def _outcome(decision: Decision) -> tuple[object, ...]:
     held = decision.containers if decision.admitted else None
-    return decision.admitted, decision.reason, decision.message, decision.panic, held
+    evicted = {victim.pod.uid for victim in decision.evicted}
+    return decision.admitted, decision.reason, decision.message, decision.panic, held, evicted
 
 
 class LastChoices(WatchedChoices):
@@ -144,6 +148,10 @@ class LastChoices(WatchedChoices):
 
     def stale(self, containers: Iterable[tuple[str, str]]) -> Sequence[tuple[str, str]]:
         return super().stale(containers)[::-1]
+
+    def victim(self, uids: Sequence[str]) -> str:
+        super().victim(uids)
+        return uids[0]
 
     def cpus(self, container: str, outcomes: Iterator[int]) -> int:
         return list(outcomes)[-1]
@@ -186,7 +194,10 @@ FOLLOWS = "what it gets follows from what is left to chance before it"
 
 def _text(draws: Sequence[Draw]) -> str:
     chosen = next((draw for draw in draws if draw.kind in ("devices", "preferred")), None)
-    if chosen is None:
+    victim = next((draw for draw in draws if draw.kind == "victim"), None)
+    if chosen is None and victim is not None:
+        what = f"which of {victim.candidates} equal pods is evicted for it is left to chance"
+    elif chosen is None:
         what = "what it gets is left to chance"
     elif chosen.kind == "devices":
         what = f"which {chosen.count} of {chosen.candidates} {chosen.resource} it gets is left to chance"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from numafit.decision.decide import decide, load_beside, requests_of
+from numafit.decision.decide import decide, load_after, load_beside
 from numafit.decision.history.event import (
     AddPods,
     Beginning,
@@ -96,8 +96,10 @@ def _add(situation: Situation, pods: tuple[Pod, ...], choices: ChoicesMaker) -> 
         load = load_beside(node.settings, situation.load, before, pod.uid)
         decision = decide(node, before, pod, situation.offered, own, others=load)
         ledger = decision.ledger
+        load = load_after(node.settings, load, decision)
+        for victim in decision.evicted:
+            situation = without_pod(situation, victim.pod.uid)
         if decision.admitted:
-            load = load.plus(requests_of(node.settings, pod))
             ledger, left = start_containers(node, ledger, pod.uid)
             if left:
                 situation = replace(situation, unstarted=(*situation.unstarted, (pod.uid, left)))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from numafit.decision.decide import Load, decide, load_of, requests_of
+from numafit.decision.decide import Load, decide, load_after, load_of
 from numafit.decision.decision import Decision
 from numafit.decision.history.event import Beginning
 from numafit.decision.history.situation import Situation
@@ -107,7 +107,8 @@ def _batch(situation: Situation, choices: Choices) -> tuple[Pod, ...]:
 def _admit_all(
     situation: Situation, pods: Iterable[Pod], choices: Callable[[], Choices]
 ) -> tuple[Situation, tuple[tuple[Decision, Choices], ...]]:
-    node, ledger = situation.node, situation.ledger
+    # Who has not come yet does not count, and is not evicted for a critical pod.
+    node, ledger = situation.node, replace(situation.ledger, active={})
     load = Load()
     decisions: list[tuple[Decision, Choices]] = []
     refused = []
@@ -121,9 +122,8 @@ def _admit_all(
         if decision.panic:
             waiting.insert(0, pod)
             break
-        if decision.admitted:
-            load = load.plus(requests_of(node.settings, pod))
-        elif pod.static:
+        load = load_after(node.settings, load, decision)
+        if not decision.admitted and pod.static:
             refused.append(pod)
     if waiting:
         ledger = replace(ledger, active={**ledger.active, **{pod.uid: pod for pod in waiting}})

@@ -68,7 +68,9 @@ def _admitted(node: Node, decision: Decision, ask: Ask) -> Admitted:
     nodes |= mask_of(numa for numa, own in node.cpu.topology.numa_nodes.items() if own & cpus)
     causes = [_step_cause(node, ask, step) for step in decision.merges or () if not step.best[1]]
     loose = tuple([cause for cause in causes if cause is not None])
-    return Admitted(nodes, cpus, memory, tuple(sorted(devices)), loose, _passed_over(node, ask))
+    evicted = tuple(victim.pod.full_name for victim in decision.evicted)
+    missing = {each.resource: each.missing for each in decision.short}
+    return Admitted(nodes, cpus, memory, tuple(sorted(devices)), loose, _passed_over(node, ask), evicted, missing)
 
 
 def _passed_over(node: Node, ask: Ask) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from numafit.bits import mask_of, members
-from numafit.decision.decision import Crash, ManagerRefused, NodeShort
+from numafit.decision.decision import Crash, ManagerRefused, NodeShort, NothingToEvict, Preempted
 from numafit.managers.topology.hint import HintFamily, HintList
 
 MOST_LISTED = 6
@@ -232,10 +232,14 @@ class Admitted(msgspec.Struct, frozen=True, tag_field="kind", tag="admitted"):
     """For each merge without a preferred hint, why."""
     passed_over: tuple[str, ...] = ()
     """The static managers (`cpu`, `memory`) that serve Guaranteed pods, but none with resources of its own."""
+    evicted: tuple[str, ...] = ()
+    """The pods that went for it (namespace/name), in the order in which they were killed."""
+    missing: Mapping[str, int] = {}
+    """Resource -> what the node as a whole was short of while they were there. CPUs are counted in thousandths."""
 
 
 class Untold(msgspec.Struct, frozen=True, tag_field="kind", tag="untold"):
     """A rejection by the topology manager whose hints a log does not hold."""
 
 
-Cause = Admitted | MergeRefused | ManagerRefused | NodeShort | Crash | Untold
+Cause = Admitted | MergeRefused | ManagerRefused | NodeShort | NothingToEvict | Preempted | Crash | Untold

@@ -22,7 +22,7 @@ def amount_in_words(resource: str, amount: int, *, milli: bool = False) -> str:
     if resource == "cpu":
         number = str(Quantity(amount, -3, "DecimalSI")) if milli else str(amount)
         return f"{number} CPU" if number == "1" else f"{number} CPUs"
-    if is_memory(resource):
+    if is_memory(resource) or resource == "ephemeral-storage":
         size = str(Quantity(amount, 0, "BinarySI"))
         return f"{size} of {resource}" if resource != "memory" or not amount else size
     return f"{amount} {resource}"

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from numafit.bits import cpuset_text
-from numafit.decision.decision import Crash, ManagerRefused, NodeShort
+from numafit.decision.decision import Crash, ManagerRefused, NodeShort, NothingToEvict, Preempted
 from numafit.decision.story.claims import (
     MOST_LISTED,
     Admitted,
@@ -26,6 +26,7 @@ from numafit.decision.story.claims import (
     TooMuch,
     narrowest_places,
 )
+from numafit.decision.story.evicted_words import evictions_in_words, no_set_in_words, preempted_in_words
 from numafit.decision.story.refused_words import crash_in_words, refused_in_words
 from numafit.decision.story.terms import (
     amount_in_words,
@@ -55,6 +56,10 @@ def cause_in_words(cause: Cause, who: str = "") -> str:
         return refused_in_words(cause)
     if isinstance(cause, NodeShort):
         return _node_short(cause)
+    if isinstance(cause, NothingToEvict):
+        return no_set_in_words(cause)
+    if isinstance(cause, Preempted):
+        return preempted_in_words(cause)
     if isinstance(cause, Crash):
         return crash_in_words(cause)
     return "The topology manager rejects the pod; the log holds no hints of it, so it cannot be told why."
@@ -68,7 +73,9 @@ def _admitted(cause: Admitted) -> str:
     shown = [loose_in_words(each) for each in cause.loose[:2]]
     more = len(cause.loose) - len(shown)
     rest = [f"The same goes for {more} more containers."] if more else []
-    return " ".join([text, *([passed_over_in_words(cause.passed_over)] if cause.passed_over else []), *shown, *rest])
+    gone = [evictions_in_words(cause.evicted, cause.missing)] if cause.evicted else []
+    passed = [passed_over_in_words(cause.passed_over)] if cause.passed_over else []
+    return " ".join([text, *gone, *passed, *shown, *rest])
 
 
 def passed_over_in_words(managers: Sequence[str]) -> str:
@@ -292,6 +299,9 @@ def _family_in_words(family: HintFamily) -> str:
 def _node_short(cause: NodeShort) -> str:
     if cause.resource == "pods":
         return f"The node takes {cause.capacity} pods, and {cause.used} are there."
+    if not cause.capacity:
+        asked = amount_in_words(cause.resource, cause.asked, milli=True)
+        return f"The managers found a place, but the node as a whole has no {cause.resource}: the pod asks for {asked}."
     left = max(0, cause.capacity - cause.used)
     amounts = [amount_in_words(cause.resource, amount, milli=True) for amount in (cause.asked, left, cause.capacity)]
     return (

@@ -1,12 +1,12 @@
 """Decisions with their stories."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from numafit.bits import cpuset_text
-from numafit.decision.decision import Crash, Decision, ManagerRefused, NodeShort
+from numafit.decision.decision import Crash, Decision, ManagerRefused, NodeShort, NothingToEvict, Preempted
 from numafit.decision.story.claims import Admitted, Cause, MergeCause, MergeRefused, Untold
 from numafit.decision.story.story import Chapter, Story
 from numafit.notes import Note, notes_by_subject
@@ -23,16 +23,22 @@ class AdmittedCause(msgspec.Struct, frozen=True, tag_field="kind", tag="admitted
     devices: tuple[str, ...]
     loose: tuple[MergeCause, ...]
     """For each merge without a preferred hint, why."""
+    evicted: tuple[str, ...] = ()
+    """The pods that went for it, in order."""
+    missing: Mapping[str, int] = {}
+    """What the node as a whole was short of while they were there; CPUs in thousandths."""
 
 
-CauseRecord = AdmittedCause | MergeRefused | ManagerRefused | NodeShort | Crash | Untold
+CauseRecord = AdmittedCause | MergeRefused | ManagerRefused | NodeShort | NothingToEvict | Preempted | Crash | Untold
 
 
 def cause_record(cause: Cause) -> CauseRecord:
     """A mask of CPUs is wider than the numbers of JSON: it is written as a set."""
     if not isinstance(cause, Admitted):
         return cause
-    return AdmittedCause(cause.nodes, cpuset_text(cause.cpus), cause.memory, cause.devices, cause.loose)
+    return AdmittedCause(
+        cause.nodes, cpuset_text(cause.cpus), cause.memory, cause.devices, cause.loose, cause.evicted, cause.missing
+    )
 
 
 class StoryTold(msgspec.Struct, frozen=True):

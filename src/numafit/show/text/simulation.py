@@ -129,15 +129,16 @@ def _block_text(block: Block) -> str:
 
 
 def decision_text(decision: Decision) -> str:
-    """`admitted: CPUs 1-2,9-10, 4Gi@0, GPU-0`, or the reason of a rejection."""
+    """`admitted: CPUs 1-2,9-10, 4Gi@0, GPU-0`, or the reason of a rejection; who goes for it at the end."""
     if decision.panic:
         return "crash of the kubelet"
     if not decision.admitted:
         return f"rejected, {decision.reason}"
     parts = {name: placement_text(placement) for name, placement in decision.containers.items()}
+    gone = "".join(f", evicts {victim.pod.full_name}" for victim in decision.evicted)
     if len(parts) == 1:
-        return f"admitted: {next(iter(parts.values()))}"
-    return "admitted: " + "; ".join(f"{name}: {text}" for name, text in parts.items())
+        return f"admitted: {next(iter(parts.values()))}{gone}"
+    return "admitted: " + "; ".join(f"{name}: {text}" for name, text in parts.items()) + gone
 
 
 def placement_text(placement: Placement) -> str:
