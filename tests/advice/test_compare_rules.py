@@ -15,9 +15,15 @@ def test_words_are_told_apart() -> None:
 
 
 def test_only_rules_that_differ_are_listed_with_their_release() -> None:
-    """1.23 to 1.24: the merge, the pool of siblings, and two texts of the configuration."""
+    """1.23 to 1.24: the merge, the pool of siblings, taints, and two texts of the configuration."""
     changes = {change.field: change for change in rule_changes(parse_version("1.23.17"), parse_version("1.24.17"))}
-    assert set(changes) == {"release_keeps_siblings", "merge_equal_masks", "must_be_one_of", "reserved_memory_groups"}
+    assert set(changes) == {
+        "release_keeps_siblings",
+        "merge_equal_masks",
+        "must_be_one_of",
+        "reserved_memory_groups",
+        "taints_checked",
+    }
     assert (changes["merge_equal_masks"].was, changes["merge_equal_masks"].becomes) == ("no", "yes")
     assert {change.since for change in changes.values()} == {"1.24"}
 

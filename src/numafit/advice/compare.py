@@ -95,6 +95,12 @@ RULES: dict[str, str] = {
     "topology_option_lower": "the text for a gated topology option starts in lower case",
     "max_numa_nodes_option": "there is max-allowable-numa-nodes for machines with more than 8 NUMA nodes",
     # Pods
+    "taints_checked": "a pod that does not tolerate a NoExecute taint of the node is refused",
+    "filters_say_why": "the message of a pod that the node does not suit says why",
+    "sidecar_ports": "host ports of sidecars are compared with those of other pods",
+    "system_checked": "a pod for another operating system is refused",
+    "system_checked_first": "a pod for another operating system is refused before the node is summed up",
+    "group_policy_checked": "a pod with a strict supplementalGroupsPolicy needs a runtime that knows it",
     "sidecars": "restartable init containers (sidecars) have their own accounting",
     "device_pod_sidecars": "the device manager adds sidecars to a pod's devices",
     "pod_level": "how pods with pod-level resources are treated",
@@ -183,7 +189,9 @@ def explained(
         rules = replace(settings.behaviour, **{change.field: getattr(before, change.field)})
         try:
             altered = AlteredSettings(**_fields(settings), rules=rules)
-            known = Start(machine=stage.node.machine, settings=altered, plugins=stage.node.device.plugins)
+            old_node = stage.node
+            plugins = old_node.device.plugins
+            known = Start(machine=old_node.machine, settings=altered, plugins=plugins, facts=old_node.facts)
             node = start(known, "node").node
         except KubeletError:
             yield change

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from numafit.advice.propose.knobs import with_resources
 from numafit.decision.admit import admit
-from numafit.decision.decision import Crash, Decision, ManagerRefused, NodeShort, NothingToEvict
+from numafit.decision.decision import Crash, Decision, ManagerRefused, NodeShort, NothingToEvict, Unsuited
 from numafit.decision.left import left_on_nodes
 from numafit.decision.node import Node
 from numafit.decision.stage import Stage
@@ -45,6 +45,7 @@ StopRule = Literal[
     "memory-manager",
     "device-manager",
     "pod-resources",
+    "unsuited",
     "crash",
 ]
 
@@ -99,6 +100,8 @@ def stop_of(stage: Stage, refusal: Decision) -> Stop:
         free = max(0, cause.capacity - cause.used)
         rule: StopRule = "max-pods" if cause.resource == "pods" else "node"
         return Stop(rule, resource=cause.resource, needed=cause.asked, free=free, capacity=cause.capacity)
+    if isinstance(cause, Unsuited):
+        return Stop("unsuited")
     if isinstance(cause, ManagerRefused):
         return _manager_stop(stage.node, refusal, cause)
     return Stop("topology-policy", policy=stage.node.topology.policy, container=_container(refusal))
@@ -146,6 +149,8 @@ def limits_of(stage: Stage, ledger: Ledger, pod: Pod, refusal: Decision) -> tupl
     """The resource that the kubelet names, or the smallest sets without which the managers would admit the pod."""
     if refusal.shortage:
         return (Limit(refusal.shortage, 0, {}),)
+    if isinstance(refusal.cause, Unsuited):
+        return ()
     own = pod.resources or PodResources()
     names = {name for each in pod.all_containers for name in (*each.requests, *each.limits)}
     resources = sorted(names | set(own.requests) | set(own.limits))

@@ -7,6 +7,7 @@ start       how a kubelet starts: one list of steps, from what an administrator 
 admit       the managers' answer for one pod: hints, merge, allocation, in the kubelet's order
 life        what happens besides admissions: containers start, pods go, plugins change
 preempt     who must go for a critical pod when the node as a whole is full
+filters     what a pod wants of its node beside amounts: labels, taints, ports of the host
 decide      the front door: `admit`, then the check against what the node offers as a whole
 history/    a node over time: events as values and as words, the kubelet's restart, what comes of one event
 simulation  pods and events played one after the other

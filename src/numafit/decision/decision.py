@@ -92,6 +92,16 @@ class Preempted(msgspec.Struct, frozen=True, tag_field="kind", tag="preempted"):
     """So many others were as near and as small: which of them goes is left to chance."""
 
 
+class Unsuited(msgspec.Struct, frozen=True, tag_field="kind", tag="unsuited"):
+    """The node is not of the sort that the pod wants, whatever is free on it."""
+
+    reason: str
+    message: str
+    facts: Mapping[str, str] = {}
+    """What the pod wants and the node lacks: `selector` with `label`, `affinity`, `port` with `pod`, `taint`,
+    `system`."""
+
+
 class Crash(msgspec.Struct, frozen=True, tag_field="kind", tag="crash"):
     """The kubelet's process ends, or never comes back."""
 
@@ -115,7 +125,7 @@ class Decision(msgspec.Struct, frozen=True):
     plugin_calls: tuple[PluginCall, ...] = ()
     panic: str = ""
     """The kubelet would panic here with this text, or hang. People read "crash"."""
-    cause: ManagerRefused | NodeShort | NothingToEvict | Preempted | Crash | None = None
+    cause: ManagerRefused | NodeShort | NothingToEvict | Preempted | Unsuited | Crash | None = None
     """Why not, unless the last merge tells."""
     short: tuple[NodeShort, ...] = ()
     """All that the node as a whole was short of, in the kubelet's order."""

@@ -12,6 +12,7 @@ from numafit.managers.device.manager import DeviceManager
 from numafit.managers.memory.manager import MemoryManager
 from numafit.managers.protocol import Manager
 from numafit.managers.topology.policy import TopologyPolicy
+from numafit.settings.facts import NO_FACTS, NodeFacts
 from numafit.settings.settings import Settings
 
 LAST_NUMA_NODE = 63
@@ -28,6 +29,8 @@ class Node(msgspec.Struct, frozen=True):
     """None for releases without a memory manager, or with its gate off."""
     idle_memory: Mapping[int, MemoryNode]
     """The memory of the machine with nobody on it."""
+    facts: NodeFacts = NO_FACTS
+    """What no machine shows."""
 
     @property
     def managers(self) -> tuple[Manager, ...]:

@@ -111,6 +111,7 @@ def restarted(stage: Stage, config: KubeletConfig, version: KubeVersion | None =
             config=config,
             machine=node.machine,
             plugins=node.device.plugins,
+            facts=node.facts,
             files=files,
             active=residents,
         )

@@ -32,6 +32,7 @@ from numafit.quantity import Quantity
 from numafit.settings.allocatable import allocatable_of, check_capacity, settings_of
 from numafit.settings.config import KubeletConfig
 from numafit.settings.eviction import check_eviction
+from numafit.settings.facts import NO_FACTS, NodeFacts
 from numafit.settings.read.flags import Flags, with_flags
 from numafit.settings.read.loader import (
     ConfigSources,
@@ -68,6 +69,8 @@ class Start(msgspec.Struct, frozen=True):
     choices: Choices = Choices()
     release_given: bool = True
     """Nobody guessed the version."""
+    facts: NodeFacts = NO_FACTS
+    """What neither machine nor configuration tell."""
 
     flags: Flags = UNKNOWN
     file: LoadedConfig = UNKNOWN
@@ -108,6 +111,7 @@ def again(node: Node, files: Files, **known: Any) -> Start:
         memory=(node.memory, node.idle_memory),
         plugins=node.device.plugins,
         node=node,
+        facts=node.facts,
         **known,
     )
 
@@ -181,9 +185,10 @@ def node(
     plugins: Mapping[str, Plugin],
     cpu: CpuManager,
     memory: MadeMemory,
+    facts: NodeFacts,
 ) -> Node:
     device = DeviceManager(numa_mask, settings.behaviour, plugins)
-    return Node(machine, settings, topology, device, cpu, *memory)
+    return Node(machine, settings, topology, device, cpu, *memory, facts)
 
 
 def eviction(valid: KubeletConfig, version: KubeVersion) -> KubeletConfig:
@@ -214,10 +219,10 @@ def device_state(settings: Settings, files: Files) -> tuple[DeviceLedger, str]:
     return start_device_manager(settings, files.get(DEVICE_FILE))
 
 
-def allocatable(valid: KubeletConfig, machine: Machine, settings: Settings) -> Mapping[str, Quantity]:
-    """The kubelet looks only now whether the machine has what is reserved."""
+def allocatable(valid: KubeletConfig, machine: Machine, settings: Settings, facts: NodeFacts) -> Mapping[str, Quantity]:
+    """The kubelet looks only now whether the machine has what is reserved. What plugins list counts before `facts`."""
     check_capacity(settings.reservation, machine, settings.version)
-    return allocatable_of(valid, machine, settings.version)
+    return {**facts.offers, **allocatable_of(valid, machine, settings.version)}
 
 
 def active(

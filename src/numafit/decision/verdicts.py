@@ -66,6 +66,7 @@ def shape_of(pod: Pod) -> Hashable:
         None if own is None else (_key(own.requests), _key(own.limits)),
         _key(pod.overhead),
         pod.status_qos,
+        pod.demands,
         pod.priority,
         pod.static,
     )
@@ -222,7 +223,8 @@ class _Run:
             pod = self.pods[place]
             if light:
                 self.ledger = after
-            if pod.critical:
+            if pod.critical or (light and pod.demands.ports):
+                # The next critical pod may evict others, and the next one with ports finds them taken.
                 return
             if light:
                 offered = offered_by(after.device, self.allocatable)

@@ -10,7 +10,9 @@ Read in this order:
 - `eviction`, `allocatable`: what is reserved of a machine; `settings_of` is the last step, from a `KubeletConfig` and
   a machine to `Settings`.
 - `example`: a configuration for those who have none.
-- `node_object`: the API server's Node, compared with what machine, configuration and release make.
+- `facts`: what a node is told to be and no machine shows: labels, taints, its disk.
+- `node_object`: the API server's Node: it tells those facts, and is compared with what machine, configuration and
+  release make.
 
 `read/` makes a `KubeletConfig` out of files and flags; `tables/` holds facts by release and no rules. `read`,
 `allocatable` and `options` do not know each other; `tables` knows nobody.

@@ -163,6 +163,18 @@ class Behaviour(msgspec.Struct, frozen=True):
     does not list, or of which it lists none."""
     victims_by_whole_pod: bool = False
     """What an evicted pod would free counts its sidecars and its resources as a whole (spec.resources)."""
+    taints_checked: bool = False
+    """A NoExecute taint that a pod does not tolerate keeps it out, unless it is static."""
+    filters_say_why: bool = False
+    """The message of a filter that is no shortage ends in its reason."""
+    sidecar_ports: bool = False
+    """Host ports of sidecars are compared, too."""
+    system_checked: bool = False
+    """A pod whose label or field names another operating system is refused."""
+    system_checked_first: bool = False
+    """… before anything is summed up; earlier it was after others had been evicted for it."""
+    group_policy_checked: bool = False
+    """A strict supplementalGroupsPolicy needs a runtime that knows it."""
 
     # State files
     newest_cpu_format_first: bool = False
@@ -277,6 +289,12 @@ _CHANGES: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("dra_delegates", "none-left", ("1.35.0",)),
     ("dra_delegates", "nothing", ("1.36.0",)),
     ("victims_by_whole_pod", True, ("1.34.0",)),
+    ("taints_checked", True, ("1.24.0",)),
+    ("filters_say_why", True, ("1.31.0",)),
+    ("sidecar_ports", True, ("1.33.0",)),
+    ("system_checked", True, ("1.23.0",)),
+    ("system_checked_first", True, ("1.29.0",)),
+    ("group_policy_checked", True, ("1.33.0",)),
     ("newest_cpu_format_first", True, ("1.36.0",)),
     ("state_data", True, ("1.37.0",)),
     ("unknown_gate_panics", True, ("1.32.0",)),

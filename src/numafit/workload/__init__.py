@@ -2,6 +2,7 @@
 
 Read in this order:
 
+- `demands`: what a pod wants of its node beside amounts: labels, ports of the host, tolerations.
 - `pod`: `Pod`, `Container` and their amounts, the QoS class, and what a pod asks for as a whole: the sum of its
   containers or the peak of its init containers, whichever is more.
 - `api_server`: what the API server fills in and refuses before the kubelet sees a pod, in its own words.
@@ -14,8 +15,8 @@ Read in this order:
 - `objects`: a file to the objects that make pods, and a count of the others.
 - `reading`: `read_pods` and `read_files`, the doors: which pods count, in which order, and notes on those left out.
 
-`reading` stands on all others, `manifest` on all but `objects`, and `pod`, `fields` and `values` on nobody. What a pod
-asks of the managers on a given kubelet is not known here: that is `managers.ask`.
+`reading` stands on all others, `manifest` on all but `objects`, `pod` on `demands`, and `fields` and `values` on
+nobody. What a pod asks of the managers on a given kubelet is not known here: that is `managers.ask`.
 
 The hard idea: amounts are exact decimals that keep the format in which they were written, since the kubelet prints
 it.

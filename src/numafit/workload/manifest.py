@@ -17,6 +17,7 @@ from numafit.workload.api_server import (
     stored,
     subdomain_problem,
 )
+from numafit.workload.demands import read_demands
 from numafit.workload.fields import CONTAINER, POD_SPEC, RESOURCES
 from numafit.workload.kinds import Numbers, Template
 from numafit.workload.pod import Container, Pod, PodResources, Resources, Unread
@@ -131,6 +132,7 @@ def _pod(template: Template, life: Life, classes: PriorityClasses, *, pod_level:
             status_qos=text_at(document, status, "qosClass", (*path, "status")),
             priority=priority_of(spec, classes, static=static),
             static=static,
+            demands=read_demands(template.part, spec),
         )
     )
     _check_pod(document, pod, spec_path)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from numafit.quantity import Quantity
+from numafit.workload.demands import NO_DEMANDS, Demands
 
 Resources = Mapping[str, Quantity]
 
@@ -55,6 +56,8 @@ class Pod(msgspec.Struct, frozen=True):
     """None where nobody gave it one, which counts as 0, and where it is not known."""
     static: bool = False
     """The kubelet has it from a file or an address of its own, or it is the mirror of such a pod."""
+    demands: Demands = NO_DEMANDS
+    """What it wants of its node beside amounts."""
 
     @property
     def full_name(self) -> str:

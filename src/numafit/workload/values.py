@@ -76,6 +76,14 @@ class ObjectPart(NamedTuple):
     def text(self, name: str) -> str:
         return text_at(self.document, self.value, name, self.path)
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        path: Path = (*self.path, name)
+        found = list_at(self.document, self.value.get(name), path)
+        for index, value in enumerate(found):
+            if not isinstance(value, str):
+                raise self.document.error("a text is expected here", (*path, index), cure="put it in quotes")
+        return tuple(value for value in found if isinstance(value, str))
+
     def whole(self, name: str) -> int | None:
         """A number of 32 bits, which may be below zero."""
         value = self.value.get(name)

@@ -177,6 +177,7 @@ def _anew(known: Start, config: KubeletConfig) -> Start:
         files=known.files,
         containers=known.containers,
         choices=known.choices,
+        facts=known.facts,
         config=config,
         active=known.active,
     )

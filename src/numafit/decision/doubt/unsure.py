@@ -175,6 +175,7 @@ def _node_on(node: Node, machine: Machine) -> Node | None:
         numa_mask=node.device.numa_nodes,
         memory=(node.memory, node.idle_memory),
         plugins=node.device.plugins,
+        facts=node.facts,
     )
     try:
         return start(known, "node").node

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from numafit.bits import mask_of, members
-from numafit.decision.decision import Crash, ManagerRefused, NodeShort, NothingToEvict, Preempted
+from numafit.decision.decision import Crash, ManagerRefused, NodeShort, NothingToEvict, Preempted, Unsuited
 from numafit.managers.topology.hint import HintFamily, HintList
 
 MOST_LISTED = 6
@@ -242,4 +242,4 @@ class Untold(msgspec.Struct, frozen=True, tag_field="kind", tag="untold"):
     """A rejection by the topology manager whose hints a log does not hold."""
 
 
-Cause = Admitted | MergeRefused | ManagerRefused | NodeShort | NothingToEvict | Preempted | Crash | Untold
+Cause = Admitted | MergeRefused | ManagerRefused | NodeShort | NothingToEvict | Preempted | Unsuited | Crash | Untold

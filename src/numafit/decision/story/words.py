@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from numafit.bits import cpuset_text
-from numafit.decision.decision import Crash, ManagerRefused, NodeShort, NothingToEvict, Preempted
+from numafit.decision.decision import Crash, ManagerRefused, NodeShort, NothingToEvict, Preempted, Unsuited
 from numafit.decision.story.claims import (
     MOST_LISTED,
     Admitted,
@@ -60,6 +60,8 @@ def cause_in_words(cause: Cause, who: str = "") -> str:
         return no_set_in_words(cause)
     if isinstance(cause, Preempted):
         return preempted_in_words(cause)
+    if isinstance(cause, Unsuited):
+        return _unsuited(cause)
     if isinstance(cause, Crash):
         return crash_in_words(cause)
     return "The topology manager rejects the pod; the log holds no hints of it, so it cannot be told why."
@@ -308,3 +310,21 @@ def _node_short(cause: NodeShort) -> str:
         f"The managers found a place, but of {cause.resource} the node as a whole has {amounts[1]} left of "
         f"{amounts[2]}, and the pod asks for {amounts[0]}."
     )
+
+
+def _unsuited(cause: Unsuited) -> str:
+    facts = cause.facts
+    if "selector" in facts:
+        name = facts["selector"].partition("=")[0]
+        has = f"its {name} is {facts['label']}" if facts["label"] else "it has no such label"
+        return f"The managers found a place, but the pod wants a node with {facts['selector']}, and {has}."
+    if "affinity" in facts:
+        wish = facts["affinity"] or "nothing that could hold"
+        return f"The managers found a place, but the node has no labels for the pod's node affinity: {wish}."
+    if "port" in facts:
+        return f"The managers found a place, but {facts['pod']} has the host port {facts['port']} already."
+    if "taint" in facts:
+        return f"The managers found a place, but the pod does not tolerate the taint {facts['taint']} of the node."
+    if "system" in facts:
+        return f"The pod is for {facts['system'] or 'no system'}, and the node runs linux."
+    return "The pod wants supplementalGroupsPolicy Strict, and the container runtime of the node does not know it."

@@ -58,6 +58,8 @@ def stop_in_words(stop: Stop) -> str:
         return f"full-pcpus-only: {who} asks for {needed}; on cores without a reserved CPU {free} are free"
     if stop.rule == "pod-resources":
         return "the rule for pods with resources of their own (spec.resources)"
+    if stop.rule == "unsuited":
+        return "a check of the node that counts nothing (labels, taints, ports of the host)"
     manager = {"cpu-manager": "CPU manager", "memory-manager": "memory manager"}.get(stop.rule, "device manager")
     if not stop.needed:
         return f"the {manager}, at {who}"
@@ -119,6 +121,6 @@ def _out(count: Count) -> str:
         return "-"
     if stop.rule == "node":
         return stop.resource
-    if stop.rule in ("max-pods", "full-pcpus-only", "pod-resources", "crash"):
+    if stop.rule in ("max-pods", "full-pcpus-only", "pod-resources", "unsuited", "crash"):
         return stop.rule
     return "+".join(limit.resource for limit in count.limits if limit.short) or stop.policy or stop.rule
