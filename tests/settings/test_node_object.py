@@ -10,6 +10,7 @@ from numafit.errors import InputError
 from numafit.machine.model import Cpu, Machine, NumaNode
 from numafit.notes import NOTE_CODES, Note
 from numafit.quantity import Quantity, parse_quantity
+from numafit.settings.facts import Taint
 from numafit.settings.node_object import (
     NodeObject,
     holds_node,
@@ -57,6 +58,8 @@ READ = NodeObject(
         "memory": parse_quantity("3Gi"),
         "pods": Quantity(110),
     },
+    labels={"kubernetes.io/arch": "amd64"},
+    taints=(Taint("nvidia.com/gpu", "present", "NoSchedule"),),
     operating_system="linux",
     source="node.yaml",
     version_line=24,
@@ -175,7 +178,7 @@ def test_each_difference_is_a_note() -> None:
         "its kubelet is v1.30.4-eks-36bf25c, and v1.30.5 is played",
         "it runs windows, and the managers of a kubelet on linux are played",
         "its allocatable of example.com/nic is 0, and what was given makes 1",
-        "its allocatable of nvidia.com/gpu is 8, and what was given makes 0",
+        "it lists 8 nvidia.com/gpu, for which the machine has no devices: they are counted, and not placed (--device)",
         "its allocatable of pods is 110, and what was given makes 64",
     )
     assert "node-disagrees" in NOTE_CODES

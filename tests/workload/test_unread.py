@@ -35,28 +35,35 @@ def unread(text: str, *, pod_level: bool = True) -> list[tuple[str, str]]:
         (
             container(ports=[{"containerPort": 80, "hostPort": 80}]),
             "ports-not-checked",
-            "its host ports are not compared with those of other pods",
+            "its host ports are not compared with those of pods of which only the state is known",
         ),
         (
             {"hostNetwork": True, **container(ports=[{"containerPort": 80}])},
             "ports-not-checked",
-            "its host ports are not compared with those of other pods",
-        ),
-        ({"nodeSelector": {"a": "b"}}, "selectors-not-checked", "its nodeSelector is not compared with the node"),
-        (
-            {"affinity": {"nodeAffinity": {}}, "tolerations": [{"operator": "Exists"}]},
-            "selectors-not-checked",
-            "its affinity and tolerations are not compared with the node",
+            "its host ports are not compared with those of pods of which only the state is known",
         ),
         (
-            {"topologySpreadConstraints": [{"maxSkew": 1}]},
+            {"nodeSelector": {"a": "b"}},
             "selectors-not-checked",
-            "its topologySpreadConstraints are not compared with the node",
+            "its nodeSelector is not compared with the node (--node-object tells of it)",
+        ),
+        (
+            {
+                "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}},
+                "tolerations": [{"operator": "Exists"}],
+            },
+            "selectors-not-checked",
+            "its affinity and tolerations are not compared with the node (--node-object tells of it)",
+        ),
+        (
+            {"topologySpreadConstraints": [{"maxSkew": 1}], "affinity": {"podAffinity": {"a": "b"}}},
+            "scheduling-not-played",
+            "its podAffinity and topologySpreadConstraints are for a scheduler, which is not played",
         ),
         (
             container(resources={"requests": {"ephemeral-storage": "1Gi"}}),
             "storage-not-checked",
-            "its ephemeral-storage is not compared with the disk of the node",
+            "its ephemeral-storage is not compared with the disk of the node (--allocatable or --node-object tell it)",
         ),
         (
             {"runtimeClassName": "kata"},
@@ -70,7 +77,15 @@ def test_what_is_not_looked_at_is_noted(spec: dict[str, Any], code: str, text: s
     assert code in NOTE_CODES
 
 
-@pytest.mark.parametrize("spec", [{}, {"tolerations": []}, {"runtimeClassName": "kata", "overhead": {"cpu": "1"}}])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"tolerations": []},
+        {"affinity": {"nodeAffinity": {}}},
+        {"runtimeClassName": "kata", "overhead": {"cpu": "1"}},
+    ],
+)
 def test_an_ordinary_pod_has_no_notes(spec: dict[str, Any]) -> None:
     assert unread(json.dumps(manifest("a", **spec))) == []
 
@@ -93,5 +108,5 @@ def test_a_template_can_only_wish_for_a_node() -> None:
     spec = manifest("a", nodeName="one")["spec"]
     made = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}}
     text = json.dumps(made | {"spec": {"template": {"spec": spec}}})
-    assert unread(text) == [("selectors-not-checked", "its nodeName is not compared with the node")]
+    assert unread(text) == [("scheduling-not-played", "its nodeName is for a scheduler, which is not played")]
     assert unread(json.dumps(manifest("a", nodeName="one"))) == []

@@ -20,6 +20,7 @@ from numafit.quantity import Quantity
 from numafit.settings.versions import KubeVersion
 from numafit.workload.api_server import is_extended
 from numafit.workload.pod import Pod
+from numafit.workload.unread import DISK, PORTS, SELECTORS, STORAGE
 
 KUBELET = "kubelet"
 MOST_NAMED = 5
@@ -68,14 +69,15 @@ def _ignored(known: Start) -> Iterator[Note]:
         yield Note("device-state-unread", KUBELET, f"the kubelet goes on without its {DEVICE_FILE}: {unread}")
 
 
-def pod_notes(ledger: Ledger, allocatable: Mapping[str, Quantity], pods: Iterable[Pod]) -> Iterator[Note]:
+def pod_notes(node: Node, ledger: Ledger, allocatable: Mapping[str, Quantity], pods: Iterable[Pod]) -> Iterator[Note]:
     """What a pod says and nobody looks at, and resources that the node does not offer.
 
     The kubelet drops those from the request without a word.
     """
     for pod in pods:
         for unread in pod.unread:
-            yield Note(unread.code, pod.full_name, unread.text)
+            if not _is_looked_at(unread.code, node, ledger, allocatable):
+                yield Note(unread.code, pod.full_name, unread.text)
         wanted = dict.fromkeys(
             name
             for container in pod.all_containers
@@ -86,6 +88,15 @@ def pod_notes(ledger: Ledger, allocatable: Mapping[str, Quantity], pods: Iterabl
             offered = resource in allocatable or is_plugin_resource(ledger.device, resource)
             if is_extended(resource) and not offered:
                 yield Note("resource-not-offered", pod.full_name, _not_offered(ledger, resource))
+
+
+def _is_looked_at(code: str, node: Node, ledger: Ledger, allocatable: Mapping[str, Quantity]) -> bool:
+    """On a node of which enough is known."""
+    if code == SELECTORS:
+        return node.facts.labels is not None
+    if code == STORAGE:
+        return DISK in allocatable
+    return code == PORTS and not any(pod.name == pod.uid for pod in ledger.active.values())
 
 
 def _not_offered(ledger: Ledger, resource: str) -> str:
@@ -113,7 +124,7 @@ def run_notes(simulation: Simulation) -> Iterator[Note]:
     played = {step.decision.pod.uid: step.decision.pod for step in simulation.steps}
     guessed = tuple(guess_notes(simulation.node, played.values()))
     yield from guessed
-    yield from pod_notes(simulation.before, simulation.allocatable, played.values())
+    yield from pod_notes(simulation.node, simulation.before, simulation.allocatable, played.values())
     # Only a guess that matters, and only a decision by chance, needs these: a command starts quicker without them.
     if guessed:
         from numafit.decision.doubt.unsure import unsure_notes, unsure_steps

@@ -65,7 +65,7 @@ class Stage(msgspec.Struct, frozen=True):
     def notes_about(self, pods: Sequence[Pod]) -> tuple[Note, ...]:
         """What an answer about pods stands on that does not play them one after the other."""
         guessed = guess_notes(self.node, pods)
-        return (*self.notes, *guessed, *pod_notes(self.ledger, self.allocatable, pods))
+        return (*self.notes, *guessed, *pod_notes(self.node, self.ledger, self.allocatable, pods))
 
     def notes_on(self, simulation: Simulation) -> tuple[Note, ...]:
         """What a run on this node stands on."""

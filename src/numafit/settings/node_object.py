@@ -1,9 +1,11 @@
-"""The Node object of the API server: what a node tells of itself, to be compared with what was given of it.
+"""The Node object of the API server: what a node tells of itself.
 
-`kubectl get node NAME -o json` or `-o yaml`. Read of it are the release and the totals; it knows no NUMA node: it
-takes the place of no machine and no configuration, but it shows that a wrong one was given.
+`kubectl get node NAME -o json` or `-o yaml`. It knows no NUMA node: it takes the place of no machine and no
+configuration, but it shows that a wrong one was given. What neither of them tells it knows alone: labels, taints, the
+disk, and resources that no device of the machine stands for.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -14,6 +16,7 @@ from numafit.machine.model import Machine
 from numafit.notes import Note
 from numafit.quantity import Quantity, QuantityError, quantity_of
 from numafit.settings.allocatable import capacity_of
+from numafit.settings.facts import NodeFacts, Taint, is_offer
 from numafit.settings.versions import LATEST_PATCH, KubeVersion, parse_version
 
 VERSION_PATH: Path = ("status", "nodeInfo", "kubeletVersion")
@@ -28,6 +31,11 @@ class NodeObject(msgspec.Struct, frozen=True):
     """As the kubelet wrote it, such as `v1.30.4-eks-1234`."""
     capacity: Mapping[str, Quantity] = {}
     allocatable: Mapping[str, Quantity] = {}
+    labels: Mapping[str, str] | None = None
+    """None where they were left away: each Node has some."""
+    taints: tuple[Taint, ...] = ()
+    group_policies: bool = False
+    """Its runtime knows `supplementalGroupsPolicy`."""
     operating_system: str = ""
     source: str = ""
     version_line: int | None = None
@@ -47,22 +55,29 @@ class NodeObject(msgspec.Struct, frozen=True):
                 cure=error.cure,
             ) from None
 
+    def facts(self) -> NodeFacts:
+        offers = {name: amount for name, amount in self.allocatable.items() if is_offer(name)}
+        return NodeFacts(self.name, self.labels, self.taints, self.group_policies, offers)
 
-def read_nodes(data: str | bytes, source: str = "") -> tuple[NodeObject, ...]:
-    """All Node objects of a file, in its order: an object, a list of them, several documents. None is an error."""
+
+def read_nodes(data: str | bytes, source: str = "", *, mixed: bool = False) -> tuple[NodeObject, ...]:
+    """All Node objects of a file, in its order: an object, a list of them, several documents. None is an error.
+
+    `mixed`: there may be others beside them.
+    """
     nodes = tuple(
         _node(document, value, path)
         for document in read_documents(data, source)
-        for value, path in _objects(document, document.value, ())
+        for value, path in _objects(document, document.value, (), mixed=mixed)
     )
     if not nodes:
         raise InputError("there is no Node in this file", source=source, cure=f"it comes from `{GET_NODE}`")
     return nodes
 
 
-def read_node(data: str | bytes, source: str = "", name: str = "") -> NodeObject:
+def read_node(data: str | bytes, source: str = "", name: str = "", *, mixed: bool = False) -> NodeObject:
     """The Node of this name; without a name, the only one."""
-    nodes = read_nodes(data, source)
+    nodes = read_nodes(data, source, mixed=mixed)
     named = [node for node in nodes if not name or node.name == name]
     names = ", ".join(sorted(node.name for node in nodes))
     if not named:
@@ -71,6 +86,19 @@ def read_node(data: str | bytes, source: str = "", name: str = "") -> NodeObject
         message = f"{len(named)} Nodes in this file, one is needed: {names}"
         raise InputError(message, source=source, cure=f"get the one by `{GET_NODE}`")
     return named[0]
+
+
+_KIND = re.compile(rb"""["']?kind["']?\s*:\s*["']?Node(?:List)?["']?\s*(?:[,}#\r\n]|$)""")
+
+
+def names_among(data: bytes) -> tuple[str, ...]:
+    """The names of the Nodes that stand in this file among other objects; none for what cannot be read."""
+    if _KIND.search(data) is None:
+        return ()
+    try:
+        return tuple(node.name for node in read_nodes(data, mixed=True))
+    except InputError:
+        return ()
 
 
 def holds_node(data: str | bytes) -> bool:
@@ -82,7 +110,9 @@ def holds_node(data: str | bytes) -> bool:
         return False
 
 
-def _objects(document: Document, value: object, path: Path, kind: str = "") -> Iterator[tuple[NodeFields, Path]]:
+def _objects(
+    document: Document, value: object, path: Path, kind: str = "", *, mixed: bool = False
+) -> Iterator[tuple[NodeFields, Path]]:
     """The Nodes. `kind` is for the items of a list, which may leave it out."""
     fields = _mapping(document, value, path)
     found = fields.get("kind", kind)
@@ -90,8 +120,9 @@ def _objects(document: Document, value: object, path: Path, kind: str = "") -> I
         yield fields, path
     elif isinstance(found, str) and found.endswith("List"):
         for index, item in enumerate(_list(document, fields.get("items"), (*path, "items"))):
-            yield from _objects(document, item, (*path, "items", index), found.removesuffix("List"))
-    else:
+            here: Path = (*path, "items", index)
+            yield from _objects(document, item, here, found.removesuffix("List"), mixed=mixed)
+    elif not mixed:
         message = f'a Node is expected here, not the kind "{found}"' if found else "the object has no kind"
         raise document.error(message, (*path, "kind"), cure=f"a Node comes from `{GET_NODE}`")
 
@@ -111,11 +142,28 @@ def _node(document: Document, fields: NodeFields, path: Path) -> NodeObject:
         kubelet_version=version,
         capacity=_amounts(document, status, status_path, "capacity"),
         allocatable=_amounts(document, status, status_path, "allocatable"),
+        labels=_texts(document, metadata, metadata_path, "labels") or None,
+        taints=_taints(document, *_part(document, fields, path, "spec")),
+        group_policies=_part(document, status, status_path, "features")[0].get("supplementalGroupsPolicy") is True,
         operating_system=_text(document, info, info_path, "operatingSystem"),
         source=document.source,
         version_line=line,
         version_column=column,
     )
+
+
+def _texts(document: Document, fields: NodeFields, path: Path, name: str) -> dict[str, str]:
+    part, part_path = _part(document, fields, path, name)
+    return {key: _text(document, part, part_path, key) for key in part}
+
+
+def _taints(document: Document, spec: NodeFields, path: Path) -> tuple[Taint, ...]:
+    found = []
+    for index, value in enumerate(_list(document, spec.get("taints"), (*path, "taints"))):
+        here: Path = (*path, "taints", index)
+        taint = _mapping(document, value, here)
+        found.append(Taint(*(_text(document, taint, here, name) for name in ("key", "value", "effect"))))
+    return tuple(found)
 
 
 def _amounts(document: Document, fields: NodeFields, path: Path, name: str) -> dict[str, Quantity]:
@@ -176,8 +224,9 @@ def node_disagreements(
 ) -> tuple[Note, ...]:
     """Where machine, configuration and release do not make the node that the Node object shows.
 
-    `allocatable` is what the kubelet would offer. What is no matter of machine or configuration here (storage, volumes)
-    is not compared. A resource whose capacity differs is told once, unless its reservation differs too.
+    `allocatable` is what the kubelet would offer by these, without what only the Node tells. What is no matter of
+    machine or configuration (storage, volumes) is not compared. A resource whose capacity differs is told once, unless
+    its reservation differs too.
     """
     notes = []
     if not _same_release(node.kubelet_version, version):
@@ -195,6 +244,11 @@ def node_disagreements(
             continue
         says, gives = _amount(node.allocatable, name), _amount(allocatable, name)
         reserved = _amount(node.capacity, name) - says, _amount(capacity, name) - gives
+        if is_offer(name) and name not in allocatable:
+            if not says.is_zero:
+                text = f"it lists {says} {name}, for which the machine has no devices: they are counted, and not placed"
+                notes.append(f"{text} (--device)")
+            continue
         told = name in capacity and _amount(node.capacity, name) != capacity[name] and reserved[0] == reserved[1]
         if says != gives and not told:
             notes.append(f"its allocatable of {name} is {says}, and what was given makes {gives}")

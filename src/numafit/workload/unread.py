@@ -7,7 +7,11 @@ from numafit.workload.served import Life
 from numafit.workload.values import ManifestObject, ObjectPart
 
 DISK = "ephemeral-storage"
+SELECTORS = "selectors-not-checked"
+PORTS = "ports-not-checked"
+STORAGE = "storage-not-checked"
 _SELECTORS = ("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulingGates")
+_POD_AFFINITIES = ("podAffinity", "podAntiAffinity")
 _SERVER_TOLERATIONS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 """Keys of the tolerations that the API server adds to each pod."""
 
@@ -40,17 +44,17 @@ def unread_of(pod: Pod, spec: ObjectPart, life: Life, *, pod_level: bool) -> tup
         found.append(Unread("pod-level-dropped", "spec.resources is dropped, as the gate PodLevelResources is off"))
     if life.running:
         return tuple(found)
-    if any(_has_host_port(container, host=value.get("hostNetwork") is True) for container in containers):
-        found.append(Unread("ports-not-checked", "its host ports are not compared with those of other pods"))
+    if pod.demands.ports:
+        text = "its host ports are not compared with those of pods of which only the state is known"
+        found.append(Unread(PORTS, text))
     # a Pod that names its node is bound to it; a template can only wish
-    selectors = [] if life.node else [name for name in _SELECTORS if _selects(name, value.get(name))]
-    if selectors:
-        is_are = "is" if len(selectors) == 1 and not selectors[0].endswith("s") else "are"
-        text = f"its {_listed(selectors)} {is_are} not compared with the node"
-        found.append(Unread("selectors-not-checked", text))
+    if not life.node:
+        found += _placed_by_others(pod, value)
     if disk:
-        text = "its ephemeral-storage is not compared with the disk of the node"
-        found.append(Unread("storage-not-checked", text))
+        text = (
+            "its ephemeral-storage is not compared with the disk of the node (--allocatable or --node-object tell it)"
+        )
+        found.append(Unread(STORAGE, text))
     if value.get("runtimeClassName") and not value.get("overhead") and not life.served:
         text = "its runtimeClassName may bring an overhead, which is not counted; spec.overhead would be"
         found.append(Unread("overhead-unknown", text))
@@ -71,16 +75,27 @@ def _claims(container: ManifestObject) -> bool:
     return isinstance(resources, dict) and bool(resources.get("claims"))
 
 
-def _has_host_port(container: ManifestObject, *, host: bool) -> bool:
-    """In the network of the host each port of a container is one of the host."""
-    ports = list(_mappings(container.get("ports")))
-    return any(port.get("hostPort") for port in ports) or (host and bool(ports))
+def _placed_by_others(pod: Pod, spec: ManifestObject) -> Iterator[Unread]:
+    """What the kubelet compares with its Node, if that is known, and what only the scheduler looks at."""
+    demands = pod.demands
+    tolerated = any(toleration.key not in _SERVER_TOLERATIONS for toleration in demands.tolerations)
+    wanted = {"nodeSelector": demands.selector, "affinity": demands.affinity is not None, "tolerations": tolerated}
+    selectors = [name for name, there in wanted.items() if there]
+    if selectors:
+        text = f"its {_listed(selectors)} {_is_are(selectors)} not compared with the node (--node-object tells of it)"
+        yield Unread(SELECTORS, text)
+    affinity = spec.get("affinity")
+    between = [name for name in _POD_AFFINITIES if isinstance(affinity, dict) and affinity.get(name)]
+    wishes = [name for name in ("nodeName", "topologySpreadConstraints", "schedulingGates") if spec.get(name)]
+    if between or wishes:
+        names = [*between, *wishes]
+        yield Unread(
+            "scheduling-not-played", f"its {_listed(names)} {_is_are(names)} for a scheduler, which is not played"
+        )
 
 
-def _selects(name: str, value: object) -> bool:
-    if name != "tolerations":
-        return bool(value)
-    return any(toleration.get("key") not in _SERVER_TOLERATIONS for toleration in _mappings(value))
+def _is_are(names: list[str]) -> str:
+    return "is" if len(names) == 1 and not names[0].endswith("s") else "are"
 
 
 def _listed(names: list[str]) -> str:

@@ -114,7 +114,7 @@ def _doubts(checked: Sequence[Checked], around: Surroundings, parts: Sequence[Do
     notes = [check_notes(around.machine, each.config, node, pods) for each in checked if each.config is not None]
     yield from dict.fromkeys(note for own in notes for note in own)
     if around.stage is not None:
-        yield from pod_notes(around.stage.ledger, around.stage.allocatable, pods)
+        yield from pod_notes(around.stage.node, around.stage.ledger, around.stage.allocatable, pods)
 
 
 def _further(page: LintPage) -> Iterator[Finding]:

@@ -14,8 +14,9 @@ from numafit.cli.files import manifest_paths, read_bytes, read_state, write_whol
 from numafit.cli.options.answer import say, status, strict_option
 from numafit.cli.options.live import live_option
 from numafit.cli.options.machine import resolve_machine
-from numafit.cli.options.node import NodeOptions, config_sources, node_options, read_manifests, state_paths, with_cases
+from numafit.cli.options.node import NodeOptions, config_sources, node_options, read_manifests, with_cases
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.options.state import state_paths
 from numafit.decision.notes import config_notes
 from numafit.decision.start import UNKNOWN, Start
 from numafit.errors import InputError

@@ -9,22 +9,22 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_state, read_text
+from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_text
 from numafit.cli.options.case import case_parts
+from numafit.cli.options.facts import facts_told, is_node, node_among
 from numafit.cli.options.machine import complete_machine, resolve_machine
+from numafit.cli.options.state import state_of, state_refusal
 from numafit.cluster.case.case import is_case
 from numafit.decision.stage import Stage, new_stage, with_pods
 from numafit.decision.start import UNKNOWN, Files, Start, start
-from numafit.errors import InputError, StartError, StartRefusedError
-from numafit.ledger.state_files import CPU_FILE, DEVICE_PLUGINS, MEMORY_FILE, STATE_FILES
+from numafit.errors import InputError, StartError
 from numafit.machine.combine.unstated import with_memory
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
 from numafit.machine.source import Source
-from numafit.managers.cpu.start import START as CPU_START
-from numafit.managers.memory.start import START as MEMORY_START
 from numafit.notes import Note
 from numafit.settings.example import EXAMPLE_NAME, example_kubelet
+from numafit.settings.facts import NO_FACTS
 from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
@@ -69,6 +69,10 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     all_nodes: bool = False
     rejected: bool = False
     node_object: Path | None = None
+    static: tuple[Path, ...] = ()
+    """Manifests of static pods."""
+    offers: tuple[str, ...] = ()
+    """RESOURCE=AMOUNT that the node has for pods."""
     again: str = ""
     """A pod that is played also where it has ended, by its name or namespace/name."""
     notes: tuple[Note, ...] = ()
@@ -100,7 +104,8 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
             return None
         from numafit.settings.node_object import read_node
 
-        return read_node(read_bytes(self.node_object), _source_name(self.node_object), self.node_name)
+        data = read_bytes(self.node_object)
+        return read_node(data, _source_name(self.node_object), self.node_name, mixed=self.node_object in self.pods)
 
 
 def node_options(command: F) -> F:
@@ -120,6 +125,8 @@ def node_options(command: F) -> F:
         all_nodes: bool,
         rejected: bool,
         node_object: Path | None,
+        static: Sequence[Path],
+        offers: Sequence[str],
         agent: AgentNode | None = None,
         **rest: Any,
     ) -> Any:
@@ -137,6 +144,8 @@ def node_options(command: F) -> F:
             all_nodes=all_nodes,
             rejected=rejected,
             node_object=node_object,
+            static=tuple(static),
+            offers=tuple(offers),
         )
         return command(options=options, **rest)
 
@@ -177,7 +186,21 @@ def node_options(command: F) -> F:
             click.option(
                 "--node-object",
                 type=click.Path(path_type=Path, allow_dash=True),
-                help="The API server's Node (kubectl get node NAME -o json), compared with the rest.",
+                help="The API server's Node (kubectl get node NAME -o json): labels, taints, disk; and to compare.",
+            ),
+            click.option(
+                "--allocatable",
+                "offers",
+                multiple=True,
+                metavar="RESOURCE=AMOUNT",
+                help="What the node has for pods that no machine tells, such as ephemeral-storage=100Gi.",
+            ),
+            click.option(
+                "--static",
+                multiple=True,
+                metavar="PATH",
+                type=path,
+                help="A manifest of static pods, or a folder of them; they come after PODS.",
             ),
         )
     ):
@@ -198,7 +221,8 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
         from numafit.settings.node_object import node_disagreements, with_total_memory
 
         machine = with_total_memory(machine, node)
-    known = Start(version=version, release_given=given, machine=with_memory(machine))
+    facts = facts_told(node, options.offers, machine) if node is not None or options.offers else NO_FACTS
+    known = Start(version=version, release_given=given, machine=with_memory(machine), facts=facts)
     file = options.kubelet_file()
     example = ""
     if file is None and options.kubelet_env is None:
@@ -221,7 +245,8 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
     known_state = options.state is not None or options.agent is not None
     notes = (*disputed, *stage.notes, *options.notes)
     if node is not None:
-        notes += node_disagreements(node, machine, stage.allocatable, known.version)
+        own = {name: amount for name, amount in stage.allocatable.items() if name not in known.facts.offers}
+        notes += node_disagreements(node, machine, own, known.version)
     stage = with_pods(replace(stage, example=example, notes=notes), reading, known=known_state)
     if not stage.pods and not idle:
         cure = "give pods to come, too; `numafit simulate` shows what is left"
@@ -258,19 +283,16 @@ def with_folder(options: NodeOptions) -> NodeOptions:
             elif entry.stem in ("kubelet", "configz"):
                 own = options.kubelet or (options.agent and options.agent.kubelet)
                 options = options if own else replace(options, kubelet=entry)
-            elif entry.stem == "node" and _holds_node(entry):
+            elif entry.stem == "node" and is_node(entry):
                 options = options if options.node_object else replace(options, node_object=entry)
             else:
                 pods.append(entry)
     if machines and not options.machine_sources:
         options = replace(options, machines=tuple(machines))
-    return replace(options, pods=tuple(pods))
-
-
-def _holds_node(path: Path) -> bool:
-    from numafit.settings.node_object import holds_node
-
-    return holds_node(read_bytes(path))
+    options = replace(options, pods=tuple(pods))
+    if options.node_object or options.all_nodes:
+        return options
+    return replace(options, node_object=node_among(options.pods, options.node_name))
 
 
 def _with_case(options: NodeOptions, folder: Path) -> tuple[NodeOptions, list[Path]]:
@@ -324,18 +346,9 @@ def _over_state(known: Start, options: NodeOptions) -> Start:
     try:
         known = start(replace(known, files=files), "device_state")
     except StartError as error:
-        raise _state_refusal(error, options, source) from None
+        raise state_refusal(error, options.state, source) from None
     active = UNKNOWN if options.agent is None else {pod.uid: pod for pod in options.agent.active}
     return replace(known, active=active)
-
-
-def _state_refusal(error: StartError, options: NodeOptions, source: str) -> StartRefusedError:
-    """With the file that is to blame."""
-    name = {CPU_START: CPU_FILE, MEMORY_START: MEMORY_FILE}.get(error.stage, "")
-    if options.state is None:
-        return StartRefusedError(error, source=": ".join(part for part in (source, name) if part))
-    cure = f"the safe way out: numafit doctor --kubelet-dir {options.state}"
-    return StartRefusedError(error, source=str(state_paths(options.state).get(name, source)), cure=cure)
 
 
 def _state(options: NodeOptions) -> tuple[str, Files]:
@@ -345,20 +358,7 @@ def _state(options: NodeOptions) -> tuple[str, Files]:
     folder = options.state
     if folder is None:
         return "", {}
-    if not folder.is_dir():
-        raise InputError("is not a folder", source=str(folder), cure="name the kubelet's root, like /var/lib/kubelet")
-    return str(folder), {name: read_state(path) for name, path in state_paths(folder).items()}
-
-
-def state_paths(folder: Path) -> dict[str, Path]:
-    """The files that are there, as they lie in the kubelet's folder: the device manager's in one of its own."""
-    paths = {}
-    for name in STATE_FILES:
-        for path in (folder / name, folder / DEVICE_PLUGINS / name):
-            if path.exists():
-                paths[name] = path
-                break
-    return paths
+    return str(folder), state_of(folder)
 
 
 def _source_name(path: Path) -> str:
@@ -376,9 +376,10 @@ def read_manifests(
     options: NodeOptions, paths: Sequence[Path], *, pod_level: bool, node: "NodeObject | None" = None
 ) -> Reading:
     """The pods of these files; of the node that is meant, where they are on several: that of the Node object."""
-    if not paths:
+    if not paths and not options.static:
         raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
     files = [ManifestFile(_source_name(path), read_bytes(path)) for path in paths]
+    files += [ManifestFile(str(path), read_bytes(path), static=True) for path in manifest_paths(options.static)]
     here: tuple[str, ...] = () if node is None else (node.name,)
     here += () if options.machine_sources else (_host_name(),)
     cure = "choose one by --node-name, or --all-nodes"

@@ -90,6 +90,7 @@ def _beginning(situation: Situation, how: Beginning, choices: Choices) -> Start:
         sources=how.config,
         machine=node.machine,
         plugins=node.device.plugins,
+        facts=node.facts,
         files=files,
         active=active,
         choices=choices,

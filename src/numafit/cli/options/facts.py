@@ -1,0 +1,60 @@
+"""`--allocatable` and what the Node object tells: facts about a node that no machine shows."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from numafit.cli.files import read_bytes
+from numafit.errors import InputError
+from numafit.machine.model import Machine
+from numafit.quantity import QuantityError, quantity_of
+from numafit.settings.facts import NO_FACTS, NodeFacts, is_offer
+
+if TYPE_CHECKING:
+    from numafit.settings.node_object import NodeObject
+
+
+# Read by code that most commands do without: they start quicker.
+
+
+def is_node(path: Path) -> bool:
+    from numafit.settings.node_object import holds_node
+
+    return holds_node(read_bytes(path))
+
+
+def node_among(paths: Sequence[Path], name: str) -> Path | None:
+    """The file of manifests in which a Node stands: the only one of all, or the only one of this name."""
+    found: list[Path] = []
+    for path in paths:
+        if str(path) == "-" or not path.is_file():
+            continue
+        data = read_bytes(path)
+        if b"Node" in data:
+            from numafit.settings.node_object import names_among
+
+            found += [path for node in names_among(data) if name in ("", node)]
+    return found[0] if len(found) == 1 else None
+
+
+def facts_told(node: "NodeObject | None", offers: Sequence[str], machine: Machine) -> NodeFacts:
+    """`offers` are typed as RESOURCE=AMOUNT, and count before the Node object; devices of the machine, before both."""
+    facts = NO_FACTS if node is None else node.facts()
+    listed = {device.resource for device in machine.devices}
+    found = {name: amount for name, amount in facts.offers.items() if name not in listed}
+    for text in offers:
+        name, _, amount = text.partition("=")
+        source = f"--allocatable {text}"
+        if not name or not amount:
+            raise InputError("is not RESOURCE=AMOUNT", source=source, cure="write it like ephemeral-storage=100Gi")
+        if not is_offer(name) or name in listed:
+            teller = "the devices of the machine tell" if name in listed else "machine and configuration tell"
+            raise InputError(f"{teller} how much {name} there is", source=source, cure="leave it away")
+        try:
+            found[name] = quantity_of(amount)
+        except QuantityError as error:
+            cure = "write it like 2, 500m or 16Gi"
+            raise InputError(f'"{amount}" is not a quantity: {error}', source=source, cure=cure) from None
+    return replace(facts, offers=found)
