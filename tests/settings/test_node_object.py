@@ -10,10 +10,11 @@ from numafit.errors import InputError
 from numafit.machine.model import Cpu, Machine, NumaNode
 from numafit.notes import NOTE_CODES, Note
 from numafit.quantity import Quantity, parse_quantity
-from numafit.settings.facts import Taint
+from numafit.settings.facts import NodeFacts, Taint
 from numafit.settings.node_object import (
     NodeObject,
     holds_node,
+    names_among,
     node_disagreements,
     read_node,
     read_nodes,
@@ -202,3 +203,31 @@ def test_the_memory_of_the_node_is_taken_where_no_source_tells_it() -> None:
     assert with_total_memory(unknown, READ).memory == 4 << 30
     assert with_total_memory(Machine(memory=5), READ).memory == 5
     assert with_total_memory(unknown, NodeObject("n", "v1.30.0")).memory is None
+
+
+def test_a_node_object_tells_what_no_machine_shows() -> None:
+    """Labels, taints, storage and resources of others; not what machine and configuration make, nor volumes."""
+    node = read_node(
+        NODE.replace("    cpu: 1500m\n", "    cpu: 1500m\n    lab.io/x: '8'\n    attachable-volumes-a: '1'\n")
+    )
+    assert node.facts() == NodeFacts(
+        "worker-1",
+        {"kubernetes.io/arch": "amd64"},
+        (Taint("nvidia.com/gpu", "present", "NoSchedule"),),
+        group_policies=False,
+        offers={"lab.io/x": Quantity(8)},
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (NODE, ("worker-1",)),
+        (f"kind: Pod\n---\n{NODE}", ("worker-1",)),
+        ("kind: Pod\nmetadata: {name: Node}\n", ()),
+        ("kind: Node\nmetadata: 5\n", ()),
+        ('{"kind": "List", "items": [{"kind": "Pod"}]}', ()),
+    ],
+)
+def test_a_node_may_stand_among_other_objects(text: str, names: tuple[str, ...]) -> None:
+    assert names_among(text.encode()) == names

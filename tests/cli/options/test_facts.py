@@ -112,3 +112,22 @@ def test_static_pods_come_after_the_others(folder: Path) -> None:
     (static / "proxy.yaml").write_text(POD.replace("big", "proxy").replace("20Gi", "1Gi"))
     stage = load_stage(NodeOptions(pods=(folder,), static=(static,)))
     assert [(pod.name, pod.static) for pod in stage.pods] == [("big", False), ("proxy", True)]
+
+
+def test_what_a_known_node_answers_is_not_noted(folder: Path) -> None:
+    """Ports are compared with those of pods that are known; labels with those of the Node object."""
+    wish = "  nodeSelector: {disk: hdd}\n  hostNetwork: true\n"
+    (folder / "pod.yaml").write_text(POD.replace("image: app", "ports: [{containerPort: 80}]") + wish)
+    stage = load_stage(NodeOptions(pods=(folder,)))
+    assert [code for code in codes(stage) if code.endswith("-checked")] == [
+        "selectors-not-checked",
+        "storage-not-checked",
+    ]
+    (folder / "node.yaml").write_text(NODE)
+    assert [code for code in codes(load_stage(NodeOptions(pods=(folder,)))) if code.endswith("-checked")] == []
+
+
+def test_a_node_object_without_labels_does_not_tell_them(folder: Path) -> None:
+    """Each real one has some."""
+    (folder / "node.yaml").write_text(NODE.replace(", labels: {disk: ssd}", ""))
+    assert load_stage(NodeOptions(pods=(folder,))).node.facts.labels is None
