@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from numafit.decision.admit import admit
 from numafit.decision.files import state_files
-from numafit.decision.life import release
+from numafit.decision.life import reconcile, release
 from numafit.decision.node import Node
 from numafit.decision.start import Start, start
 from numafit.ledger.ledger import Ledger
@@ -158,3 +158,19 @@ def test_baselines_are_the_exclusive_cpus() -> None:
         r'\"baselines\":{\"39b37746-7f5e-4064-b8e1-eebd2bfaa003\":{\"app\":{\"baseline\":\"1-3\"}}}}",'
         r'"dataChecksum":3915275382}'
     )
+
+
+def test_baselines_that_were_read_stay_until_their_container_goes() -> None:
+    """1.37 with InPlacePodVerticalScalingExclusiveCPUs, after a kubelet that changed exclusive CPUs."""
+    gated = settings("1.37", cpu="static", gates={"InPlacePodVerticalScalingExclusiveCPUs": True})
+    first, empty = running(SEED_BOX, gated)
+    held = admit(first, empty, pod("a", cpus("app", "3"), cpus("other", "1"))).ledger
+    read = {"a": {"app": 0b10, "other": None}, "b": {"app": 0b100}}
+    apart = replace(held, cpu=replace(held.cpu, baselines=read, file=None))
+    text = state_files(first, apart)[CPU_FILE]
+    assert r"\"baselines\":{\"a\":{\"app\":{\"baseline\":\"1\"}},\"b\":{\"app\":{\"baseline\":\"2\"}}}" in text
+    known = start(Start(machine=SEED_BOX, settings=gated, files={CPU_FILE: text}))
+    assert known.ledger.cpu.baselines == read
+    gone = reconcile(known.node, replace(known.ledger, active={}))
+    assert gone.cpu.baselines == {"b": {"app": 0b100}}
+    assert r"\"baselines\":{\"b\":{\"app\":{\"baseline\":\"2\"}}}" in state_files(known.node, gone)[CPU_FILE]

@@ -114,6 +114,18 @@ RULES: dict[str, str] = {
     "init_requests_dropped": "resources that the node does not list are dropped from init containers too",
     "dra_delegates": "what the fit check leaves to dynamic resources with DRAExtendedResource",
     "victims_by_whole_pod": "what an evicted pod frees counts its sidecars and its resources as a whole",
+    # Resize in place
+    "resize": "how other resources reach a pod that runs",
+    "resize_static": "which resizes of Guaranteed pods a static policy makes infeasible",
+    "resize_static_memory": "the memory policy Static makes resizes of Guaranteed pods infeasible",
+    "resize_told": "the kubelet says why a resize is deferred or infeasible",
+    "resize_capacity": "the kubelet calls a resize infeasible that exceeds what the node has",
+    "resize_admission": "the API server refuses a resize that exceeds what the node has",
+    "resize_queue": "pending resizes are sorted, and tried again when something frees",
+    "resize_operation": "managers know a resize from an addition, and allocate nothing for it",
+    "resize_sidecars": "sidecars can be resized",
+    "resize_memory_limit_stays": "a resize cannot lower a memory limit",
+    "resize_pod_level": "pods with pod-level resources can be resized",
     # State files
     "newest_cpu_format_first": "the CPU state file is decoded newest format first",
     "state_data": "CPU and memory state files carry their contents once more as text, and that counts",

@@ -9,6 +9,7 @@ life        what happens besides admissions: containers start, pods go, plugins 
 preempt     who must go for a critical pod when the node as a whole is full
 filters     what a pod wants of its node beside amounts: labels, taints, ports of the host
 decide      the front door: `admit`, then the check against what the node offers as a whole
+resize/     other resources for a pod that runs: allocated, put off or infeasible, and who is tried again
 history/    a node over time: events as values and as words, the kubelet's restart, what comes of one event
 simulation  pods and events played one after the other
 verdicts    yes or no for many pods: what equals what was decided before is not decided again

@@ -5,6 +5,7 @@ containers got until stale state is removed.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from numafit.decision.node import Node
 from numafit.errors import KubeletPanic
 from numafit.ledger.ledger import Hint, Ledger
 from numafit.managers.ask import ask_of
-from numafit.managers.protocol import TOPOLOGY_AFFINITY, UNEXPECTED, Call, Choices, Refusal
+from numafit.managers.protocol import TOPOLOGY_AFFINITY, UNEXPECTED, Call, Choices, Manager, Refusal
 from numafit.managers.topology.hint import ProviderHints
 from numafit.managers.topology.merge import merge
 from numafit.workload.pod import Container, Pod
@@ -24,12 +25,19 @@ POD_LEVEL_CONTAINER_SCOPE = (
 POD_LEVEL_POD_SCOPE = "Pod Scope pod with pod-level resources failed admission under pod-scope topology manager"
 
 
-def admit(node: Node, ledger: Ledger, pod: Pod, choices: Choices | None = None) -> Decision:
-    """Decide on a pod, new or known from before a restart. Afterwards it is active if it was admitted."""
+LifecycleOperation = Literal["add", "resize"]
+
+
+def admit(
+    node: Node, ledger: Ledger, pod: Pod, choices: Choices | None = None, operation: LifecycleOperation = "add"
+) -> Decision:
+    """Decide on a pod, new or known from before a restart. Afterwards it is active if it was admitted.
+
+    A resize is an operation of its own only since 1.37: before, a pod that is resized passes as if it came."""
     ask = ask_of(pod, node.settings)
     ledger = replace(ledger, active={**ledger.active, pod.uid: pod})
     call = Call(ledger, ask, choices or Choices())
-    admission = _Admission(node, call)
+    admission = _Admission(node, call, resize=operation == "resize" and node.settings.behaviour.resize_operation)
     panic = ""
     refusal: Refusal | None = None
     cause: ManagerRefused | Crash | None = None
@@ -61,8 +69,10 @@ def admit(node: Node, ledger: Ledger, pod: Pod, choices: Choices | None = None) 
 class _Admission:
     """One admission under way: the merges so far, and the call that carries the ledger."""
 
-    def __init__(self, node: Node, call: Call) -> None:
+    def __init__(self, node: Node, call: Call, *, resize: bool) -> None:
         self.node = node
+        self.resize = resize
+        """Nothing is allocated, and only the device manager has hints: for what the pod holds."""
         self.call = call
         self.pod = call.ask.pod
         self.managed = call.ask.pod_level == "managed"
@@ -86,7 +96,7 @@ class _Admission:
 
     def _container_scope(self, container: Container) -> Refusal | None:
         self.container = container.name
-        hints = tuple(manager.hints(self.call, container) for manager in self.node.managers)
+        hints = self._hints(lambda manager: manager.hints(self.call, container))
         best, admitted = self._merge(container.name, hints)
         if not admitted:
             return Refusal(POD_LEVEL_CONTAINER_SCOPE if self.managed else NO_LOCALITY, None, TOPOLOGY_AFFINITY)
@@ -94,7 +104,7 @@ class _Admission:
         return self._allocate(container)
 
     def _pod_scope(self) -> Refusal | None:
-        hints = tuple(manager.pod_hints(self.call) for manager in self.node.managers)
+        hints = self._hints(lambda manager: manager.pod_hints(self.call))
         best, admitted = self._merge("", hints)
         if not admitted:
             return Refusal(POD_LEVEL_POD_SCOPE if self.managed else NO_LOCALITY, None, TOPOLOGY_AFFINITY)
@@ -107,6 +117,18 @@ class _Admission:
             if refusal is not None:
                 return refusal
         return None
+
+    def _hints(self, hints_of: Callable[[Manager], ProviderHints]) -> tuple[ProviderHints, ...]:
+        if not self.resize:
+            return tuple(hints_of(manager) for manager in self.node.managers)
+        self._sweep()
+        return (hints_of(self.node.device), *(None for _ in self.node.managers[1:]))
+
+    def _sweep(self) -> None:
+        """Whoever is asked removes stale state first, whatever the operation."""
+        self.node.cpu.remove_stale(self.call)
+        if self.node.memory is not None:
+            self.node.memory.remove_stale(self.call)
 
     def _merge(self, container: str, hints: tuple[ProviderHints, ...]) -> tuple[Hint, bool]:
         topology = self.node.topology
@@ -127,6 +149,9 @@ class _Admission:
 
     def _allocate(self, container: Container) -> Refusal | None:
         self.container = container.name
+        if self.resize:
+            self._sweep()
+            return None
         for manager in self.node.managers:
             refusal = manager.allocate(self.call, container)
             if refusal is not None:
@@ -134,7 +159,7 @@ class _Admission:
         return None
 
     def _allocate_pod(self) -> Refusal | None:
-        for manager in self.node.managers:
+        for manager in () if self.resize else self.node.managers:
             refusal = manager.allocate_pod(self.call)
             if refusal is not None:
                 return refusal

@@ -1,6 +1,7 @@
 """A decision is data: what each manager offered, what the merge made of it, the verdict, and the ledger after it."""
 
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
@@ -111,6 +112,21 @@ class Crash(msgspec.Struct, frozen=True, tag_field="kind", tag="crash"):
     facts: Mapping[str, str] = {}
 
 
+ResizeVerdict = Literal["", "allocated", "reverted", "Deferred", "Infeasible", "refused"]
+"""Empty: no resize was decided. `allocated`: the pod has it from now on; `reverted`: what was asked before is given up,
+and what is asked now is what the pod has. `Deferred` and `Infeasible` are the kubelet's words; what is deferred is
+tried again. `refused`: by the API server, so that no kubelet hears of it."""
+
+
+class ResizeRefused(msgspec.Struct, frozen=True, tag_field="kind", tag="resize-refused"):
+    """A resize that fails before any manager is asked."""
+
+    code: str
+    """A code of `resize.request`, or of `resize.verdict`."""
+    facts: Mapping[str, str | int] = {}
+    """What the code is about: container, resource, amounts (CPUs in thousandths)."""
+
+
 class Decision(msgspec.Struct, frozen=True):
     pod: Pod
     qos: str
@@ -125,12 +141,15 @@ class Decision(msgspec.Struct, frozen=True):
     plugin_calls: tuple[PluginCall, ...] = ()
     panic: str = ""
     """The kubelet would panic here with this text, or hang. People read "crash"."""
-    cause: ManagerRefused | NodeShort | NothingToEvict | Preempted | Unsuited | Crash | None = None
+    cause: ManagerRefused | NodeShort | NothingToEvict | Preempted | Unsuited | Crash | ResizeRefused | None = None
     """Why not, unless the last merge tells."""
     short: tuple[NodeShort, ...] = ()
     """All that the node as a whole was short of, in the kubelet's order."""
     evicted: tuple["Decision", ...] = ()
     """The pods that went so that this one, a critical one, was admitted; in the order in which they were killed."""
+    resize: ResizeVerdict = ""
+    """Of a decision on other resources for a pod that runs: `pod` is then the pod as it shall be, and `admitted` that
+    it has them. A pod whose resize is not allocated runs on as it was."""
 
     @property
     def shortage(self) -> str:

@@ -1,5 +1,7 @@
 """The state files that the kubelet would have on disk now, byte for byte; made when asked for, not at every step."""
 
+from collections.abc import Mapping
+
 from numafit.bits import cpuset_text
 from numafit.decision.node import Node
 from numafit.ledger.files.cpu import RESIZE_GATE, CpuFile, cpu_bytes
@@ -28,12 +30,24 @@ def _cpu_text(node: Node, ledger: CpuLedger) -> str:
         return ledger.file
     entries = {uid: {name: cpuset_text(cpus) for name, cpus in own.items()} for uid, own in ledger.entries.items()}
     pods = {uid: cpuset_text(cpus) for uid, cpus in ledger.pod_entries.items()}
-    # no resize changes exclusive CPUs (1.37), so the baselines of all containers are what they hold
-    baselines = entries if node.settings.gate(RESIZE_GATE) else {}
+    baselines = _baselines(entries, ledger.baselines) if node.settings.gate(RESIZE_GATE) else {}
     content = CpuFile(node.settings.cpu_policy, cpuset_text(ledger.default), entries, pods, baselines)
     if node.settings.behaviour.state_data:
         return cpu_bytes(content, "v4")
     return cpu_bytes(content, "v3" if node.cpu.pod_entries else "v2")
+
+
+def _baselines(
+    entries: Mapping[str, Mapping[str, str]], apart: Mapping[str, Mapping[str, int | None]]
+) -> dict[str, dict[str, str]]:
+    """No resize changes exclusive CPUs (1.37): but for those that were read, they are what the containers hold."""
+    baselines = {uid: dict(own) for uid, own in entries.items()}
+    for uid, own in apart.items():
+        texts = baselines.setdefault(uid, {})
+        texts.update({name: cpuset_text(cpus) for name, cpus in own.items() if cpus is not None})
+        for name in [name for name, cpus in own.items() if cpus is None]:
+            texts.pop(name, None)
+    return {uid: own for uid, own in baselines.items() if own}
 
 
 def _memory_text(node: Node, ledger: MemoryLedger) -> str:

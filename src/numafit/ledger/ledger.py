@@ -59,6 +59,8 @@ class CpuLedger(msgspec.Struct, frozen=True):
     entries: Mapping[str, Mapping[str, int]] = {}
     """Pod UID -> container -> exclusive CPUs. Init and app containers of one pod may overlap."""
     pod_entries: Mapping[str, int] = {}
+    baselines: Mapping[str, Mapping[str, int | None]] = {}
+    """Pod UID -> container -> its CPUs when it came, where a state file tells others than it holds, or none (1.37)."""
     reuse_pod: str = ""
     reuse: int = 0
     """CPUs of init containers that later containers of `reuse_pod` may take."""

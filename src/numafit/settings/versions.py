@@ -176,6 +176,29 @@ class Behaviour(msgspec.Struct, frozen=True):
     group_policy_checked: bool = False
     """A strict supplementalGroupsPolicy needs a runtime that knows it."""
 
+    # Resize in place, with InPlacePodVerticalScaling
+    resize: Literal["none", "update", "subresource"] = "none"
+    """How other resources reach a pod that runs: not at all, by an update of the pod, or through `pods/resize`."""
+    resize_static: Literal["ignored", "any", "changed"] = "ignored"
+    """Guaranteed pods under a static policy: resized like others, never, or unless that manager's resource changes."""
+    resize_static_memory: bool = False
+    """… the memory manager's policy Static counts for it; in 1.32 its name is compared in lower case, in vain."""
+    resize_told: bool = False
+    """The kubelet says why a resize is deferred or infeasible; before, only that it is."""
+    resize_capacity: bool = False
+    """The kubelet calls a resize infeasible that exceeds what the node has."""
+    resize_admission: bool = False
+    """… the API server refuses it (PodResizeValidator)."""
+    resize_queue: bool = False
+    """Pending resizes are sorted, and tried again when something frees; before, at each sync of their pod."""
+    resize_operation: bool = False
+    """Managers know a resize from an addition, and allocate nothing for it."""
+    resize_sidecars: bool = False
+    resize_memory_limit_stays: bool = False
+    """A memory limit may not sink, nor be added, unless the container is restarted for it."""
+    resize_pod_level: bool = False
+    """Pods with pod-level resources may be resized, with InPlacePodLevelResourcesVerticalScaling."""
+
     # State files
     newest_cpu_format_first: bool = False
     """Decoding order V3, V2, V1; before: V1, then V2."""
@@ -295,6 +318,21 @@ _CHANGES: tuple[tuple[str, object, tuple[str, ...]], ...] = (
     ("system_checked", True, ("1.23.0",)),
     ("system_checked_first", True, ("1.29.0",)),
     ("group_policy_checked", True, ("1.33.0",)),
+    ("resize", "update", ("1.27.0",)),
+    ("resize", "subresource", ("1.32.0",)),
+    ("resize_static", "any", ("1.32.0",)),
+    ("resize_static", "changed", ("1.34.0",)),
+    ("resize_static_memory", True, ("1.33.0",)),
+    ("resize_told", True, ("1.32.0",)),
+    ("resize_capacity", True, ("1.27.0",)),
+    ("resize_capacity", False, ("1.36.0",)),
+    ("resize_admission", True, ("1.36.0",)),
+    ("resize_queue", True, ("1.34.0",)),
+    ("resize_operation", True, ("1.37.0",)),
+    ("resize_sidecars", True, ("1.33.0",)),
+    ("resize_memory_limit_stays", True, ("1.33.0",)),
+    ("resize_memory_limit_stays", False, ("1.34.0",)),
+    ("resize_pod_level", True, ("1.35.0",)),
     ("newest_cpu_format_first", True, ("1.36.0",)),
     ("state_data", True, ("1.37.0",)),
     ("unknown_gate_panics", True, ("1.32.0",)),

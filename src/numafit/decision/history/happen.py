@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from numafit.decision.decide import decide, load_after, load_beside
+from numafit.decision.decide import decide, load_after, load_beside, load_of, requests_of
 from numafit.decision.history.event import (
     AddPods,
     Beginning,
@@ -26,6 +26,7 @@ from numafit.decision.history.restart import restart
 from numafit.decision.history.situation import Situation, without_pod
 from numafit.decision.history.step import Step
 from numafit.decision.life import list_devices, reconcile, start_containers
+from numafit.decision.resize.queue import Asked, Resized, resize_pod, resizes_after_restart, retry_resizes
 from numafit.errors import StartError
 from numafit.machine.model import Device
 from numafit.managers.device.plugin import plugins_of
@@ -60,7 +61,10 @@ def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outco
         case RemovePods(pods):
             for pod in pods:
                 situation = without_pod(situation, pod.uid)
-            return Outcome(situation)
+            if situation.down or not situation.resizes:
+                return Outcome(situation)
+            node, ledger = situation.node, situation.ledger
+            return _resized(situation, retry_resizes(node, ledger, situation.resizes, situation.offered, choices))
         case Reconcile():
             if situation.down:
                 return Outcome(situation, void="the kubelet is down")
@@ -77,8 +81,8 @@ def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outco
             return _stop_plugin(situation, resource)
         case ExitContainer(pod, container):
             return _exit(situation, pod, container)
-        case ResizePod(pod):
-            return Outcome(situation, void=f"the resize of {pod.full_name} is not played")
+        case ResizePod(pod, container, requests, limits):
+            return _resize(situation, Asked(pod, container, requests, limits), choices)
         case ListCapacity(resource, amount):
             return Outcome(replace(situation, listed={**situation.listed, resource: amount}))
 
@@ -132,6 +136,40 @@ def _started(situation: Situation) -> Situation:
     return replace(situation, ledger=ledger, unstarted=tuple(unstarted))
 
 
+# --- resizes ---------------------------------------------------------------------------------------------------------
+
+
+def _resize(situation: Situation, asked: Asked, choices: ChoicesMaker) -> Outcome:
+    resized = resize_pod(
+        situation.node,
+        situation.ledger,
+        asked,
+        situation.offered,
+        situation.resizes,
+        choices,
+        down=situation.down,
+    )
+    outcome = _resized(situation, resized)
+    if outcome.steps or situation.down:
+        return outcome
+    there = asked.pod.uid in situation.ledger.active
+    why = "has these resources already" if there else "does not run"
+    return replace(outcome, void=f"{asked.pod.full_name} {why}")
+
+
+def _resized(situation: Situation, resized: Resized) -> Outcome:
+    node = situation.node
+    steps = tuple(
+        Step(tried.decision, tried.decision.ledger, tried.before, tuple(tried.choices.draws), "resize", node)
+        for tried in resized.tries
+    )
+    load = load_of(node.settings, resized.ledger.active.values()) if steps else situation.load
+    crash = next((step.decision.panic for step in steps if step.decision.panic), "")
+    down = situation.down or bool(crash)
+    after = replace(situation, ledger=resized.ledger, load=load, resizes=resized.pending, down=down)
+    return Outcome(after, steps, crash)
+
+
 # --- the kubelet -----------------------------------------------------------------------------------------------------
 
 
@@ -146,7 +184,11 @@ def _start(situation: Situation, how: Beginning, choices: ChoicesMaker) -> Outco
         draws = (*(restarted.order.draws if decision.pod.static else ()), *own.draws)
         steps.append(Step(decision, after.ledger, None, draws, "restart", after.node))
     crash = steps[-1].decision.panic if steps else ""
-    return Outcome(after, tuple(steps), crash)
+    if crash or not after.resizes:
+        return Outcome(after, tuple(steps), crash)
+    pending = resizes_after_restart(after.node, after.ledger, after.resizes, after.offered, choices)
+    outcome = _resized(after, pending)
+    return replace(outcome, steps=(*steps, *outcome.steps))
 
 
 # --- plugins ---------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from numafit.decision.history.event import Beginning
 from numafit.decision.history.situation import Situation
 from numafit.decision.life import start_containers
 from numafit.decision.node import Node
+from numafit.decision.resize.queue import pods_at_restart
 from numafit.decision.start import Start, again, start
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Device
@@ -44,6 +45,8 @@ def restart(situation: Situation, how: Beginning, choices: Callable[[], Choices]
         # What the node object lists beside that outlives the kubelet.
         situation = replace(situation, allocatable={**(situation.allocatable or {}), **known.allocatable})
     order = choices()
+    asked = pods_at_restart(node.settings, situation.ledger, situation.resizes)
+    situation = replace(situation, ledger=replace(situation.ledger, active=asked))
     pods = _batch(situation, order)
     idle = frozenset((uid, name) for uid, names in situation.unstarted for name in names)
     running: frozenset[tuple[str, str]] = frozenset()

@@ -7,7 +7,7 @@ cause          the cause of a decision, found
 grid           what is needed, free and held on each NUMA node
 story          the whole of it, with a chapter for each merge
 words          the claims as text; refused_words for what a manager refuses, evicted_words for who goes for a critical
-               pod, terms for amounts and nodes
+               pod, resize_words for resizes in place, terms for amounts and nodes
 
 All of it is read off the `Decision`; nothing is decided here a second time. A law in the tests takes every claim back
 to the ledger and the machine by brute force.

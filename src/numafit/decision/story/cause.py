@@ -7,7 +7,7 @@ from math import comb
 import msgspec
 
 from numafit.bits import mask_of, members
-from numafit.decision.decision import Decision, MergeStep
+from numafit.decision.decision import Crash, Decision, MergeStep, ResizeRefused
 from numafit.decision.node import Node
 from numafit.decision.story.claims import (
     Admitted,
@@ -28,6 +28,8 @@ from numafit.decision.story.claims import (
     NotOffered,
     NotSingle,
     Places,
+    ResizeAllocated,
+    ResizePutOff,
     Rule,
     TooMuch,
     Untold,
@@ -41,13 +43,34 @@ from numafit.managers.memory.pod_level import pod_refusal
 from numafit.managers.refused import BudgetUsedUp
 from numafit.managers.topology.hint import HintFamily, HintList, ProviderHints
 from numafit.managers.topology.policy import SINGLE_NUMA_NODE
+from numafit.workload.pod import pod_requests
 
 
 def cause_of(node: Node, decision: Decision, ask: Ask) -> Cause:
     if decision.admitted:
-        return _admitted(node, decision, ask)
-    if decision.cause is not None:
-        return decision.cause
+        return _resized(node, decision, ask) if decision.resize else _admitted(node, decision, ask)
+    cause = decision.cause
+    if isinstance(cause, ResizeRefused | Crash):
+        return cause
+    told = _rejection(node, decision, ask) if cause is None else cause
+    return ResizePutOff(told) if decision.resize else told
+
+
+def _resized(node: Node, decision: Decision, ask: Ask) -> ResizeAllocated:
+    whole = pod_requests(
+        decision.pod, sidecars=node.settings.behaviour.sidecars, pod_level=node.settings.gate("PodLevelResources")
+    )
+    amounts = {"cpu": whole["cpu"].milli()} if "cpu" in whole else {}
+    if "memory" in whole:
+        amounts["memory"] = whole["memory"].value()
+    held = 0
+    for cpus in decision.ledger.cpu.entries.get(decision.pod.uid, {}).values():
+        held |= cpus
+    other = node.cpu.static and held.bit_count() != ask.pod_cpus
+    return ResizeAllocated(amounts, held.bit_count() if other else 0, decision.resize == "reverted")
+
+
+def _rejection(node: Node, decision: Decision, ask: Ask) -> MergeRefused | Untold:
     cause = _step_cause(node, ask, decision.merges[-1]) if decision.merges else None
     return Untold() if cause is None else MergeRefused(node.topology.policy, cause)
 

@@ -13,7 +13,15 @@ from typing import Literal
 import msgspec
 
 from numafit.bits import mask_of, members
-from numafit.decision.decision import Crash, ManagerRefused, NodeShort, NothingToEvict, Preempted, Unsuited
+from numafit.decision.decision import (
+    Crash,
+    ManagerRefused,
+    NodeShort,
+    NothingToEvict,
+    Preempted,
+    ResizeRefused,
+    Unsuited,
+)
 from numafit.managers.topology.hint import HintFamily, HintList
 
 MOST_LISTED = 6
@@ -242,4 +250,33 @@ class Untold(msgspec.Struct, frozen=True, tag_field="kind", tag="untold"):
     """A rejection by the topology manager whose hints a log does not hold."""
 
 
-Cause = Admitted | MergeRefused | ManagerRefused | NodeShort | NothingToEvict | Preempted | Unsuited | Crash | Untold
+class ResizeAllocated(msgspec.Struct, frozen=True, tag_field="kind", tag="resize-allocated"):
+    """A pod that runs has other resources from now on, or keeps those it has because they are asked for again."""
+
+    asks: Mapping[str, int]
+    """`cpu` in thousandths and `memory` in bytes, of the pod as a whole: by these later pods are judged."""
+    held: int = 0
+    """The number of its exclusive CPUs, where that is another one than it asks for now: no resize changes them."""
+    reverted: bool = False
+
+
+class ResizePutOff(msgspec.Struct, frozen=True, tag_field="kind", tag="resize-put-off"):
+    """A resize that is deferred, and why it does not fit now."""
+
+    cause: MergeRefused | ManagerRefused | NodeShort | Untold
+
+
+Cause = (
+    Admitted
+    | MergeRefused
+    | ManagerRefused
+    | NodeShort
+    | NothingToEvict
+    | Preempted
+    | Unsuited
+    | Crash
+    | Untold
+    | ResizeAllocated
+    | ResizePutOff
+    | ResizeRefused
+)

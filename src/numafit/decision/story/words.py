@@ -3,7 +3,15 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from numafit.bits import cpuset_text
-from numafit.decision.decision import Crash, ManagerRefused, NodeShort, NothingToEvict, Preempted, Unsuited
+from numafit.decision.decision import (
+    Crash,
+    ManagerRefused,
+    NodeShort,
+    NothingToEvict,
+    Preempted,
+    ResizeRefused,
+    Unsuited,
+)
 from numafit.decision.story.claims import (
     MOST_LISTED,
     Admitted,
@@ -23,11 +31,14 @@ from numafit.decision.story.claims import (
     NotOffered,
     NotSingle,
     Places,
+    ResizeAllocated,
+    ResizePutOff,
     TooMuch,
     narrowest_places,
 )
 from numafit.decision.story.evicted_words import evictions_in_words, no_set_in_words, preempted_in_words
 from numafit.decision.story.refused_words import crash_in_words, refused_in_words
+from numafit.decision.story.resize_words import PUT_OFF, allocated_in_words, no_resize_in_words
 from numafit.decision.story.terms import (
     amount_in_words,
     container_in_words,
@@ -64,6 +75,12 @@ def cause_in_words(cause: Cause, who: str = "") -> str:
         return _unsuited(cause)
     if isinstance(cause, Crash):
         return crash_in_words(cause)
+    if isinstance(cause, ResizeAllocated):
+        return allocated_in_words(cause)
+    if isinstance(cause, ResizePutOff):
+        return f"{cause_in_words(cause.cause, who)} {PUT_OFF}"
+    if isinstance(cause, ResizeRefused):
+        return no_resize_in_words(cause)
     return "The topology manager rejects the pod; the log holds no hints of it, so it cannot be told why."
 
 

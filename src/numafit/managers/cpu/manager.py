@@ -302,6 +302,10 @@ class CpuManager(msgspec.Struct, frozen=True):
 
     def release(self, ledger: CpuLedger, uid: str, container: str) -> CpuLedger:
         own = ledger.entries[uid]
+        if uid in ledger.baselines:
+            kept = {name: cpus for name, cpus in ledger.baselines[uid].items() if name != container}
+            others = {other: held for other, held in ledger.baselines.items() if other != uid}
+            ledger = replace(ledger, baselines={**others, uid: kept} if kept else others)
         siblings = {name: cpus for name, cpus in own.items() if name != container}
         entries = {other: held for other, held in ledger.entries.items() if other != uid}
         if siblings:

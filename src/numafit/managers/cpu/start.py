@@ -1,5 +1,7 @@
 """The CPU manager when the kubelet starts: its policy, the reserved CPUs, and the state it finds on disk."""
 
+from collections.abc import Mapping
+
 from numafit.bits import CpusetError, cpuset_text, parse_cpuset
 from numafit.errors import KubeletError, StartError
 from numafit.golang.text import map_text, quoted
@@ -131,8 +133,22 @@ def start_cpu_manager(
             )
         except KubeletError as error:
             raise StartError(START, str(error), cause=error) from error
-        ledger = CpuLedger(restored.default, restored.entries, restored.pod_entries, file=text)
+        baselines = _baselines_apart(restored.entries, restored.baselines)
+        ledger = CpuLedger(restored.default, restored.entries, restored.pod_entries, baselines, file=text)
     return _validated(manager, ledger) if manager.static else ledger
+
+
+def _baselines_apart(
+    entries: Mapping[str, Mapping[str, int]], baselines: Mapping[str, Mapping[str, int]]
+) -> dict[str, dict[str, int | None]]:
+    """Those that are not what their container holds. No kubelet up to 1.37 writes such; it keeps them as they are."""
+    apart: dict[str, dict[str, int | None]] = {}
+    for uid in sorted({*entries, *baselines}) if baselines else ():
+        held, own = entries.get(uid, {}), baselines.get(uid, {})
+        other = {name: own.get(name) for name in sorted({*held, *own}) if held.get(name) != own.get(name)}
+        if other:
+            apart[uid] = other
+    return apart
 
 
 def _validated(manager: CpuManager, ledger: CpuLedger) -> CpuLedger:
@@ -142,7 +158,7 @@ def _validated(manager: CpuManager, ledger: CpuLedger) -> CpuLedger:
     if default == 0:
         if ledger.entries:
             raise StartError(START, "default cpuset cannot be empty", code="cpu-state-empty")
-        return CpuLedger(default=everything, pod_entries=ledger.pod_entries)
+        return CpuLedger(default=everything, pod_entries=ledger.pod_entries, baselines=ledger.baselines)
     default_text = quoted(cpuset_text(default))
     if strict and reserved & default:
         both = quoted(cpuset_text(reserved & default))

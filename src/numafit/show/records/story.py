@@ -6,8 +6,25 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from numafit.bits import cpuset_text
-from numafit.decision.decision import Crash, Decision, ManagerRefused, NodeShort, NothingToEvict, Preempted, Unsuited
-from numafit.decision.story.claims import Admitted, Cause, MergeCause, MergeRefused, Untold
+from numafit.decision.decision import (
+    Crash,
+    Decision,
+    ManagerRefused,
+    NodeShort,
+    NothingToEvict,
+    Preempted,
+    ResizeRefused,
+    Unsuited,
+)
+from numafit.decision.story.claims import (
+    Admitted,
+    Cause,
+    MergeCause,
+    MergeRefused,
+    ResizeAllocated,
+    ResizePutOff,
+    Untold,
+)
 from numafit.decision.story.story import Chapter, Story
 from numafit.notes import Note, notes_by_subject
 
@@ -29,7 +46,20 @@ class AdmittedCause(msgspec.Struct, frozen=True, tag_field="kind", tag="admitted
     """What the node as a whole was short of while they were there; CPUs in thousandths."""
 
 
-CauseRecord = AdmittedCause | MergeRefused | ManagerRefused | NodeShort | NothingToEvict | Preempted | Unsuited | Crash | Untold
+CauseRecord = (
+    AdmittedCause
+    | MergeRefused
+    | ManagerRefused
+    | NodeShort
+    | NothingToEvict
+    | Preempted
+    | Unsuited
+    | Crash
+    | Untold
+    | ResizeAllocated
+    | ResizePutOff
+    | ResizeRefused
+)
 
 
 def cause_record(cause: Cause) -> CauseRecord:
