@@ -49,7 +49,7 @@ def admit(
         panic = str(error)
         cause = Crash(error.code, admission.container, error.facts)
     reason, message = _verdict(node, refusal)
-    containers = {container.name: _placement(call.ledger, pod.uid, container.name) for container in pod.all_containers}
+    containers = placements_of(call.ledger, pod)
     admitted = refusal is None and not panic
     return Decision(
         pod,
@@ -180,6 +180,11 @@ def _rejected(ledger: Ledger, uid: str) -> Ledger:
     active = {other: pod for other, pod in ledger.active.items() if other != uid}
     affinity = {other: hints for other, hints in ledger.affinity.items() if other != uid}
     return replace(ledger, active=active, affinity=affinity)
+
+
+def placements_of(ledger: Ledger, pod: Pod) -> dict[str, Placement]:
+    """What each container holds."""
+    return {container.name: _placement(ledger, pod.uid, container.name) for container in pod.all_containers}
 
 
 def _placement(ledger: Ledger, uid: str, container: str) -> Placement:

@@ -152,6 +152,11 @@ class Decision(msgspec.Struct, frozen=True):
     it has them. A pod whose resize is not allocated runs on as it was."""
 
     @property
+    def runs(self) -> bool:
+        """The pod is there after it, with the new resources or as it was."""
+        return self.admitted or (bool(self.resize) and not self.panic)
+
+    @property
     def shortage(self) -> str:
         """The resource of which the node as a whole has too little, though its managers found a place."""
         if isinstance(self.cause, NothingToEvict):

@@ -81,7 +81,7 @@ def resize_pod(
         return Resized((), ledger, {**pending, uid: wanted})
     if same_resources(wanted, had):
         left = {other: pod for other, pod in pending.items() if other != uid}
-        reverted = Decision(wanted, qos_of(node.settings, wanted), True, ledger, resize="reverted")
+        reverted = not_asked(node, ledger, wanted, "reverted")
         return Resized((Try(reverted, ledger, choices()),) if uid in pending else (), ledger, left)
     pending = _queued(node, ledger, pending, wanted, allocatable)
     if node.settings.behaviour.resize_queue:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from numafit.decision.admit import admit
+from numafit.decision.admit import admit, placements_of
 from numafit.decision.decide import Load, checked, load_beside, load_of, requests_of
 from numafit.decision.decision import Decision, ResizeRefused, ResizeVerdict
 from numafit.decision.node import Node
@@ -144,8 +144,16 @@ def _affinity(ledger: Ledger, decision: Decision) -> Mapping[str, Mapping[str, H
 
 
 def not_asked(
-    node: Node, ledger: Ledger, wanted: Pod, verdict: ResizeVerdict, reason: str, message: str, cause: ResizeRefused
+    node: Node,
+    ledger: Ledger,
+    wanted: Pod,
+    verdict: ResizeVerdict,
+    reason: str = "",
+    message: str = "",
+    cause: ResizeRefused | None = None,
 ) -> Decision:
-    """A decision for which no manager was asked."""
+    """A decision for which no manager was asked. Without a cause the pod has what it wants."""
     qos = qos_of(node.settings, wanted)
-    return Decision(wanted, qos, False, ledger, reason, message, cause=cause, resize=verdict)
+    held = placements_of(ledger, wanted)
+    admitted = cause is None
+    return Decision(wanted, qos, admitted, ledger, reason, message, None, held, cause=cause, resize=verdict)

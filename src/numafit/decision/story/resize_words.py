@@ -28,6 +28,8 @@ def allocated_in_words(cause: ResizeAllocated) -> str:
     amounts = listed([amount_in_words(name, amount, milli=True) for name, amount in cause.asks.items()], "and")
     if cause.reverted:
         return f"The pod has {amounts} already, and so what was asked for before is given up."
+    if not amounts:
+        return "Allocated: the pod asks for neither CPUs nor memory as a whole."
     held = f" Its {cause.held} exclusive CPUs stay as they are." if cause.held else ""
     return f"Allocated: from now on the pod counts with {amounts}.{held}"
 

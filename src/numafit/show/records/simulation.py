@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from numafit.bits import cpuset_text
+from numafit.decision.decision import ResizeVerdict
 from numafit.decision.doubt.chance import Extent, Others
 from numafit.decision.history.step import Step
 from numafit.decision.left import NodeLeft, left_on_nodes
@@ -54,6 +55,8 @@ class Simulated(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     uid: str
     event: str | UnsetType = UNSET
     """`restart` where the kubelet decides again on a pod that is there; left out for a pod that comes."""
+    resize: ResizeVerdict | UnsetType = UNSET
+    """Of a resize: what came of it. `admitted` says whether the pod has the new resources; it runs in any case."""
     admitted: bool
     merges: tuple[MergeOutcome, ...] | None
     plugin_calls: tuple[CallOutcome, ...] | UnsetType = UNSET
@@ -124,6 +127,7 @@ def _simulated(
         qos=decision.qos,
         uid=outcome.uid,
         event=UNSET if step.event == "add" else step.event,
+        resize=decision.resize or UNSET,
         admitted=outcome.admitted,
         merges=outcome.merges,
         plugin_calls=outcome.plugin_calls,

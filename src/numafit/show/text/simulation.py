@@ -70,20 +70,22 @@ def _why_not(node: Node, decision: Decision) -> str:
     from numafit.decision.story.story import decision_sentence
 
     says = decision.message or decision.panic
-    return f"{decision.pod.full_name}: {decision_sentence(node, decision)} The kubelet says: {says}"
+    sentence = f"{decision.pod.full_name}: {decision_sentence(node, decision)}"
+    who = "API server" if decision.resize == "refused" else "kubelet"
+    return f"{sentence} The {who} says: {says}" if says else sentence
 
 
 def _numa(decision: Decision, placement: Placement) -> str:
     mask = placement.affinity[0]
     if mask is None:
-        return "any" if decision.admitted else "-"
-    return cpuset_text(mask) if decision.admitted and mask else "-"
+        return "any" if decision.runs else "-"
+    return cpuset_text(mask) if decision.runs and mask else "-"
 
 
 def _cpus(decision: Decision, placement: Placement) -> str:
     """A rejected pod runs nowhere; what its first containers were given stays taken all the same."""
     if placement.cpus is None:
-        return "shared" if decision.admitted else "-"
+        return "shared" if decision.runs else "-"
     return cpuset_text(placement.cpus) or "-"
 
 
@@ -118,6 +120,8 @@ def _hint(decision: Decision, container: str) -> str:
 def verdict_text(decision: Decision, screen: Screen) -> str:
     if decision.panic:
         return screen.paint("crash", CRASH)
+    if decision.resize:
+        return screen.paint(decision.resize, GOOD if decision.admitted else BAD)
     return screen.paint("admitted", GOOD) if decision.admitted else screen.paint(decision.reason, BAD)
 
 
@@ -132,6 +136,8 @@ def decision_text(decision: Decision) -> str:
     """`admitted: CPUs 1-2,9-10, 4Gi@0, GPU-0`, or the reason of a rejection; who goes for it at the end."""
     if decision.panic:
         return "crash of the kubelet"
+    if decision.resize:
+        return f"resize {decision.resize}"
     if not decision.admitted:
         return f"rejected, {decision.reason}"
     parts = {name: placement_text(placement) for name, placement in decision.containers.items()}

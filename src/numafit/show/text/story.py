@@ -20,13 +20,16 @@ def story_text(stories: Sequence[DecisionTold], screen: Screen = PLAIN) -> str:
 
 def _decision(decision: Decision, story: Story, screen: Screen) -> str:
     verdict = "admitted" if decision.admitted else f"rejected, {decision.reason}"
+    if decision.resize:
+        verdict = f"resize {decision.resize}"
     if decision.panic:
         verdict = "crash of the kubelet"
     verdict = screen.paint(verdict, GOOD if decision.admitted else CRASH if decision.panic else BAD)
     parts = [f"{decision.pod.full_name} ({decision.qos}): {verdict}", f"  {story.sentence}"]
     parts += [_chapter(chapter, screen) for chapter in story.chapters]
     if decision.message:
-        parts.append(f"  The kubelet says: {decision.reason}: {decision.message}")
+        who = "API server" if decision.resize == "refused" else "kubelet"
+        parts.append(f"  The {who} says: {decision.reason}: {decision.message}")
     if decision.panic:
         parts.append(f"  The kubelet says: {decision.panic}")
     return "\n".join(parts)
