@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from numafit.decision.decide import decide, load_after, load_beside, load_of, requests_of
+from numafit.decision.decide import decide, load_after, load_beside, load_of
 from numafit.decision.history.event import (
     AddPods,
     Beginning,
