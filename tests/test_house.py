@@ -45,7 +45,7 @@ EXTRAS = {"grpc", "httpx", "httpx2", "lightkube", "prometheus_client", "pynvml",
 LARGEST_MODULE = 400
 WAY = ROOT / "docs" / "house.md"
 SIMULATE = ["simulate", str(ROOT / "examples" / "small-node")]
-MOST_CROSSED = 111
+MOST_CROSSED = 112
 MOST_RUN = 93
 """Modules on one pod's way, and those of them in which a function runs; docs/house.md tells the numbers, too."""
 IN_FUNCTIONS = {

@@ -15,11 +15,13 @@ from numafit.decision.decide import (
     shortages,
     wanted_of,
 )
-from numafit.decision.decision import Decision, NodeShort, NothingToEvict, Preempted
+from numafit.decision.decision import Decision, NodeShort, NothingToEvict, Preempted, Unsuited
 from numafit.decision.life import release, start_containers
 from numafit.ledger.ledger import DeviceLedger, Held, Ledger
 from numafit.managers.protocol import WatchedChoices
+from numafit.settings.facts import NodeFacts
 from numafit.settings.settings import Settings
+from numafit.workload.demands import Demands, HostPort
 from numafit.workload.pod import CRITICAL, Pod
 from tests.decision.evictions import check_victims, missing_of
 from tests.decision.strategies import (
@@ -327,3 +329,53 @@ def _check_evictions(ordered: Settings, before: Ledger, decision: Decision) -> N
     check_victims(ordered, decision.pod, others, missing_of(decision.short), decision.evicted)
     ledger = decision.ledger
     assert all(release(ledger, victim.pod.uid) == ledger for victim in decision.evicted)
+
+
+# --- what counts nothing ---------------------------------------------------------------------------------------------
+
+WINDOWS = Demands(os="windows")
+ELSEWHERE = Demands(selector=(("disk", "hdd"),))
+ROOM = {"cpu": "8", "memory": "8Gi", "pods": "110"}
+
+
+def on_ssd(wanted: Pod, offered: dict[str, str], *others: Pod, ordered: Settings = NEW) -> Decision:
+    node, ledger = running(box(2, 16, memory=8 * GI), ordered)
+    node = replace(node, facts=NodeFacts("one", {"disk": "ssd"}))
+    ledger = replace(ledger, active={other.uid: other for other in others})
+    return decide(node, ledger, wanted, amounts(offered))
+
+
+def test_a_pod_that_its_node_does_not_suit_is_refused_after_all_shortages() -> None:
+    """1.20 to 1.37."""
+    wanted = replace(asks("a", cpu="1"), demands=ELSEWHERE)
+    refused = on_ssd(wanted, ROOM)
+    assert (refused.reason, refused.cause) == (
+        "NodeAffinity",
+        Unsuited("NodeAffinity", refused.message, {"selector": "disk=hdd", "label": "ssd"}),
+    )
+    assert wanted.uid not in refused.ledger.active
+    assert on_ssd(wanted, ROOM | {"cpu": "0"}).reason == "OutOfcpu"
+
+
+def test_nobody_goes_for_a_critical_pod_that_its_node_does_not_suit() -> None:
+    """It is refused for that alone, though resources come first in the list."""
+    wanted = replace(asks("a", cpu="8"), demands=ELSEWHERE, priority=CRITICAL)
+    refused = on_ssd(wanted, ROOM, asks("b", cpu="4"))
+    assert (refused.reason, refused.evicted) == ("NodeAffinity", ())
+
+
+@pytest.mark.parametrize(("version", "victims"), [("1.28", ["b"]), ("1.29", [])])
+def test_up_to_1_28_others_went_for_a_critical_pod_of_another_system(version: str, victims: list[str]) -> None:
+    wanted = replace(asks("a", cpu="8"), demands=WINDOWS, priority=CRITICAL)
+    refused = on_ssd(wanted, ROOM, asks("b", cpu="4"), ordered=settings(version))
+    assert refused.reason == "PodOSNotSupported"
+    assert [each.pod.uid for each in refused.evicted] == victims
+    assert list(refused.ledger.active) == [uid for uid in ("b",) if uid not in victims]
+
+
+def test_a_port_of_the_host_is_free_when_its_pod_is_gone() -> None:
+    wanted = replace(asks("a", cpu="1"), demands=Demands(ports=(HostPort(80),)))
+    holder = replace(wanted, uid="b")
+    assert on_ssd(wanted, ROOM, holder).reason == "NodePorts"
+    assert on_ssd(wanted, ROOM, wanted).admitted
+    assert on_ssd(wanted, ROOM).admitted

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from numafit.decision.simulation import play
 from numafit.decision.verdicts import numbered_shapes, verdicts
 from numafit.quantity import Quantity, parse_quantity
+from numafit.workload.demands import NO_DEMANDS, Demands, HostPort
 from numafit.workload.pod import CRITICAL, Pod
 from tests.decision.strategies import GPU, NIC, Ordered, box, container, cpus, nodes, pod, pods, running
 from tests.decision.strategies import settings as ordered
@@ -21,6 +22,9 @@ def crowds(draw: st.DrawFn) -> list[Pod]:
     shapes.append(pod("free", container("app", {}, requests={"cpu": draw(st.sampled_from(["100m", "1"]))})))
     if draw(st.booleans()):
         shapes = [replace(each, priority=draw(PRIORITIES)) for each in shapes]
+    if draw(st.booleans()):
+        ports = st.sampled_from([NO_DEMANDS, Demands(ports=(HostPort(80),)), Demands(os="windows")])
+        shapes = [replace(each, demands=draw(ports)) for each in shapes]
     chosen = draw(st.lists(st.sampled_from(shapes), max_size=30))
     return [replace(each, uid=f"uid-{i}", name=f"pod-{i}") for i, each in enumerate(chosen)]
 
@@ -87,3 +91,11 @@ def test_ten_thousand_equal_pods_take_a_few_decisions() -> None:
 
     found = verdicts(node, ledger, Listed(crowd), {"pods": parse_quantity("20000")})
     assert (sorted(found.admitted), found.end, len(asked) < 20) == ([0, 1, 2], 10_000, True)
+
+
+def test_of_pods_with_one_port_of_the_host_only_the_first_is_admitted() -> None:
+    """The managers keep nothing of them, and yet the second is decided anew."""
+    node, ledger = running(box(2, 4), ordered())
+    small = pod("a", container("app", {}, requests={"cpu": "1"}))
+    many = [replace(small, uid=uid, name=uid, demands=Demands(ports=(HostPort(80),))) for uid in "abcd"]
+    assert verdicts(node, ledger, many, {"cpu": Quantity(8)}).admitted == {0}

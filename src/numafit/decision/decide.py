@@ -19,7 +19,9 @@ from numafit.decision.decision import (
     NodeShort,
     NothingToEvict,
     Preempted,
+    Unsuited,
 )
+from numafit.decision.filters import SUITED, Filtered, filtered
 from numafit.decision.life import release
 from numafit.decision.node import Node
 from numafit.decision.preempt import PODS, STORAGE, NoVictims, Victim, victims_for
@@ -74,7 +76,13 @@ def decide(
         return decision
     if others is None:
         others = load_of(node.settings, (other for uid, other in ledger.active.items() if uid != pod.uid))
-    return checked(node.settings, decision, others, allocatable, choices, evicts=evicts)
+    suits = suited(node, decision.ledger, pod)
+    return checked(node.settings, decision, others, allocatable, choices, evicts=evicts, suits=suits)
+
+
+def suited(node: Node, ledger: Ledger, pod: Pod) -> Filtered:
+    """Whether the node is one that the pod wants, beside the other active pods."""
+    return filtered(node, pod, (other for uid, other in ledger.active.items() if uid != pod.uid))
 
 
 def checked(
@@ -85,26 +93,37 @@ def checked(
     choices: Choices | None = None,
     *,
     evicts: bool = True,
+    suits: Filtered = SUITED,
 ) -> Decision:
-    """What the managers admitted, rejected if the node as a whole is short of something beside the `others`.
+    """What the managers admitted, rejected if the node as a whole is short of something beside the `others`, or does
+    not suit the pod.
 
-    Of the kubelet's list of failures the first is the reason. It begins with resources; labels, name, ports and taints
-    of the node, which nobody evicts for, would follow here, and then alone are what a critical pod is refused for.
+    Of the kubelet's list of failures the first is the reason. It begins with resources; labels, ports and taints of the
+    node, which nobody evicts for, follow, and then alone are what a critical pod is refused for.
     """
+    if suits.first is not None:
+        return _unsuited(decision, suits.first)
     offered = offered_by(decision.ledger.device, allocatable, decision.pod.uid)
     short = shortages(settings, wanted_of(settings, decision.pod, offered), others, offered)
-    if not short:
-        return decision
+    critical = decision.pod.critical and evicts
+    if not short or (critical and suits.beside):
+        unsuited = suits.beside[0] if suits.beside else suits.last
+        return decision if unsuited is None else _unsuited(decision, unsuited)
     decision = replace(decision, short=short)
-    if decision.pod.critical and evicts:
-        return _recovered(settings, decision, choices or Choices())
+    if critical:
+        decision = _recovered(settings, decision, choices or Choices())
+        return _unsuited(decision, suits.last) if decision.admitted and suits.last is not None else decision
     first = short[0]
     numbers = f"requested: {first.asked}, used: {first.used}, capacity: {first.capacity}"
     message = f"Node didn't have enough resource: {first.resource}, {numbers}"
     return _refused(decision, f"{OUT_OF}{first.resource}", message, first)
 
 
-def _refused(decision: Decision, reason: str, message: str, cause: NodeShort | NothingToEvict) -> Decision:
+def _unsuited(decision: Decision, cause: Unsuited) -> Decision:
+    return _refused(decision, cause.reason, cause.message, cause)
+
+
+def _refused(decision: Decision, reason: str, message: str, cause: NodeShort | NothingToEvict | Unsuited) -> Decision:
     ledger = release(decision.ledger, decision.pod.uid)
     return replace(decision, admitted=False, reason=reason, message=message, cause=cause, ledger=ledger)
 

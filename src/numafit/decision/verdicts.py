@@ -29,6 +29,7 @@ from numafit.decision.decide import (
     offered_by,
     requests_of,
     shortages,
+    suited,
     wanted_of,
 )
 from numafit.decision.decision import Decision
@@ -189,7 +190,8 @@ class _Run:
         decision = admit(self.node, before, pod)
         self.load = load_beside(settings, self.load, before, pod.uid)
         if decision.admitted:
-            decision = checked(settings, decision, self.load, self.allocatable)
+            suits = suited(self.node, decision.ledger, pod)
+            decision = checked(settings, decision, self.load, self.allocatable, suits=suits)
         if place in self.asked:
             self.decisions[place] = decision
         if decision.panic:

@@ -5,10 +5,11 @@ from msgspec.structs import replace
 
 from numafit.decision.admit import admit
 from numafit.decision.decide import decide
+from numafit.decision.decision import Unsuited
 from numafit.decision.life import start_containers
 from numafit.decision.story.claims import places_of
 from numafit.decision.story.story import Story, story_of
-from numafit.decision.story.words import hints_in_words, places_in_words
+from numafit.decision.story.words import cause_in_words, hints_in_words, places_in_words
 from numafit.machine.model import Machine
 from numafit.settings.settings import Settings
 from numafit.workload.pod import CRITICAL, Pod
@@ -273,3 +274,19 @@ def test_a_node_without_any_of_a_resource_says_so() -> None:
         "The managers found a place, but the node as a whole has no hugepages-32Mi: the pod asks for 32Mi of "
         "hugepages-32Mi."
     )
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"selector": "disk=hdd", "label": "ssd"}, "wants a node with disk=hdd, and its disk is ssd."),
+        ({"selector": "disk=hdd", "label": ""}, "wants a node with disk=hdd, and it has no such label."),
+        ({"affinity": "zone In a,b"}, "the node has no labels for the pod's node affinity: zone In a,b."),
+        ({"port": "80/TCP", "pod": "default/web"}, "default/web has the host port 80/TCP already."),
+        ({"taint": "gpu:NoExecute"}, "does not tolerate the taint gpu:NoExecute of the node."),
+        ({"system": "windows"}, "The pod is for windows, and the node runs linux."),
+        ({}, "and the container runtime of the node does not know it."),
+    ],
+)
+def test_what_a_pod_misses_in_its_node_is_named(facts: dict[str, str], words: str) -> None:
+    assert cause_in_words(Unsuited("NodeAffinity", "", facts)).endswith(words)
