@@ -22,9 +22,8 @@ held        what each pod holds, and on which NUMA nodes
 left        what is free on each NUMA node
 
 A module calls only those that stand above it in this list; `story` and the three below it need no more than
-`decision` and `node`; `notes` asks `story` what a crash is about, and `stage` and `history` call `files` because a
-restart reads what the kubelet wrote. Everything is a value: a step returns a new ledger and leaves the old one as it
-was.
+`decision` and `node`; `notes` asks `story` what a crash is about, and `stage` and `history` call `files` at a restart.
+Everything is a value: a step returns a new ledger and leaves the old one as it was.
 
 The hard idea: nothing is rolled back. A pod that is rejected after some of its containers were given CPUs leaves them
 allocated in the ledger until a manager removes stale state, as it does in the kubelet. So the ledger after a

@@ -58,7 +58,7 @@ def try_resize(
     affinity = _affinity(ledger, decision)
     decision = replace(decision, pod=wanted)
     if decision.admitted:
-        active = {**ledger.active, wanted.uid: wanted}
+        active = {**decision.ledger.active, wanted.uid: wanted}
         after = replace(decision.ledger, active=active, affinity=affinity)
         return replace(decision, resize="allocated", ledger=after)
     after = replace(decision.ledger, active=ledger.active, affinity=affinity)

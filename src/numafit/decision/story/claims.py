@@ -263,7 +263,7 @@ class ResizeAllocated(msgspec.Struct, frozen=True, tag_field="kind", tag="resize
 class ResizePutOff(msgspec.Struct, frozen=True, tag_field="kind", tag="resize-put-off"):
     """A resize that is deferred, and why it does not fit now."""
 
-    cause: MergeRefused | ManagerRefused | NodeShort | Untold
+    cause: MergeRefused | ManagerRefused | NodeShort | NothingToEvict | Preempted | Unsuited | Untold
 
 
 Cause = (
