@@ -61,19 +61,19 @@ def test_a_deferred_resize_is_allocated_when_another_pod_goes() -> None:
 
 
 def test_a_resize_to_less_lets_those_in_who_wait() -> None:
-    """Since 1.34 all that wait are tried with each resize."""
+    """All that wait are tried with each resize."""
     node, ledger = node_with(burst("a", "1"), burst("b", "6"))
     done = ask(node, Resized((), ledger, {}), "a", "4")
     assert told(ask(node, done, "b", "2")) == [("b", "allocated"), ("a", "allocated")]
 
 
-def test_up_to_1_33_a_resize_tries_its_own_pod_only() -> None:
-    """The others are looked at when they are synced."""
-    node, ledger = node_with(burst("a", "1"), burst("b", "6"), version="1.33")
-    done = ask(node, Resized((), ledger, {}), "a", "4")
-    after = ask(node, done, "b", "2")
-    assert (told(after), list(after.pending)) == ([("b", "allocated")], ["a"])
-    assert told(retry_resizes(node, after.ledger, after.pending, OFFERED)) == [("a", "allocated")]
+def test_up_to_1_33_the_pod_that_is_resized_comes_first_then_the_oldest() -> None:
+    """There is no queue: its own pod is synced at once, the others soon after."""
+    pods = (burst("a", "1"), replace(burst("b", "1"), priority=1000), burst("full", "5"))
+    node, ledger = node_with(*pods, version="1.33")
+    done = ask(node, ask(node, Resized((), ledger, {}), "b", "4"), "a", "4")
+    assert told(done) == [("a", "Deferred"), ("b", "Deferred")]
+    assert told(ask(node, done, "full", "1")) == [("full", "allocated"), ("a", "allocated"), ("b", "Deferred")]
 
 
 def test_the_order_of_those_that_wait() -> None:
@@ -175,9 +175,8 @@ def test_what_is_allocated_never_exceeds_what_the_node_offers(
         assert load.amounts["cpu"] <= 8000
         assert load.amounts["memory"] <= 16 << 30
         assert set(done.ledger.active) == set(there)
-    if node.settings.behaviour.resize_queue:
-        for wanted in done.pending.values():
-            assert not try_resize(node, done.ledger, wanted, OFFERED).admitted
+    for wanted in done.pending.values():
+        assert not try_resize(node, done.ledger, wanted, OFFERED).admitted
 
 
 @given(st.sampled_from(["500m", "1", "5"]), SIZES, st.booleans())

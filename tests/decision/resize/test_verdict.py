@@ -1,6 +1,7 @@
 """What the kubelet says to a resize."""
 
 import pytest
+from msgspec.structs import replace
 
 from numafit.bits import cpuset_text
 from numafit.decision.decide import decide
@@ -189,3 +190,19 @@ def test_a_resize_keeps_devices_and_the_order_of_pods(version: str) -> None:
     assert (decision.resize, list(decision.ledger.active)) == ("allocated", ["d", "b"])
     assert decision.ledger.device.held == ledger.device.held
     assert decision.ledger.affinity == ledger.affinity
+
+
+@pytest.mark.parametrize(("version", "scheduler", "verdict"), [("1.36", None, "allocated"), ("1.37", True, "Deferred")])
+def test_a_critical_pod_evicts_others_to_grow(version: str, scheduler: bool | None, verdict: str) -> None:
+    """Up to 1.36 always; in 1.37 not with the alpha gate that leaves it to the scheduler."""
+    high = replace(burst("high", "1"), priority=2_000_000_000)
+    gates = {} if scheduler is None else {"InPlacePodVerticalScalingSchedulerPreemption": scheduler}
+    node, ledger = with_pods(settings(version, gates=gates), high, burst("low", "5"))
+    decision = try_resize(node, ledger, more(high, cpu="4"), OFFERED)
+    gone = ["low"] if verdict == "allocated" else []
+    assert (decision.resize, [victim.pod.uid for victim in decision.evicted]) == (verdict, gone)
+    assert list(decision.ledger.active) == [uid for uid in ("high", "low") if uid not in gone]
+    if gone:
+        assert decision_sentence(node, decision).endswith(
+            "It is critical, and the node as a whole lacked 2 CPUs for it: default/pod-low is evicted."
+        )

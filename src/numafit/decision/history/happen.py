@@ -57,14 +57,13 @@ def happen(situation: Situation, event: Event, choices: ChoicesMaker = WatchedCh
 def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outcome:
     match event:
         case AddPods(pods):
-            return _add(situation, pods, choices)
+            outcome = _add(situation, pods, choices)
+            evicted = any(step.decision.evicted for step in outcome.steps)
+            return _retried(outcome, choices) if evicted else outcome
         case RemovePods(pods):
             for pod in pods:
                 situation = without_pod(situation, pod.uid)
-            if situation.down or not situation.resizes:
-                return Outcome(situation)
-            node, ledger = situation.node, situation.ledger
-            return _resized(situation, retry_resizes(node, ledger, situation.resizes, situation.offered, choices))
+            return _retried(Outcome(situation), choices)
         case Reconcile():
             if situation.down:
                 return Outcome(situation, void="the kubelet is down")
@@ -157,8 +156,20 @@ def _resize(situation: Situation, asked: Asked, choices: ChoicesMaker) -> Outcom
     return replace(outcome, void=f"{asked.pod.full_name} {why}")
 
 
+def _retried(outcome: Outcome, choices: ChoicesMaker) -> Outcome:
+    """Somebody has gone: resizes that wait are tried again."""
+    situation = outcome.situation
+    if situation.down or not situation.resizes:
+        return outcome
+    node, ledger = situation.node, situation.ledger
+    after = _resized(situation, retry_resizes(node, ledger, situation.resizes, situation.offered, choices))
+    return replace(after, steps=(*outcome.steps, *after.steps))
+
+
 def _resized(situation: Situation, resized: Resized) -> Outcome:
     node = situation.node
+    for victim in (gone for decision in resized.decisions for gone in decision.evicted):
+        situation = without_pod(situation, victim.pod.uid)
     steps = tuple(
         Step(tried.decision, tried.decision.ledger, tried.before, tuple(tried.choices.draws), "resize", node)
         for tried in resized.tries

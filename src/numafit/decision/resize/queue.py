@@ -62,7 +62,7 @@ def resize_pod(
     *,
     down: bool = False,
 ) -> Resized:
-    """A user asks for other resources of a pod that runs. Since 1.34 whatever waits is tried again with it.
+    """A user asks for other resources of a pod that runs. Whatever waits is tried again with it.
 
     `down`: the kubelet is, and so only the API server answers. Of a pod that ended no kubelet says anything either.
     """
@@ -84,12 +84,10 @@ def resize_pod(
         reverted = not_asked(node, ledger, wanted, "reverted")
         return Resized((Try(reverted, ledger, choices()),) if uid in pending else (), ledger, left)
     pending = _queued(node, ledger, pending, wanted, allocatable)
-    if node.settings.behaviour.resize_queue:
-        return _tried(node, ledger, pending, allocatable, choices, (uid,))
-    # Up to 1.33 only this pod is synced now.
-    done = _tried(node, ledger, {uid: wanted}, allocatable, choices, (uid,))
-    left = {other: pod for other, pod in pending.items() if other != uid or other in done.pending}
-    return Resized(done.tries, done.ledger, left)
+    if not node.settings.behaviour.resize_queue:
+        # Its pod is synced now, the others within a minute or two.
+        pending = {uid: wanted, **{other: pod for other, pod in pending.items() if other != uid}}
+    return _tried(node, ledger, pending, allocatable, choices, (uid,))
 
 
 def retry_resizes(
@@ -100,6 +98,8 @@ def retry_resizes(
     choices: Callable[[], Choices] = Choices,
 ) -> Resized:
     """Something has freed: a pod is gone, or has less than before."""
+    if not node.settings.behaviour.resize_queue:
+        pending = {uid: pending[uid] for uid in ledger.active if uid in pending}
     return _tried(node, ledger, pending, allocatable, choices, ())
 
 
@@ -144,6 +144,10 @@ def _tried(
     while again:
         again = False
         for uid, wanted in tuple(waiting.items()):
+            if uid not in ledger.active:
+                # Evicted for the one before it.
+                del waiting[uid]
+                continue
             infeasible = infeasibility(node, ledger.active[uid], wanted, allocatable) is not None
             if infeasible and (uid not in pushed or uid in last):
                 continue

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit, placements_of
-from numafit.decision.decide import Load, checked, load_beside, load_of, requests_of
+from numafit.decision.decide import Load, checked, load_beside, load_of, requests_of, suited
 from numafit.decision.decision import Decision, ResizeRefused, ResizeVerdict
 from numafit.decision.node import Node
 from numafit.decision.resize.request import INIT_GATE, NODE_TOO_SMALL
@@ -23,6 +23,7 @@ from numafit.workload.pod import GUARANTEED, Container, Pod, qos_class
 
 CPU_GATE = "InPlacePodVerticalScalingExclusiveCPUs"
 MEMORY_GATE = "InPlacePodVerticalScalingExclusiveMemory"
+SCHEDULER_GATE = "InPlacePodVerticalScalingSchedulerPreemption"
 STATIC_CPU = "static-cpu"
 STATIC_MEMORY = "static-memory"
 """Codes of `ResizeRefused`, beside those of `request`."""
@@ -54,7 +55,10 @@ def try_resize(
     if decision.admitted and allocatable is not None:
         if others is None:
             others = load_beside(settings, load_of(settings, ledger.active.values()), ledger, wanted.uid)
-        decision = checked(settings, decision, others, allocatable)
+        # A critical pod evicts others to grow, too, unless that is the scheduler's business (1.37, alpha).
+        evicts = not settings.gate(SCHEDULER_GATE)
+        suits = suited(node, decision.ledger, wanted)
+        decision = checked(settings, decision, others, allocatable, choices, evicts=evicts, suits=suits)
     affinity = _affinity(ledger, decision)
     decision = replace(decision, pod=wanted)
     if decision.admitted:

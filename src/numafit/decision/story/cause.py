@@ -7,7 +7,7 @@ from math import comb
 import msgspec
 
 from numafit.bits import mask_of, members
-from numafit.decision.decision import Crash, Decision, MergeStep, ResizeRefused
+from numafit.decision.decision import Crash, Decision, MergeStep, Preempted, ResizeRefused
 from numafit.decision.node import Node
 from numafit.decision.story.claims import (
     Admitted,
@@ -50,7 +50,7 @@ def cause_of(node: Node, decision: Decision, ask: Ask) -> Cause:
     if decision.admitted:
         return _resized(node, decision, ask) if decision.resize else _admitted(node, decision, ask)
     cause = decision.cause
-    if isinstance(cause, ResizeRefused | Crash):
+    if isinstance(cause, ResizeRefused | Preempted | Crash):
         return cause
     told = _rejection(node, decision, ask) if cause is None else cause
     return ResizePutOff(told) if decision.resize else told
@@ -67,7 +67,10 @@ def _resized(node: Node, decision: Decision, ask: Ask) -> ResizeAllocated:
     for cpus in decision.ledger.cpu.entries.get(decision.pod.uid, {}).values():
         held |= cpus
     other = node.cpu.static and held.bit_count() != ask.pod_cpus
-    return ResizeAllocated(amounts, held.bit_count() if other else 0, decision.resize == "reverted")
+    evicted = tuple(victim.pod.full_name for victim in decision.evicted)
+    missing = {each.resource: each.missing for each in decision.short}
+    reverted = decision.resize == "reverted"
+    return ResizeAllocated(amounts, held.bit_count() if other else 0, reverted, evicted, missing)
 
 
 def _rejection(node: Node, decision: Decision, ask: Ask) -> MergeRefused | Untold:

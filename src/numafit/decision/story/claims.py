@@ -258,12 +258,16 @@ class ResizeAllocated(msgspec.Struct, frozen=True, tag_field="kind", tag="resize
     held: int = 0
     """The number of its exclusive CPUs, where that is another one than it asks for now: no resize changes them."""
     reverted: bool = False
+    evicted: tuple[str, ...] = ()
+    """The pods that went for it, in order: it is critical."""
+    missing: Mapping[str, int] = {}
+    """What the node as a whole was short of while they were there; CPUs in thousandths."""
 
 
 class ResizePutOff(msgspec.Struct, frozen=True, tag_field="kind", tag="resize-put-off"):
     """A resize that is deferred, and why it does not fit now."""
 
-    cause: MergeRefused | ManagerRefused | NodeShort | NothingToEvict | Preempted | Unsuited | Untold
+    cause: MergeRefused | ManagerRefused | NodeShort | NothingToEvict | Unsuited | Untold
 
 
 Cause = (

@@ -76,7 +76,8 @@ def cause_in_words(cause: Cause, who: str = "") -> str:
     if isinstance(cause, Crash):
         return crash_in_words(cause)
     if isinstance(cause, ResizeAllocated):
-        return allocated_in_words(cause)
+        gone = f" {evictions_in_words(cause.evicted, cause.missing)}" if cause.evicted else ""
+        return f"{allocated_in_words(cause)}{gone}"
     if isinstance(cause, ResizePutOff):
         return f"{cause_in_words(cause.cause, who)} {PUT_OFF}"
     if isinstance(cause, ResizeRefused):
