@@ -1,0 +1,125 @@
+"""What the result of a run tells of each event: verdicts, victims, resizes, state files, allocatable, a crash."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
+from numafit.replay.outcomes import Json
+
+SeenKind = Literal["admission", "eviction", "resize"]
+
+REJECTED = "Pod was rejected: "
+"""What the kubelet puts before the message of a refusal in a pod's status."""
+PREEMPTING = "Preempting"
+PREEMPTED = "Preempted in order to admit critical pod"
+
+_FILES = {CPU_FILE: "cpu_manager_state", MEMORY_FILE: "memory_manager_state", DEVICE_FILE: "device_checkpoint"}
+_ALIVE = ("Running", "Pending")
+_KEYS = re.compile(r' (\w+)="((?:[^"\\]|\\.)*)"')
+
+
+class Denial(NamedTuple):
+    uid: str
+    reason: str
+    message: str
+    resize: bool
+
+
+def decisions_seen(steps: Sequence[Mapping[str, Any]], number: int, *, static: bool) -> Json:
+    """At event `number`. `static`: the pods are those of a standalone kubelet, which tries refused ones again."""
+    step = steps[number]
+    if "crash" in step:
+        return {"crash": step["crash"]["text"]}
+    before = steps[number - 1] if number else {}
+    return {"decisions": [*_admissions(step, before, static), *_victims(step), *_resizes(step)]}
+
+
+def node_seen(step: Mapping[str, Any]) -> Json:
+    """How the node stood after an event; nothing is told of one whose kubelet has ended."""
+    if "crash" in step:
+        return {}
+    result: Json = {"files": {file: step[name] for file, name in _FILES.items() if step.get(name)}}
+    return result | {"allocatable": step["node_allocatable"]} if step.get("node_allocatable") else result
+
+
+def decision(
+    uid: str, name: str, kind: SeenKind, admitted: bool = True, reason: str | None = None, message: str | None = None
+) -> Json:
+    return {
+        "uid": uid,
+        "pod": name,
+        "kind": kind,
+        "admitted": admitted,
+        "reason": reason or "",
+        "message": (message or "").removeprefix(REJECTED),
+    }
+
+
+def _admissions(step: Mapping[str, Any], before: Mapping[str, Any], static: bool) -> Iterator[Json]:
+    """At a restart those that were there are admitted again. One that ran and is refused ends as Succeeded here.
+
+    Those that are refused come last, in their order: the log tells that of no others.
+    """
+    denied = {denial.uid: denial for denial in denials(step) if not denial.resize}
+    pods: Mapping[str, Any] = step.get("pods") or {}
+    if step.get("op", "add") == "add":
+        if "uid" in step:
+            reason, message = step.get("reason"), step.get("message")
+            yield decision(step["uid"], step["pod"], "admission", reason is None, reason, message)
+        return
+    if step["op"] != "restart":
+        return
+    there = before.get("pods") or {}
+    gone = set(step.get("remove") or ())
+    coming: list[str] = []
+    for name in (*(name for name in there if name not in gone), *(step.get("add") or ())):
+        if name in pods and (name not in there or static or there[name]["phase"] in _ALIVE):
+            coming.append(name)
+            if pods[name]["uid"] not in denied:
+                yield decision(pods[name]["uid"], name, "admission")
+    names = {pods[name]["uid"]: name for name in coming}
+    for uid, denial in denied.items():
+        if uid in names:
+            yield decision(uid, names[uid], "admission", False, denial.reason, denial.message)
+
+
+def _victims(step: Mapping[str, Any]) -> Iterator[Json]:
+    names = _names(step)
+    for fields in _logged(step, "Preempting pod to free up resources"):
+        uid = fields["podUID"]
+        yield decision(uid, names.get(uid, ""), "eviction", False, PREEMPTING, PREEMPTED)
+
+
+def _resizes(step: Mapping[str, Any]) -> Iterator[Json]:
+    """What waits is tried and refused many times: a refusal counts at the event that asked for it."""
+    names = _names(step)
+    uids = {f"default/{name}": uid for uid, name in names.items()}
+    allocated = {uids[fields["pod"]] for fields in _logged(step, "Pod resize successfully allocated")}
+    for uid in sorted(allocated, key=lambda uid: names[uid]):
+        yield decision(uid, names[uid], "resize")
+    if step.get("op") != "resize":
+        return
+    for denial in dict.fromkeys(denials(step)):
+        if denial.resize and denial.uid not in allocated and names.get(denial.uid) == step["pod"]:
+            yield decision(denial.uid, step["pod"], "resize", False, denial.reason, denial.message)
+
+
+def denials(step: Mapping[str, Any]) -> Iterator[Denial]:
+    for fields in _logged(step, "Pod admission denied"):
+        resize = fields.get("operation") == "resize"
+        yield Denial(fields["podUID"], fields["reason"], fields["message"], resize)
+
+
+def _names(step: Mapping[str, Any]) -> dict[str, str]:
+    pods: Mapping[str, Any] = step.get("pods") or {}
+    return {pod["uid"]: name for name, pod in pods.items()} if isinstance(pods, dict) else {}
+
+
+def _logged(step: Mapping[str, Any], text: str) -> Iterator[dict[str, str]]:
+    for line in step.get("log") or ():
+        if f'"{text}"' in line:
+            # what klog quotes here is quoted alike in JSON
+            yield {key: msgspec.json.decode(f'"{value}"') for key, value in _KEYS.findall(line)}

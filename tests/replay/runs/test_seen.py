@@ -1,0 +1,72 @@
+"""What the result of a run tells of each event."""
+
+from typing import Any
+
+from numafit.replay.runs.seen import decision, decisions_seen, node_seen
+
+UID = "0bd7c406-41ec-4a66-ba79-0c6a8f54b9de"
+
+
+def status(uid: str, phase: str = "Running") -> dict[str, Any]:
+    return {"phase": phase, "uid": uid}
+
+
+def denied(uid: str, reason: str, message: str, operation: str = "add") -> str:
+    fields = f'podUID="{uid}" pod="default/x" reason="{reason}" message="{message}" operation="{operation}"'
+    return f'I1115 15:47:07.379775 897 allocation_manager.go:619] "Pod admission denied" {fields}'
+
+
+def test_a_pod_that_came_tells_its_verdict_without_what_the_status_puts_before_it() -> None:
+    step = {"op": "add", "pod": "a", "uid": UID, "reason": "OutOfcpu", "message": "Pod was rejected: Node is full"}
+    assert decisions_seen([step], 0, static=False)["decisions"] == [
+        decision(UID, "a", "admission", False, "OutOfcpu", "Node is full")
+    ]
+
+
+def test_at_a_restart_all_that_ran_are_admitted_again_and_the_log_tells_who_is_not() -> None:
+    """One that ran and is refused ends as Succeeded, since its containers end with 0."""
+    before = {"pods": {"a": status("1"), "b": status("2"), "c": status("3", "Failed"), "gone": status("4")}}
+    pods = {"a": status("1"), "b": status("2", "Succeeded"), "c": status("3", "Failed"), "d": status("5")}
+    log = [denied("2", "OutOfpods", r"said \"no\"")]
+    step = {"op": "restart", "remove": ["gone"], "add": ["d"], "pods": pods, "log": log}
+    assert decisions_seen([before, step], 1, static=False)["decisions"] == [
+        decision("1", "a", "admission"),
+        decision("5", "d", "admission"),
+        decision("2", "b", "admission", False, "OutOfpods", 'said "no"'),
+    ]
+
+
+def test_a_standalone_kubelet_tries_refused_static_pods_again() -> None:
+    before = {"pods": {"c": status("3", "Failed")}}
+    step = {"op": "restart", "pods": {"c": status("3")}}
+    assert decisions_seen([before, step], 1, static=True)["decisions"] == [decision("3", "c", "admission")]
+
+
+def test_victims_stand_in_the_log() -> None:
+    log = [f'I1115 x.go:1] "Preempting pod to free up resources" pod="default/b" podUID="{UID}" requestingPod="x/y"']
+    step = {"op": "add", "pod": "crit", "uid": "1", "reason": None, "pods": {"b": status(UID)}, "log": log}
+    assert decisions_seen([step], 0, static=False)["decisions"][1] == decision(
+        UID, "b", "eviction", False, "Preempting", "Preempted in order to admit critical pod"
+    )
+
+
+def test_a_resize_is_allocated_or_refused_by_the_log() -> None:
+    allocated = 'I1115 allocation_manager.go:264] "Pod resize successfully allocated" pod="default/a"'
+    refused = denied("1", "Infeasible", "never", "resize")
+    step = {"op": "resize", "pod": "a", "pods": {"a": status("1")}}
+    assert decisions_seen([step | {"log": [allocated]}], 0, static=False)["decisions"] == [decision("1", "a", "resize")]
+    assert decisions_seen([step | {"log": [refused, refused]}], 0, static=False)["decisions"] == [
+        decision("1", "a", "resize", False, "Infeasible", "never")
+    ]
+
+
+def test_a_crash_tells_of_no_node() -> None:
+    step = {"op": "restart", "crash": {"exit": 1, "text": "the end"}, "cpu_manager_state": {"policyName": "static"}}
+    assert decisions_seen([step], 0, static=False) == {"crash": "the end"}
+    assert node_seen(step) == {}
+
+
+def test_the_node_after_an_event_is_its_state_files_and_its_allocatable() -> None:
+    state = {"policyName": "static", "defaultCpuSet": "0-3"}
+    step = {"cpu_manager_state": state, "device_checkpoint": None, "node_allocatable": {"cpu": "3"}}
+    assert node_seen(step) == {"files": {"cpu_manager_state": state}, "allocatable": {"cpu": "3"}}
