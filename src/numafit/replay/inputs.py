@@ -3,14 +3,15 @@
 Defaults of the kubelet and of the API server have been filled in before; the reservation is already added up.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import msgspec
 
 from numafit.bits import LARGEST_ID
 from numafit.errors import InputError
-from numafit.machine.model import Cpu, Machine, NumaNode
+from numafit.machine.model import Cpu, Device, Machine, NumaNode
+from numafit.managers.device.plugin import Plugin, Preference, ResponseKind
 from numafit.quantity import parse_quantity
 from numafit.settings.gates import default_gates
 from numafit.settings.settings import ReservedMemory, Settings
@@ -43,6 +44,9 @@ class _Machine(msgspec.Struct, frozen=True, rename="camel"):
     numa_nodes: list[_NumaNode]
     cpus: list[_Cpu]
     name: str = ""
+    memory_bytes: int | None = None
+    """Of the whole machine, where somebody looks at it: that is not the sum over the NUMA nodes."""
+    sockets: int | None = None
 
 
 def _page_size(text: str) -> int:
@@ -68,7 +72,38 @@ def machine_from_recording(recorded: Mapping[str, object]) -> Machine:
         Cpu(id=cpu.cpu, core=cpu.core, socket=cpu.socket, numa=cpu.numa, uncore_cache=cpu.uncore_cache)
         for cpu in plain.cpus
     )
-    return Machine(cpus=cpus, numa_nodes=tuple(_numa_node(node) for node in plain.numa_nodes), name=plain.name)
+    return Machine(
+        cpus=cpus,
+        numa_nodes=tuple(_numa_node(node) for node in plain.numa_nodes),
+        memory=plain.memory_bytes,
+        sockets=plain.sockets,
+        name=plain.name,
+    )
+
+
+class RecordedDevice(msgspec.Struct, frozen=True):
+    id: str
+    resource: str = ""
+    numa: tuple[int, ...] | None = None
+    healthy: bool = True
+
+
+class RecordedPlugin(msgspec.Struct, frozen=True, rename="camel"):
+    resource: str
+    preferred_allocation: Preference = "none"
+    response: ResponseKind = "empty"
+    fail_allocate: str | None = None
+
+
+def devices_of(recorded: Sequence[RecordedDevice] | None, resource: str) -> tuple[Device, ...]:
+    return tuple(
+        Device(resource, item.id, item.numa, item.healthy) for item in recorded or () if item.resource in ("", resource)
+    )
+
+
+def plugin_of(recorded: RecordedPlugin, devices: Sequence[Device]) -> Plugin:
+    minors = {device.id: i for i, device in enumerate(devices)}
+    return Plugin(recorded.preferred_allocation, recorded.response, recorded.fail_allocate or "", minors)
 
 
 class _RecordedReservedMemory(msgspec.Struct, frozen=True, rename="camel"):
@@ -131,6 +166,8 @@ class RecordedPod(msgspec.Struct, frozen=True, rename="camel"):
     namespace: str = "default"
     resources: RecordedResources | None = None
     overhead: dict[str, str] | None = None
+    priority: int | None = None
+    static: bool = False
 
 
 def pod_of(pod: RecordedPod) -> Pod:
@@ -143,6 +180,8 @@ def pod_of(pod: RecordedPod) -> Pod:
         init_containers=tuple(_container(container) for container in pod.init_containers or ()),
         resources=None if resources is None else PodResources(_amounts(resources.requests), _amounts(resources.limits)),
         overhead=_amounts(pod.overhead),
+        priority=pod.priority,
+        static=pod.static,
     )
 
 

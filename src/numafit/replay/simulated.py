@@ -151,7 +151,11 @@ def pod_record(pod: Pod) -> Json:
     record["containers"] = [_container_record(container) for container in pod.containers]
     if pod.resources is not None:
         record["resources"] = _resources(pod.resources.requests, pod.resources.limits)
-    return record | {"overhead": _amounts(pod.overhead)} if pod.overhead else record
+    if pod.overhead:
+        record["overhead"] = _amounts(pod.overhead)
+    if pod.priority is not None:
+        record["priority"] = pod.priority
+    return record | {"static": True} if pod.static else record
 
 
 def _container_record(container: Container) -> Json:

@@ -5,6 +5,7 @@ from typing import Any
 from numafit.replay.runs.steps import BASE, RunStep, changed, played
 
 POD = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "x"}, {"name": "y"}]}}
+TICKING = {"cpuManagerReconcilePeriod": "1s"}
 ONCE = {
     "metadata": {"name": "once"},
     "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "command": ["exit-0"]}]},
@@ -12,7 +13,7 @@ ONCE = {
 
 
 def lines_of(*events: dict[str, Any]) -> list[tuple[str, ...]]:
-    return [step.lines for step in played({"pods": [POD, ONCE], "events": list(events)}, {}).steps]
+    return [step.lines for step in played({"pods": [POD, ONCE], "events": list(events)}, TICKING).steps]
 
 
 def test_each_event_of_a_run_has_its_line_and_ends_with_a_tick() -> None:
@@ -46,13 +47,13 @@ def test_an_exit_that_names_no_container_is_that_of_the_first() -> None:
 
 
 def test_a_pod_that_ends_at_once_comes_and_goes() -> None:
-    step = played({"pods": [ONCE], "events": [{"op": "add", "pod": "once"}]}, {}).steps[0]
+    step = played({"pods": [ONCE], "events": [{"op": "add", "pod": "once"}]}, TICKING).steps[0]
     assert step == RunStep(0, ("add once", "remove once", "reconcile"), decides=0)
 
 
 def test_what_happens_while_the_kubelet_is_down_stands_between_stop_and_start() -> None:
     event = {"op": "restart", "remove": ["c"], "add": ["d", "e"], "plugins": "late", "reboot": True}
-    step = played({"events": [event]}, {}).steps[0]
+    step = played({"events": [event]}, TICKING).steps[0]
     assert step == RunStep(0, ("stop", "remove c", "add d e", "start plugins=late reboot", "reconcile"), decides=3)
 
 
@@ -80,5 +81,11 @@ def test_a_run_ends_before_what_no_word_says() -> None:
     assert run.left_out == "no word of an event file says event 1: edit"
 
 
-def test_a_case_without_events_adds_its_pods() -> None:
-    assert [step.lines for step in played({"pods": [POD]}, {}).steps] == [("add a", "reconcile")]
+def test_a_case_without_events_adds_its_pods_and_no_tick_comes_between() -> None:
+    assert [step.lines for step in played({"pods": [POD]}, TICKING).steps] == [("add a",)]
+
+
+def test_a_cpu_manager_that_seldom_ticks_did_not_within_an_event() -> None:
+    assert [step.lines for step in played({"pods": [POD], "events": [{"op": "add", "pod": "a"}]}, {}).steps] == [
+        ("add a",)
+    ]

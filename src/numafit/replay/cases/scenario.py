@@ -1,6 +1,6 @@
 """Plays the scenario of a recording: a node starts, pods come and go, plugins change, the kubelet restarts."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -15,9 +15,17 @@ from numafit.decision.life import list_devices, reconcile, release
 from numafit.decision.start import Start, start
 from numafit.errors import InputError, StartError
 from numafit.machine.model import Device
-from numafit.managers.device.plugin import Plugin, Preference, ResponseKind
 from numafit.managers.protocol import Choices
-from numafit.replay.inputs import RecordedPod, machine_from_recording, pod_of, settings_from_recording
+from numafit.replay.inputs import (
+    RecordedDevice,
+    RecordedPlugin,
+    RecordedPod,
+    devices_of,
+    machine_from_recording,
+    plugin_of,
+    pod_of,
+    settings_from_recording,
+)
 from numafit.replay.outcomes import FileLog, Json, as_recorded, decision_outcome, start_outcome
 from numafit.settings.versions import KubeVersion
 
@@ -29,27 +37,13 @@ def sorted_choices(_step: int, _pod: int) -> Choices:
     return Choices()
 
 
-class _Device(msgspec.Struct, frozen=True):
-    id: str
-    resource: str = ""
-    numa: tuple[int, ...] | None = None
-    healthy: bool = True
-
-
-class _Plugin(msgspec.Struct, frozen=True, rename="camel"):
-    resource: str
-    preferred_allocation: Preference = "none"
-    response: ResponseKind = "empty"
-    fail_allocate: str | None = None
-
-
 class RecordedStep(msgspec.Struct, frozen=True, rename="camel"):
     op: Literal["add", "remove", "reconcile", "devices", "restart"]
     uid: str = ""
     pod: RecordedPod | None = None
     reconcile: bool = False
     resource: str = ""
-    devices: tuple[_Device, ...] | None = None
+    devices: tuple[RecordedDevice, ...] | None = None
     plugins_first: bool = False
 
 
@@ -58,16 +52,10 @@ class _Input(msgspec.Struct, frozen=True, rename="camel"):
 
     machine: dict[str, Any]
     config: dict[str, Any] | None = None
-    devices: tuple[_Device, ...] | None = None
-    plugins: tuple[_Plugin, ...] | None = None
+    devices: tuple[RecordedDevice, ...] | None = None
+    plugins: tuple[RecordedPlugin, ...] | None = None
     initial_files: dict[str, str] | None = None
     steps: tuple[RecordedStep, ...] | None = None
-
-
-def _devices(recorded: Sequence[_Device] | None, resource: str) -> tuple[Device, ...]:
-    return tuple(
-        Device(resource, item.id, item.numa, item.healthy) for item in recorded or () if item.resource in ("", resource)
-    )
 
 
 class Scenario:
@@ -95,9 +83,8 @@ class Scenario:
         scenario = self.scenario
         plugins = {}
         for item in scenario.plugins or ():
-            self.devices[item.resource] = _devices(scenario.devices, item.resource)
-            minors = {device.id: i for i, device in enumerate(self.devices[item.resource])}
-            plugins[item.resource] = Plugin(item.preferred_allocation, item.response, item.fail_allocate or "", minors)
+            self.devices[item.resource] = devices_of(scenario.devices, item.resource)
+            plugins[item.resource] = plugin_of(item, self.devices[item.resource])
         known = start(
             Start(
                 machine=replace(machine_from_recording(scenario.machine), devices=self._all_devices()),
@@ -125,7 +112,7 @@ class Scenario:
                 self.ledger = reconcile(self.node, self.ledger)
                 return {"defaultCPUSet": self._default(), "files": self._files()}
             case "devices":
-                self.devices[step.resource] = _devices(step.devices, step.resource)
+                self.devices[step.resource] = devices_of(step.devices, step.resource)
                 self.ledger = list_devices(self.node, self.ledger, step.resource, self.devices[step.resource])
                 return {"files": self._files()}
             case "restart":

@@ -27,10 +27,21 @@ def unlike(expected: Json, actual: Json, path: str = "") -> Mismatch | None:
     for name, plain in parts:
         if name not in expected:
             continue
-        found = mismatch(plain(expected[name]), plain(actual.get(name) or type(expected[name])()), f"{path}/{name}")
+        sides = plain(expected[name]), plain(actual.get(name) or type(expected[name])())
+        if name == "files":
+            sides = sides[0], {file: content for file, content in sides[1].items() if file in sides[0]}
+        found = mismatch(sides[0], sides[1], f"{path}/{name}")
         if found is not None:
-            return found
+            # A wrong checksum tells less than what is wrong under it.
+            return mismatch(_without_checksums(sides[0]), _without_checksums(sides[1]), f"{path}/{name}") or found
     return None
+
+
+def _without_checksums(content: Json) -> Json:
+    return {
+        name: {key: own for key, own in value.items() if key != "checksum"} if isinstance(value, dict) else value
+        for name, value in content.items()
+    }
 
 
 def _crash(expected: str | None, actual: str | None, path: str) -> Mismatch | None:
@@ -75,7 +86,7 @@ def _memory(content: Json) -> Json:
         for uid, own in (content.get("entries") or {}).items()
     }
     several = any(len(blocks) > 1 for own in entries.values() for blocks in own.values())
-    plain = content | {"entries": entries} if entries else dict(content)
+    plain = content | {"entries": entries}
     if several:
         plain.pop("checksum", None)
     return plain
@@ -96,6 +107,6 @@ def _amounts(amounts: Mapping[str, str]) -> Json:
 
 def _whole(text: str) -> str:
     try:
-        return str(parse_quantity(text).milli)
+        return str(parse_quantity(text).milli())
     except QuantityError:
         return text

@@ -41,7 +41,12 @@ def node_seen(step: Mapping[str, Any]) -> Json:
     """How the node stood after an event; nothing is told of one whose kubelet has ended."""
     if "crash" in step:
         return {}
-    result: Json = {"files": {file: step[name] for file, name in _FILES.items() if step.get(name)}}
+    files = {file: step[name] for file, name in _FILES.items() if step.get(name)}
+    if "op" not in step and MEMORY_FILE in files:
+        # Runs without events were made on another boot of the machine, with some pages more or less, and looked at
+        # before init containers had ended.
+        del files[MEMORY_FILE]
+    result: Json = {"files": files}
     return result | {"allocatable": step["node_allocatable"]} if step.get("node_allocatable") else result
 
 
