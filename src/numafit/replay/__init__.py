@@ -11,6 +11,7 @@ runs/       runs of a whole kubelet: the events of one, and what was seen after 
 cases/      one module for each kind of case: from its input to what `expect` should say
 replay      the front door: `compute` a case, or `replay` it and give a verdict
 simulated   the other way: a simulation of ours written as a recording
+simulated_run  a whole run of ours, with all that happened, written as one
 
 `replay` and `simulated` call the cases, the cases call what stands above them; nothing calls upwards. Reading
 files, chunks and processes are the business of cli/kubelet/replay.

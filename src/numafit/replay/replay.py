@@ -11,6 +11,7 @@ from numafit.managers.protocol import Choices
 from numafit.replay.cases.checkpoint import checkpoint_case
 from numafit.replay.cases.cpu_assign import cpu_case
 from numafit.replay.cases.hint_merge import merge_case
+from numafit.replay.cases.run import Run, first_unlike
 from numafit.replay.cases.scenario import RecordedStep, Scenario
 from numafit.replay.cases.validation import config_case
 from numafit.replay.choices import RecordedChoices
@@ -20,7 +21,8 @@ from numafit.replay.outcomes import Json
 from numafit.settings.versions import Behaviour, KubeVersion, behaviour_of, parse_version
 
 SCENARIOS = frozenset({"node", "memory", "devices", "seed"})
-FAMILIES = SCENARIOS | {"cpu-assign", "hint-merge", "checkpoint", "validation"}
+RUN = "run"
+FAMILIES = SCENARIOS | {"cpu-assign", "hint-merge", "checkpoint", "validation", RUN}
 
 Verdict = Literal["match", "other order", "differs", "computed"]
 """`other order`: the recorded outcome is another of those that the kubelet's random map order allows. `computed`:
@@ -56,6 +58,8 @@ def compute(case: Mapping[str, Any], choices: Choices | None = None) -> Json:
         case "validation" if content["kind"] == "config":
             gates = (content.get("config") or {}).get("featureGates") or {}
             return config_case(content["spec"], gates, version)
+        case "run":
+            return Run(content, version).play()
     return Scenario(content, version).play()
 
 
@@ -73,6 +77,8 @@ def replay(case: Mapping[str, Any]) -> Replayed:
 
 def _compared(case: Mapping[str, Any], expected: Json, actual: Json) -> Replayed:
     version = parse_version(case["kubeVersion"])
+    if case["family"] == RUN:
+        return _replay_run(case, expected, actual, version)
     if "start" in expected:
         return _replay_scenario(case, expected, actual, version)
     found = mismatch(expected, actual)
@@ -84,6 +90,14 @@ def _compared(case: Mapping[str, Any], expected: Json, actual: Json) -> Replayed
     if marked and isinstance(found.actual, type(found.expected)):
         return Replayed("other order", actual, found)
     return Replayed("differs", actual, found)
+
+
+def _replay_run(case: Mapping[str, Any], expected: Json, actual: Json, version: KubeVersion) -> Replayed:
+    found = first_unlike(expected, actual)
+    if found is None or "error" in expected:
+        return Replayed("match" if found is None else "differs", actual, found)
+    told = first_unlike(expected, Run(case["input"], version).follow(expected["events"]))
+    return Replayed("other order", actual, found) if told is None else Replayed("differs", actual, told)
 
 
 def _replay_scenario(case: Mapping[str, Any], expected: Json, actual: Json, version: KubeVersion) -> Replayed:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from numafit.amounts import amount_text
 from numafit.decision.decision import Decision
+from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.ledger.state_files import CPU_FILE, MEMORY_FILE
 from numafit.machine.model import Cpu, Device, Machine, NumaNode
@@ -65,7 +66,6 @@ def _is_alike(decision: Decision, record: Mapping[str, Any]) -> bool:
 def scenario_of(simulation: Simulation, stand: Stand = "first") -> Json:
     """`input` of a recording: machine, settings, devices, plugins, and one step per pod, as after defaulting."""
     node = simulation.node
-    plugins = node.device.plugins
     steps: list[Json] = []
     for step in simulation.steps:
         pod = step.decision.pod
@@ -75,8 +75,8 @@ def scenario_of(simulation: Simulation, stand: Stand = "first") -> Json:
     record: Json = {
         "machine": machine_record(node.machine),
         "config": config_record(node.settings),
-        "devices": [_device_record(device) for device in node.machine.devices if device.resource in plugins],
-        "plugins": [_plugin_record(resource, plugin, stand) for resource, plugin in plugins.items()],
+        "devices": device_records(node),
+        "plugins": plugin_records(node, stand),
         "steps": steps,
     }
     files = _files_before(simulation)
@@ -129,6 +129,15 @@ def config_record(settings: Settings) -> Json:
         "reservedSystemCPUs": settings.reserved_cpus,
         "nodeAllocatableReservation": _amounts(settings.reservation),
     }
+
+
+def device_records(node: Node) -> list[Json]:
+    """Those of its plugins."""
+    return [_device_record(device) for device in node.machine.devices if device.resource in node.device.plugins]
+
+
+def plugin_records(node: Node, stand: Stand) -> list[Json]:
+    return [_plugin_record(resource, plugin, stand) for resource, plugin in node.device.plugins.items()]
 
 
 def _device_record(device: Device) -> Json:

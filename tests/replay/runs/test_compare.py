@@ -24,7 +24,7 @@ def test_decisions_are_compared_by_kind_and_pod() -> None:
     assert unlike({"decisions": [first, second]}, {"decisions": [second, first]}) is None
     other = decision("1", "a", "admission", False, "OutOfcpu", "full")
     assert unlike({"decisions": [first]}, {"decisions": [other]}, "/0") == Mismatch(
-        "/0/decisions/admission a/admitted", True, False
+        "/0/decisions/admission default/a/admitted", True, False
     )
     assert unlike({"decisions": []}, {"decisions": [first]}) is not None
 

@@ -51,15 +51,41 @@ def test_a_recording_is_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert (case["id"], case["input"]["steps"][0]["pod"]["containers"][0]["requests"]["cpu"]) == ("case", "4")
 
 
-def test_a_recording_of_a_node_with_pods_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A recording begins without pods."""
-    state = tmp_path / "state"
+def test_a_recording_of_a_node_with_pods_is_that_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says who is there, and what the state files held."""
+    state, path = tmp_path / "state", tmp_path / "case.jsonl"
     run([*NODE, str(EXAMPLES / "pod.yaml"), "--write-state", str(state)], capsys)
     (tmp_path / "pod.json").write_text(pod("two"))
-    arguments = [*NODE, "--state", str(state), str(tmp_path / "pod.json"), "--record", str(tmp_path / "case.jsonl")]
-    status, out, error = run(arguments, capsys)
-    assert (status, out, (tmp_path / "case.jsonl").exists()) == (2, "", False)
-    assert "--record: a recording cannot say which pods of the state files are alive" in error
+    arguments = [*NODE, "--state", str(state), str(tmp_path / "pod.json"), "--record", str(path)]
+    assert run(arguments, capsys)[0] == 0
+    case = json.loads(path.read_text())
+    assert (case["family"], len(case["input"]["residents"])) == ("run", 1)
+    assert main(["replay", str(path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["v1.36.4", "run", "1", "1", "0", "0", "0"]
+
+
+def test_events_are_recorded_with_the_configurations_that_they_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who is refused after a restart that allows one pod less is so in the replay, too."""
+    (tmp_path / "1.json").write_text(pod("one"))
+    (tmp_path / "2.json").write_text(pod("two"))
+    events, path = tmp_path / "events", tmp_path / "case.jsonl"
+    kubelet = yaml.safe_load((EXAMPLES / "kubelet.yaml").read_text()) | {"maxPods": 1}
+    (tmp_path / "fewer.yaml").write_text(yaml.safe_dump(kubelet))
+    events.write_text("add one\nadd two\nrestart config=fewer.yaml\nremove one\nreconcile\n")
+    pods = [str(tmp_path / "1.json"), str(tmp_path / "2.json")]
+    assert run([*NODE, *pods, "--events", str(events), "--record", str(path)], capsys)[0] == 1
+    case = json.loads(path.read_text())
+    assert [entry["event"] for entry in case["expect"]["events"]] == events.read_text().splitlines()
+    assert [each["reason"] for each in case["expect"]["events"][2]["decisions"]] == ["", "OutOfpods"]
+    assert case["expect"]["events"][2]["allocatable"]["pods"] == "1"
+    (tmp_path / "fewer.yaml").unlink()
+    assert main(["replay", str(path)]) == 0
+    case["expect"]["events"][2]["decisions"][1]["reason"] = "OutOfcpu"
+    path.write_text(json.dumps(case))
+    assert main(["replay", str(path)]) == 1
+    assert "/events/2 restart config=fewer.yaml/decisions/admission default/two/reason" in capsys.readouterr().out
 
 
 def test_an_empty_set_of_cpus_has_a_sign() -> None:

@@ -7,7 +7,7 @@
     compare    the same pods under two kubelets
     lint       mistakes in files
     doctor     would it start, and does its state make sense
-    replay     recorded decisions of real kubelets, decided again
+    replay     recorded decisions of real kubelets, decided again; `run_folder` reads a whole run kept as a folder
 
 All but `lint` and `replay` take the options that describe a node (`options.node`); most can ask on top of a running
 agent (`options.agent`). Exit status 0 is an answer, 2 bad input; 1 is bad news where `--check` asks for it, and what

@@ -14,6 +14,7 @@ import click
 import msgspec
 
 from numafit.cli.files import WholeFile
+from numafit.cli.kubelet.run_folder import CASE, RESULT, case_of_folder, is_run
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import answer, progress_bar, this_screen, tidy_end
 from numafit.errors import InputError, KubeletError, NumafitError
@@ -79,8 +80,8 @@ Examples:
 def replay(files: Sequence[Path], out: Path | None, jobs: int, show: int, output: str) -> int:
     """Compute recorded cases from their input alone and compare with what the kubelet did.
 
-    FILE is a recording (.jsonl or .jsonl.gz), or a folder of them. Cases without an expected result are computed all
-    the same. Exit status: 0 all match, 1 some differ, 2 bad input.
+    FILE is a recording (.jsonl or .jsonl.gz), a folder that holds a run of a whole kubelet, or a folder of both. Cases
+    without an expected result are computed all the same. Exit status: 0 all match, 1 some differ, 2 bad input.
     """
     paths = _recordings(files)
     counts: Counts = {}
@@ -112,17 +113,22 @@ def replay(files: Sequence[Path], out: Path | None, jobs: int, show: int, output
 
 
 def _recordings(files: Sequence[Path]) -> list[Path]:
+    """Recordings, and folders that hold a run."""
     paths: list[Path] = []
     for path in files:
         if not path.is_dir():
             paths.append(path)
             continue
-        found = sorted(p for p in path.rglob("*") if p.name.endswith((".jsonl", ".jsonl.gz")))
+        runs = [path] if is_run(path) else sorted(case.parent for case in path.rglob(CASE) if is_run(case.parent))
+        inside = set(runs)
+        own = (p for p in path.rglob("*") if p.name.endswith((".jsonl", ".jsonl.gz")) and inside.isdisjoint(p.parents))
+        found = sorted([*runs, *own])
         if not found:
-            raise InputError("no recordings in this folder", source=str(path), cure="they end in .jsonl or .jsonl.gz")
+            cure = f"they end in .jsonl or .jsonl.gz; the folder of a run has {CASE}"
+            raise InputError("no recordings in this folder", source=str(path), cure=cure)
         paths += found
     for path in paths:
-        if not path.is_file():
+        if not path.exists():
             raise InputError("no such file", source=str(path), cure="give a .jsonl or .jsonl.gz file, or a folder")
     return paths
 
@@ -133,7 +139,7 @@ class _Reader:
     def __init__(self, paths: Sequence[Path], keep: bool) -> None:
         self.paths = paths
         self.keep = keep
-        self.total = sum(path.stat().st_size for path in paths)
+        self.total = sum(_size(path) for path in paths)
         self.done = 0
         self.reported = 0
 
@@ -145,6 +151,13 @@ class _Reader:
     def chunks(self) -> Iterator[Chunk]:
         finished = 0
         for path in self.paths:
+            if path.is_dir():
+                case = case_of_folder(path)
+                if case is not None:
+                    yield Chunk(str(path), 1, (msgspec.json.encode(case),), self.keep)
+                finished += _size(path)
+                self.done = finished
+                continue
             with path.open("rb") as raw:
                 source = gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
                 try:
@@ -153,7 +166,7 @@ class _Reader:
                         yield chunk
                 except (OSError, EOFError, zlib.error) as error:
                     raise InputError(f"cannot be read: {error}", source=str(path)) from error
-            finished += path.stat().st_size
+            finished += _size(path)
         self.done = finished
 
     def _chunks_of(self, source: Iterable[bytes], name: str) -> Iterator[Chunk]:
@@ -166,6 +179,10 @@ class _Reader:
                 lines = []
         if lines:
             yield Chunk(name, number - len(lines) + 1, tuple(lines), self.keep)
+
+
+def _size(path: Path) -> int:
+    return (path / RESULT if path.is_dir() else path).stat().st_size
 
 
 def _computed(chunks: Iterator[Chunk], jobs: int, stack: ExitStack) -> Iterator[list[ReplayedCase]]:

@@ -24,7 +24,7 @@ from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import progress_over
 from numafit.decision.history.event import AddPods, Event
 from numafit.decision.simulation import Simulation, play_events
-from numafit.errors import InputError
+from numafit.decision.stage import Stage
 from numafit.ledger.state_files import state_path
 from numafit.notes import Note
 from numafit.show.table import Screen
@@ -56,6 +56,7 @@ Examples:
 @click.option("--save-kubelet", type=click.Path(path_type=Path), help="Write the example kubelet that was used.")
 @click.option("--write-state", type=click.Path(path_type=Path), help="Write the state files the kubelet would have.")
 @click.option("--events", type=click.Path(path_type=Path), help="File of events: add POD, remove POD, restart, …")
+@click.option("--files", is_flag=True, help="With --events and -o json: the state files after each event.")
 @click.option(
     "--outcomes",
     type=click.IntRange(1, 100),
@@ -72,6 +73,7 @@ def simulate(
     save_kubelet: Path | None,
     write_state: Path | None,
     events: Path | None,
+    files: bool,
     outcomes: int | None,
     picture: Path | None,
     record: Path | None,
@@ -102,12 +104,10 @@ def simulate(
     if write_state is not None:
         _write_state(simulation, write_state)
     if record is not None:
-        if events is not None:
-            raise InputError("a recording holds pods that come, not other events", source="--record")
-        _write_record(simulation, record)
+        _write_record(stage, simulation, record, events=events is not None)
     notes = stage.notes_on(simulation)
     others = _others(simulation, outcomes) if outcomes is not None else None
-    _say(simulation, notes, output, others, events=events is not None)
+    _say(simulation, notes, output, others, events=events is not None, files=files)
     failed = bool(simulation.undecided) or not all(step.decision.admitted for step in simulation.steps)
     return status(notes, strict=strict, failed=check and failed)
 
@@ -136,12 +136,13 @@ def _say(
     others: "Mapping[int, Others] | None",
     *,
     events: bool,
+    files: bool,
 ) -> None:
     if output in ("json", "yaml"):
         from numafit.show.json import json_text, yaml_text
         from numafit.show.records.simulation import simulation_record
 
-        record = simulation_record(simulation, notes, outcomes=others)
+        record = simulation_record(simulation, notes, outcomes=others, events=events, event_files=files)
         click.echo(json_text(record) if output == "json" else yaml_text(record))
         return
     from numafit.show.text.simulation import simulation_table
@@ -164,17 +165,19 @@ def _draw(simulation: Simulation, path: Path) -> None:
     write_whole(path, draw_svg(simulation.node.machine, overlay=overlay_of(simulation.after)).encode())
 
 
-def _write_record(simulation: Simulation, path: Path) -> None:
-    from numafit.replay.simulated import case_of, unlike
+def _write_record(stage: Stage, simulation: Simulation, path: Path, *, events: bool) -> None:
+    """Pods that come are a recording of the managers. With other events, or pods already there, it is one of a run."""
+    name = path.name.removesuffix(".jsonl")
+    if events or simulation.before.active:
+        from numafit.replay.simulated_run import run_case
 
-    if simulation.before.active:
-        raise InputError(
-            "a recording cannot say which pods of the state files are alive",
-            source="--record",
-            cure="leave --state away, or start from state files that hold no pods",
-        )
-    case = case_of(simulation, path.name.removesuffix(".jsonl"))
+        case, otherwise = run_case(simulation, stage.config, name)
+    else:
+        from numafit.replay.simulated import case_of, unlike
+
+        case = case_of(simulation, name)
+        otherwise = unlike(case, simulation)
     write_whole(path, msgspec.json.encode(case) + b"\n")
-    for pod in unlike(case, simulation):
+    for what in otherwise:
         # a plugin that prefers near GPUs, or a status that a manifest carries along
-        click.echo(f"{path}: {pod} is decided otherwise there: a recording cannot say all of this node", err=True)
+        click.echo(f"{path}: {what} is decided otherwise there: a recording cannot say all of this node", err=True)

@@ -9,32 +9,35 @@ from typing import Any
 
 import msgspec
 
-from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
+from numafit.ledger.state_files import DEVICE_FILE, MEMORY_FILE
 from numafit.quantity import QuantityError, parse_quantity
 from numafit.replay.comparison import MISSING, Mismatch, mismatch
 from numafit.replay.outcomes import Json
+
+_TOLD = ("reason", "message", "containers")
+"""Beside the verdict."""
 
 
 def unlike(expected: Json, actual: Json, path: str = "") -> Mismatch | None:
     """The first difference. What `expected` does not tell is not compared."""
     if "crash" in expected or "crash" in actual:
         return _crash(expected.get("crash"), actual.get("crash"), f"{path}/crash")
-    parts = (
-        ("decisions", _decisions),
-        ("files", _files),
-        ("allocatable", _amounts),
-    )
-    for name, plain in parts:
-        if name not in expected:
-            continue
-        sides = plain(expected[name]), plain(actual.get(name) or type(expected[name])())
-        if name == "files":
-            sides = sides[0], {file: content for file, content in sides[1].items() if file in sides[0]}
-        found = mismatch(sides[0], sides[1], f"{path}/{name}")
-        if found is not None:
-            # A wrong checksum tells less than what is wrong under it.
-            return mismatch(_without_checksums(sides[0]), _without_checksums(sides[1]), f"{path}/{name}") or found
-    return None
+    found = None
+    if "decisions" in expected:
+        found = _decisions_unlike(expected["decisions"], actual.get("decisions") or (), f"{path}/decisions")
+    if found is None and "files" in expected:
+        found = _files_unlike(_files(expected["files"]), _files(actual.get("files") or {}), f"{path}/files")
+    if found is None and "allocatable" in expected:
+        amounts = _amounts(expected["allocatable"]), _amounts(actual.get("allocatable") or {})
+        found = mismatch(amounts[0], amounts[1], f"{path}/allocatable")
+    return found
+
+
+def _files_unlike(expected: Json, actual: Json, path: str) -> Mismatch | None:
+    actual = {name: content for name, content in actual.items() if name in expected}
+    found = mismatch(expected, actual, path)
+    # A wrong checksum tells less than what is wrong under it.
+    return found and (mismatch(_without_checksums(expected), _without_checksums(actual), path) or found)
 
 
 def _without_checksums(content: Json) -> Json:
@@ -53,30 +56,36 @@ def _crash(expected: str | None, actual: str | None, path: str) -> Mismatch | No
     return Mismatch(path, MISSING if expected is None else expected, MISSING if actual is None else actual)
 
 
-def _decisions(decisions: Iterable[Mapping[str, Any]]) -> Json:
-    """By kind and pod. The order in which static pods are admitted again is left to chance."""
+def _decisions_unlike(
+    expected: Iterable[Mapping[str, Any]], actual: Iterable[Mapping[str, Any]], path: str
+) -> Mismatch | None:
+    """By kind and pod: the order in which static pods are admitted again is left to chance."""
+    seen, said = _by_pod(expected), _by_pod(actual)
+    told = {name: {key: own.get(key) for key in seen[name]} if name in seen else own for name, own in said.items()}
+    return mismatch(seen, told, path)
+
+
+def _by_pod(decisions: Iterable[Mapping[str, Any]]) -> dict[str, Json]:
     return {
-        f"{each.get('kind', 'admission')} {each['pod']}": {
-            "admitted": each["admitted"],
-            "reason": each.get("reason") or "",
-            "message": each.get("message") or "",
-        }
+        f"{each['kind']} {each['pod']}": {key: own for key, own in each.items() if key in ("admitted", *_TOLD)}
         for each in decisions
     }
 
 
 def _files(files: Mapping[str, Any]) -> Json:
-    read = {
-        name: msgspec.json.decode(content) if isinstance(content, str) else content for name, content in files.items()
-    }
-    plain: Json = {}
-    if CPU_FILE in read:
-        plain[CPU_FILE] = read[CPU_FILE]
-    if MEMORY_FILE in read:
-        plain[MEMORY_FILE] = _memory(read[MEMORY_FILE])
-    if DEVICE_FILE in read:
-        plain[DEVICE_FILE] = _devices(read[DEVICE_FILE]["Data"])
+    """Read; what is no JSON stays as it is."""
+    plain: Json = {name: _content(content) for name, content in files.items()}
+    for name, reader in ((MEMORY_FILE, _memory), (DEVICE_FILE, _devices)):
+        if isinstance(plain.get(name), dict):
+            plain[name] = reader(plain[name])
     return plain
+
+
+def _content(content: Any) -> Any:
+    try:
+        return msgspec.json.decode(content) if isinstance(content, str) else content
+    except msgspec.DecodeError:
+        return content
 
 
 def _memory(content: Json) -> Json:
@@ -92,7 +101,8 @@ def _memory(content: Json) -> Json:
     return plain
 
 
-def _devices(data: Json) -> Json:
+def _devices(content: Json) -> Json:
+    data: Json = content.get("Data") or {}
     held: Json = {}
     for entry in data.get("PodDeviceEntries") or ():
         counts = {numa: len(ids) for numa, ids in sorted(entry["DeviceIDs"].items()) if ids}

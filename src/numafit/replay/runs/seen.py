@@ -53,9 +53,10 @@ def node_seen(step: Mapping[str, Any]) -> Json:
 def decision(
     uid: str, name: str, kind: SeenKind, admitted: bool = True, reason: str | None = None, message: str | None = None
 ) -> Json:
+    """`name` without a namespace is in that of all runs."""
     return {
         "uid": uid,
-        "pod": name,
+        "pod": name if "/" in name else f"default/{name}",
         "kind": kind,
         "admitted": admitted,
         "reason": reason or "",

@@ -1,0 +1,197 @@
+"""Plays the recording of a whole run: a kubelet starts on a node, and events happen to both.
+
+`input` has the machine, the kubelet's configuration with its defaults filled in, what its node offers beside what
+machine and configuration tell (`allocatable`), plugins with their devices, the pods that are named, and the lines of an
+event file. `expect` has one entry for each line: what the kubelet decided at it, its state files and the node's
+allocatable after it, or the crash that ended it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.decision.files import state_files
+from numafit.decision.history.event import Event, RestartKubelet, StartKubelet
+from numafit.decision.history.happen import Outcome, happen
+from numafit.decision.history.lines import line_of, read_events
+from numafit.decision.history.situation import Situation, situation_of
+from numafit.decision.history.step import Step
+from numafit.decision.start import UNKNOWN, Start, start
+from numafit.errors import InputError, StartError
+from numafit.managers.protocol import Choices
+from numafit.quantity import parse_quantity
+from numafit.replay.comparison import MISSING, Mismatch, mismatch
+from numafit.replay.inputs import (
+    RecordedDevice,
+    RecordedPlugin,
+    RecordedPod,
+    devices_of,
+    machine_from_recording,
+    plugin_of,
+    pod_of,
+)
+from numafit.replay.outcomes import Json, allocatable_outcome, as_recorded, placement_outcome
+from numafit.replay.runs.compare import unlike
+from numafit.replay.runs.follow import SeenChoices, given_at, orders_of
+from numafit.replay.runs.seen import SeenKind, decision
+from numafit.settings.config import KubeletConfig, config_of_merged
+from numafit.settings.read.arguments import Argument
+from numafit.settings.read.loader import ConfigFile, ConfigSources
+from numafit.settings.versions import KubeVersion
+
+ORDERS = 5000
+"""How many orders of static pods are tried to explain a start."""
+
+KINDS: Mapping[str, SeenKind] = {"add": "admission", "restart": "admission", "evict": "eviction", "resize": "resize"}
+
+
+class RecordedSources(msgspec.Struct, frozen=True, rename="camel"):
+    """What an administrator wrote for a kubelet that starts again."""
+
+    file: str
+    drop_ins: dict[str, str] | None = None
+    arguments: tuple[str, ...] = ()
+
+
+class _RunInput(msgspec.Struct, frozen=True, rename="camel"):
+    machine: dict[str, Any]
+    events: tuple[str, ...]
+    config: dict[str, Any] = {}
+    configs: dict[str, RecordedSources] = {}
+    """By the name that a line gives them: `restart config=NAME`."""
+    allocatable: dict[str, str] = {}
+    devices: tuple[RecordedDevice, ...] = ()
+    plugins: tuple[RecordedPlugin, ...] = ()
+    pods: tuple[RecordedPod, ...] = ()
+    residents: tuple[str, ...] = ()
+    """UIDs of the pods that are there when the run begins."""
+    initial_files: dict[str, str] = {}
+
+
+class Run:
+    def __init__(self, content: Mapping[str, Any], version: KubeVersion) -> None:
+        try:
+            self.content = msgspec.convert(content, _RunInput)
+        except msgspec.ValidationError as error:
+            raise InputError(str(error), source="recording", field="input") from error
+        self.version = version
+
+    def play(self) -> Json:
+        """By numafit's own choices."""
+        return self._played(lambda situation, event, _number: happen(situation, event, Choices))
+
+    def follow(self, expected: Sequence[Json | None]) -> Json:
+        """By the choices that the record tells; where it does not tell an order, by one that gives the record."""
+
+        def outcome(situation: Situation, event: Event, number: int) -> Outcome:
+            given = given_at(expected, number)
+            first = happen(situation, event, lambda: SeenChoices(given))
+            entry = expected[number] if number < len(expected) else None
+            if entry is None or not isinstance(event, RestartKubelet | StartKubelet) or _is_seen(entry, event, first):
+                return first
+            for order in islice(orders_of(entry), ORDERS):
+                other = happen(situation, event, lambda order=order: SeenChoices(given, order))  # type: ignore[misc]
+                if _is_seen(entry, event, other):
+                    return other
+            return first
+
+        return self._played(outcome)
+
+    def _played(self, outcome: Callable[[Situation, Event, int], Outcome]) -> Json:
+        try:
+            situation = self.start()
+        except StartError as error:
+            return {"error": {"stage": error.stage, "message": error.message}}
+        told: list[Json] = []
+        for number, event in enumerate(self.events()):
+            own = outcome(situation, event, number)
+            situation = own.situation
+            told.append(event_record(event, own))
+        return {"events": told}
+
+    def events(self) -> list[Event]:
+        content = self.content
+        pods = [pod_of(pod) for pod in content.pods]
+        coming = [pod for pod in pods if pod.uid not in content.residents]
+        there = [pod for pod in pods if pod.uid in content.residents]
+        named = {name for line in content.events for name in line.split()[1:] if line.startswith("add")}
+        missing = [pod.full_name for pod in coming if pod.name not in named and pod.full_name not in named]
+        if missing:
+            raise InputError(f"no event adds {missing[0]}", source="recording", field="input.events")
+        return read_events("\n".join(content.events), "input.events", coming, there, config=self._config)
+
+    def _config(self, name: str) -> ConfigSources:
+        own = self.content.configs.get(name)
+        if own is None:
+            raise InputError(f"there is no configuration {name}", source="recording", field="input.configs")
+        drop_ins = None if own.drop_ins is None else tuple(ConfigFile(*item) for item in own.drop_ins.items())
+        return ConfigSources(ConfigFile(name, own.file), drop_ins, tuple(Argument(text) for text in own.arguments))
+
+    def start(self) -> Situation:
+        content = self.content
+        devices = {item.resource: devices_of(content.devices, item.resource) for item in content.plugins}
+        machine = machine_from_recording(content.machine)
+        residents = {pod.uid: pod_of(pod) for pod in content.pods if pod.uid in content.residents}
+        known = start(
+            Start(
+                version=self.version,
+                config=_config_of(content.config),
+                machine=replace(machine, devices=tuple(device for own in devices.values() for device in own)),
+                plugins={item.resource: plugin_of(item, devices[item.resource]) for item in content.plugins},
+                files=content.initial_files,
+                active=residents or UNKNOWN,
+            )
+        )
+        told = {name: parse_quantity(amount) for name, amount in content.allocatable.items()}
+        return situation_of(known.node, known.ledger, {**known.allocatable, **told})
+
+
+def _config_of(fields: Mapping[str, Any]) -> KubeletConfig:
+    """Of a configuration as a file would say it, with all defaults."""
+    memory = [
+        {"numaNode": item["numaNode"], "limits": {name: parse_quantity(own) for name, own in item["limits"].items()}}
+        for item in fields.get("reservedMemory") or ()
+    ]
+    return config_of_merged({**fields, "reservedMemory": memory})
+
+
+def _is_seen(entry: Json, event: Event, outcome: Outcome) -> bool:
+    return unlike(entry, event_record(event, outcome)) is None
+
+
+def first_unlike(expected: Json, actual: Json) -> Mismatch | None:
+    """The first difference of two runs. Nothing was looked at after an event whose entry is null."""
+    if "error" in expected or "error" in actual:
+        return mismatch(expected.get("error", MISSING), actual.get("error", MISSING), "/error")
+    sides = expected["events"], actual["events"]
+    if len(sides[0]) != len(sides[1]):
+        return Mismatch("/events", len(sides[0]), len(sides[1]))
+    for number, (seen, said) in enumerate(zip(sides[0], sides[1], strict=True)):
+        found = unlike(seen or {}, said, f"/events/{number} {said['event']}")
+        if found is not None:
+            return found
+    return None
+
+
+def event_record(event: Event, outcome: Outcome) -> Json:
+    situation = outcome.situation
+    record: Json = {"event": line_of(event), "decisions": [decision_record(step) for step in outcome.steps]}
+    if outcome.crash:
+        return record | {"crash": outcome.crash}
+    if situation.down:
+        return record
+    files = state_files(situation.node, situation.ledger)
+    return record | {"files": files, "allocatable": allocatable_outcome(situation)}
+
+
+def decision_record(step: Step) -> Json:
+    own = step.decision
+    record = decision(
+        own.pod.uid, own.pod.full_name, KINDS[step.event], own.admitted, own.reason, own.message if own.reason else ""
+    )
+    if not own.panic and own.containers:
+        record["containers"] = as_recorded({name: placement_outcome(each) for name, each in own.containers.items()})
+    return record

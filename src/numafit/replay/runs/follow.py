@@ -1,0 +1,72 @@
+"""Choices that fall as a run saw them, as far as it tells: which devices were given, who of static pods came first."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any
+
+import msgspec
+
+from numafit.ledger.state_files import DEVICE_FILE
+from numafit.managers.protocol import Choices
+from numafit.replay.outcomes import Json
+from numafit.workload.pod import Pod
+
+ANSWERS = 1000
+"""How many answers of a plugin are looked at for the one that was seen."""
+
+GivenDevices = Mapping[tuple[str, str], frozenset[str]]
+"""(container, resource) -> the ids that containers of this name were given."""
+
+
+class SeenChoices(Choices):
+    def __init__(self, given: GivenDevices, order: Sequence[str] = ()) -> None:
+        self.given = given
+        self.order = {uid: place for place, uid in enumerate(order)}
+
+    def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
+        given = self.given.get((container, resource), frozenset())
+        return sorted(candidates, key=lambda device: (device not in given, device))
+
+    def preferred(self, container: str, resource: str, answers: Iterator[tuple[str, ...]]) -> tuple[str, ...]:
+        given = self.given.get((container, resource), frozenset())
+        first: tuple[str, ...] | None = None
+        for answer in islice(answers, ANSWERS):
+            first = answer if first is None else first
+            if given.issuperset(answer):
+                return answer
+        return first or ()
+
+    def pods(self, pods: Sequence[Pod]) -> Sequence[Pod]:
+        return sorted(pods, key=lambda pod: self.order.get(pod.uid, len(self.order)))
+
+
+def given_at(expected: Sequence[Json | None], number: int) -> GivenDevices:
+    """By the next device file that was seen, at this event or after it."""
+    for entry in expected[number:]:
+        content: Any = ((entry or {}).get("files") or {}).get(DEVICE_FILE)
+        if content is None:
+            continue
+        read: Json = msgspec.json.decode(content) if isinstance(content, str) else content
+        given: dict[tuple[str, str], frozenset[str]] = {}
+        for held in read["Data"]["PodDeviceEntries"] or ():
+            key = held["ContainerName"], held["ResourceName"]
+            ids = frozenset(device for own in held["DeviceIDs"].values() for device in own)
+            given[key] = given.get(key, frozenset()) | ids
+        return given
+    return {}
+
+
+def orders_of(entry: Json) -> Iterator[tuple[str, ...]]:
+    """UIDs in the orders that may lead to what was seen at a start.
+
+    Those that were refused came as they are listed; of the others it is not known between which of them they came.
+    """
+    decisions = [each for each in entry.get("decisions") or () if each["kind"] == "admission"]
+    refused = [each["uid"] for each in decisions if not each["admitted"]]
+    admitted = [each["uid"] for each in decisions if each["admitted"]]
+    for places in product(range(len(refused) + 1), repeat=len(admitted)):
+        order: list[str] = []
+        for place in range(len(refused) + 1):
+            order += [uid for uid, own in zip(admitted, places, strict=True) if own == place]
+            order += refused[place : place + 1]
+        yield tuple(order)
