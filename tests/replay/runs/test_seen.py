@@ -58,6 +58,22 @@ def test_a_resize_is_allocated_or_refused_by_the_log() -> None:
     assert decisions_seen([step | {"log": [refused, refused]}], 0, static=False)["decisions"] == [
         decision("1", "a", "resize", False, "Infeasible", "never")
     ]
+    forbidden = {"api": {"status": 403, "message": "too much"}}
+    assert decisions_seen([step | forbidden], 0, static=False)["decisions"] == [
+        decision("1", "a", "resize", False, "Forbidden", "too much")
+    ]
+    assert decisions_seen([step | {"api": {"status": 200}}], 0, static=False)["decisions"] == [
+        decision("1", "a", "resize")
+    ]
+
+
+def test_what_waits_is_refused_at_the_event_that_asked_for_it() -> None:
+    """It is tried again and again, and each time the log says so."""
+    allocated = 'I1115 allocation_manager.go:264] "Pod resize successfully allocated" pod="default/a"'
+    step = {"op": "remove", "pods": {"a": status("1")}, "log": [denied("1", "Deferred", "not now", "resize")]}
+    assert decisions_seen([step], 0, static=False)["decisions"] == []
+    step["log"].append(allocated)
+    assert decisions_seen([step], 0, static=False)["decisions"] == [decision("1", "a", "resize")]
 
 
 def test_a_crash_tells_of_no_node() -> None:

@@ -13,6 +13,9 @@ SeenKind = Literal["admission", "eviction", "resize"]
 
 REJECTED = "Pod was rejected: "
 """What the kubelet puts before the message of a refusal in a pod's status."""
+OK = 200
+FORBIDDEN = "Forbidden"
+"""How the API server calls status 403."""
 PREEMPTING = "Preempting"
 PREEMPTED = "Preempted in order to admit critical pod"
 
@@ -106,11 +109,18 @@ def _resizes(step: Mapping[str, Any]) -> Iterator[Json]:
     allocated = {uids[fields["pod"]] for fields in _logged(step, "Pod resize successfully allocated")}
     for uid in sorted(allocated, key=lambda uid: names[uid]):
         yield decision(uid, names[uid], "resize")
-    if step.get("op") != "resize":
+    uid = uids.get(f"default/{step.get('pod')}", "")
+    if step.get("op") != "resize" or uid in allocated:
         return
-    for denial in dict.fromkeys(denials(step)):
-        if denial.resize and denial.uid not in allocated and names.get(denial.uid) == step["pod"]:
-            yield decision(denial.uid, step["pod"], "resize", False, denial.reason, denial.message)
+    refused = next((denial for denial in denials(step) if denial.resize and denial.uid == uid), None)
+    answer = step.get("api") or {}
+    if answer.get("status", OK) != OK:
+        yield decision(uid, step["pod"], "resize", False, FORBIDDEN, answer["message"])
+    elif refused is not None:
+        yield decision(uid, step["pod"], "resize", False, refused.reason, refused.message)
+    else:
+        # back to what is allocated: there is nothing to allocate, and nothing waits any more
+        yield decision(uid, step["pod"], "resize")
 
 
 def denials(step: Mapping[str, Any]) -> Iterator[Denial]:
