@@ -11,7 +11,6 @@ from msgspec import UNSET, UnsetType
 
 from numafit.bits import cpuset_text
 from numafit.decision.decision import Decision, MergeStep, Placement
-from numafit.decision.history.situation import Situation
 from numafit.decision.node import Node
 from numafit.decision.start import Start
 from numafit.ledger.ledger import Block, Hint, Ledger
@@ -170,15 +169,6 @@ def call_outcome(call: PluginCall) -> CallOutcome:
         call.size if asked else UNSET,
         (call.must_include or UNSET) if asked else UNSET,
     )
-
-
-def allocatable_outcome(situation: Situation) -> dict[str, str]:
-    """As the node object has it: of devices the healthy ones, and none where the plugin is not there."""
-    device = situation.ledger.device
-    plugins = situation.node.device.plugins
-    amounts = {name: str(own) for name, own in (situation.offered or {}).items() if name not in plugins}
-    counts = {name: str(len(ids) if name in device.connected else 0) for name, ids in device.healthy.items()}
-    return amounts | counts
 
 
 class FileLog:

@@ -56,11 +56,16 @@ def test_later_pods_are_judged_by_what_is_allocated() -> None:
     assert told[2] == [("late", "add", "OutOfcpu")]
 
 
-def test_at_a_restart_a_pod_comes_back_with_what_it_has_and_is_then_tried() -> None:
-    """First all are admitted again, then those that wait are tried."""
-    told, situation = played([AddPods((A, B)), GROW, RestartKubelet()])
-    assert told[2] == [("a", "restart", ""), ("b", "restart", ""), ("a", "resize", "Deferred")]
-    assert list(situation.resizes) == ["a"]
+def test_at_a_restart_a_pod_comes_back_with_what_it_has_and_an_old_refusal_is_not_told_again() -> None:
+    """As in a run of 1.36.3: first all are admitted again; those that wait are tried half a minute later."""
+    told, situation = played([AddPods((A, B)), GROW, RestartKubelet(), RemovePods((B,))])
+    assert told[2:] == [[("a", "restart", ""), ("b", "restart", "")], [("a", "resize", "allocated")]]
+    assert situation.load.amounts["cpu"] == 4000
+
+
+def test_what_was_asked_while_the_kubelet_was_down_is_told_at_its_start() -> None:
+    told, _ = played([AddPods((A, B)), StopKubelet(), GROW, StartKubelet()])
+    assert told[2:] == [[], [("a", "restart", ""), ("b", "restart", ""), ("a", "resize", "Deferred")]]
 
 
 def test_what_is_asked_while_the_kubelet_is_down_is_decided_at_its_start() -> None:

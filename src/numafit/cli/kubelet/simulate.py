@@ -56,7 +56,6 @@ Examples:
 @click.option("--save-kubelet", type=click.Path(path_type=Path), help="Write the example kubelet that was used.")
 @click.option("--write-state", type=click.Path(path_type=Path), help="Write the state files the kubelet would have.")
 @click.option("--events", type=click.Path(path_type=Path), help="File of events: add POD, remove POD, restart, …")
-@click.option("--files", is_flag=True, help="With --events and -o json: the state files after each event.")
 @click.option(
     "--outcomes",
     type=click.IntRange(1, 100),
@@ -73,7 +72,6 @@ def simulate(
     save_kubelet: Path | None,
     write_state: Path | None,
     events: Path | None,
-    files: bool,
     outcomes: int | None,
     picture: Path | None,
     record: Path | None,
@@ -107,7 +105,7 @@ def simulate(
         _write_record(stage, simulation, record, events=events is not None)
     notes = stage.notes_on(simulation)
     others = _others(simulation, outcomes) if outcomes is not None else None
-    _say(simulation, notes, output, others, events=events is not None, files=files)
+    _say(simulation, notes, output, others, events=events is not None)
     failed = bool(simulation.undecided) or not all(step.decision.admitted for step in simulation.steps)
     return status(notes, strict=strict, failed=check and failed)
 
@@ -136,13 +134,12 @@ def _say(
     others: "Mapping[int, Others] | None",
     *,
     events: bool,
-    files: bool,
 ) -> None:
     if output in ("json", "yaml"):
         from numafit.show.json import json_text, yaml_text
         from numafit.show.records.simulation import simulation_record
 
-        record = simulation_record(simulation, notes, outcomes=others, events=events, event_files=files)
+        record = simulation_record(simulation, notes, outcomes=others)
         click.echo(json_text(record) if output == "json" else yaml_text(record))
         return
     from numafit.show.text.simulation import simulation_table

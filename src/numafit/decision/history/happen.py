@@ -199,7 +199,10 @@ def _start(situation: Situation, how: Beginning, choices: ChoicesMaker) -> Outco
         return Outcome(after, tuple(steps), crash)
     pending = resizes_after_restart(after.node, after.ledger, after.resizes, after.offered, choices)
     outcome = _resized(after, pending)
-    return replace(outcome, steps=(*steps, *outcome.steps))
+    # What was refused before, and could not have changed, is refused again half a minute later: nothing is new in it.
+    known = not situation.down and how.config is None
+    told = [step for step in outcome.steps if not known or step.decision.admitted or step.decision.panic]
+    return replace(outcome, steps=(*steps, *told))
 
 
 # --- plugins ---------------------------------------------------------------------------------------------------------

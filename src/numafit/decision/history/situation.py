@@ -10,7 +10,7 @@ from numafit.decision.life import release
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Device
-from numafit.quantity import Quantity
+from numafit.quantity import Quantity, quantity_of
 from numafit.workload.pod import Pod
 
 
@@ -39,6 +39,14 @@ class Situation(msgspec.Struct, frozen=True):
     @property
     def offered(self) -> Mapping[str, Quantity] | None:
         return self.allocatable if self.allocatable is None or not self.listed else {**self.allocatable, **self.listed}
+
+    @property
+    def node_allocatable(self) -> dict[str, Quantity]:
+        """As the node object has it: of devices the healthy ones, and none where the plugin is not there."""
+        device, plugins = self.ledger.device, self.node.device.plugins
+        amounts = {name: amount for name, amount in (self.offered or {}).items() if name not in plugins}
+        healthy = {name: len(ids) if name in device.connected else 0 for name, ids in device.healthy.items()}
+        return amounts | {name: quantity_of(count) for name, count in healthy.items()}
 
 
 def situation_of(node: Node, ledger: Ledger, allocatable: Mapping[str, Quantity] | None) -> Situation:

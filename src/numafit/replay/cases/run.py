@@ -22,7 +22,7 @@ from numafit.decision.history.step import Step
 from numafit.decision.start import UNKNOWN, Start, start
 from numafit.errors import InputError, StartError
 from numafit.managers.protocol import Choices
-from numafit.quantity import parse_quantity
+from numafit.quantity import Quantity, parse_quantity
 from numafit.replay.comparison import MISSING, Mismatch, mismatch
 from numafit.replay.inputs import (
     RecordedDevice,
@@ -33,7 +33,7 @@ from numafit.replay.inputs import (
     plugin_of,
     pod_of,
 )
-from numafit.replay.outcomes import Json, allocatable_outcome, as_recorded, placement_outcome
+from numafit.replay.outcomes import Json, as_recorded, placement_outcome
 from numafit.replay.runs.compare import unlike
 from numafit.replay.runs.follow import SeenChoices, given_at, orders_of
 from numafit.replay.runs.seen import SeenKind, decision
@@ -184,7 +184,11 @@ def event_record(event: Event, outcome: Outcome) -> Json:
     if situation.down:
         return record
     files = state_files(situation.node, situation.ledger)
-    return record | {"files": files, "allocatable": allocatable_outcome(situation)}
+    return record | {"files": files, "allocatable": _texts(situation.node_allocatable)}
+
+
+def _texts(amounts: Mapping[str, Quantity]) -> dict[str, str]:
+    return {name: str(amount) for name, amount in amounts.items()}
 
 
 def decision_record(step: Step) -> Json:

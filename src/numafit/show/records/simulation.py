@@ -8,7 +8,6 @@ from msgspec import UNSET, UnsetType
 from numafit.bits import cpuset_text
 from numafit.decision.decision import ResizeVerdict
 from numafit.decision.doubt.chance import Extent, Others
-from numafit.decision.history.lines import line_of
 from numafit.decision.history.step import Step
 from numafit.decision.left import NodeLeft, left_on_nodes
 from numafit.decision.simulation import Simulation
@@ -19,7 +18,6 @@ from numafit.replay.outcomes import (
     MemoryBlock,
     MergeOutcome,
     PlacementOutcome,
-    allocatable_outcome,
     decision_outcome,
 )
 
@@ -76,23 +74,6 @@ class Simulated(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     """With --outcomes, where the kubelet leaves the decision to chance and everybody before it is as told."""
 
 
-class EventTold(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """One event of a file of events."""
-
-    event: str
-    """Its line."""
-    decisions: tuple[Simulated, ...]
-    """Those that it caused: pods that come, second admissions at a restart, evictions, resizes."""
-    allocatable: Mapping[str, str]
-    """What the node object offers after it."""
-    files: Mapping[str, str] | UnsetType = UNSET
-    """With --files: the content of the state files after it."""
-    crash: str | UnsetType = UNSET
-    """What the kubelet says at its end: it crashed, or did not start."""
-    void: str | UnsetType = UNSET
-    """Why nothing happened."""
-
-
 class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     kube_version: str
     reserved_cpus: str = msgspec.field(name="reservedCPUs")
@@ -100,8 +81,6 @@ class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     left: tuple[Free, ...]
     notes: tuple[Note, ...] = ()
     """What the answer stands on."""
-    events: tuple[EventTold, ...] | UnsetType = UNSET
-    """With --events: one for each, in order."""
 
 
 def simulation_record(
@@ -110,54 +89,27 @@ def simulation_record(
     *,
     with_files: bool = True,
     outcomes: Mapping[int, Others] | None = None,
-    events: bool = False,
-    event_files: bool = False,
 ) -> SimulateAnswer:
-    """To write the state files takes most of the time; where nobody reads them they can be left out.
-
-    `events`: each event is told, with `event_files` with all state files after it.
-    """
+    """To write the state files takes most of the time; where nobody reads them they can be left out."""
     node = simulation.node
     about = notes_by_subject(notes)
     files = FileLog() if with_files else None
     if files is not None:
         files.changed(node, simulation.before)
-    decisions = tuple(
-        [
-            _simulated(
-                simulation, step, files, about.get(step.decision.pod.full_name, ()), (outcomes or {}).get(number)
-            )
-            for number, step in enumerate(simulation.steps)
-        ]
-    )
     return SimulateAnswer(
         str(node.settings.version),
         cpuset_text(node.cpu.reserved),
-        decisions,
-        tuple([_free(left) for left in left_on_nodes(simulation.end.node, simulation.after)]),
+        tuple(
+            [
+                _simulated(
+                    simulation, step, files, about.get(step.decision.pod.full_name, ()), (outcomes or {}).get(number)
+                )
+                for number, step in enumerate(simulation.steps)
+            ]
+        ),
+        tuple([_free(left) for left in left_on_nodes(node, simulation.after)]),
         tuple(notes),
-        _events(simulation, decisions, event_files) if events else UNSET,
     )
-
-
-def _events(simulation: Simulation, decisions: Sequence[Simulated], with_files: bool) -> tuple[EventTold, ...]:
-    told = []
-    first = 0
-    for happened in simulation.happened:
-        after = happened.after
-        own = tuple(decisions[first : first + len(happened.steps)])
-        first += len(happened.steps)
-        told.append(
-            EventTold(
-                line_of(happened.event),
-                own,
-                allocatable_outcome(after),
-                FileLog().changed(after.node, after.ledger) if with_files else UNSET,
-                happened.crash or UNSET,
-                happened.void or UNSET,
-            )
-        )
-    return tuple(told)
 
 
 def _simulated(
@@ -168,9 +120,8 @@ def _simulated(
     changed: dict[str, str] | UnsetType = UNSET
     started: dict[str, str] | UnsetType = UNSET
     if files is not None:
-        node = simulation.node_of(step)
-        changed = files.changed(node, decision.ledger)
-        started = files.changed(node, step.ledger) or UNSET
+        changed = files.changed(simulation.node, decision.ledger)
+        started = files.changed(simulation.node, step.ledger) or UNSET
     return Simulated(
         pod=decision.pod.full_name,
         qos=decision.qos,
