@@ -1,7 +1,7 @@
 """A folder that holds a run of a whole kubelet, as the recording of that run.
 
-What it holds is told in `numafit/replay/runs`. The file `machine` names an archive of the folder, or a captured machine
-in the folder `captures` beside the folder of runs.
+What it holds is told in `numafit/replay/runs`. The file `machine` names a file of the folder, or a captured machine in the
+folder `captures` beside the folder of runs.
 """
 
 import gzip
@@ -38,6 +38,13 @@ def is_run(folder: Path) -> bool:
 
 def case_of_folder(folder: Path) -> Json | None:
     """One line of a recording file; None for a run of which no event file can say anything."""
+    try:
+        return _case(folder)
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise InputError(f"not a run: {error!r} in {CASE} or {RESULT}", source=str(folder)) from None
+
+
+def _case(folder: Path) -> Json | None:
     case, result = _read(folder / CASE), _read(folder / RESULT)
     base = _read(folder / BASE)
     run = played(case, base)
@@ -86,7 +93,8 @@ def as_in_run(pods: Sequence[Pod], steps: Sequence[Mapping[str, Any]], static: b
 def node_options(folder: Path, case: Mapping[str, Any]) -> NodeOptions:
     """The node of a run, as `simulate` would be told of it."""
     name = read_text(folder / MACHINE).strip()
-    machine = folder / name if name.endswith(".tgz") else folder.parent.parent / "captures" / name / "sys.tgz"
+    inside, captured = folder / name, folder.parent.parent / "captures" / name / "sys.tgz"
+    machine = inside if inside.is_file() else captured
     plugins = [f"{plugin['resource']}={','.join(plugin['devices'])}" for plugin in case.get("plugins") or ()]
     drop_ins, flags = folder / "conf.d", folder / "kubelet.env"
     return NodeOptions(
