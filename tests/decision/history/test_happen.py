@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from numafit.bits import cpuset_text
+from numafit.decision.decide import load_of
 from numafit.decision.history.event import (
     AddPods,
     Beginning,
@@ -23,7 +24,7 @@ from numafit.decision.history.situation import Situation, situation_of
 from numafit.decision.simulation import Simulation, play_events
 from numafit.machine.model import Device
 from numafit.quantity import Quantity
-from numafit.workload.pod import Pod
+from numafit.workload.pod import CRITICAL, Pod
 from tests.advice.stages import BOX, stage
 from tests.decision.strategies import GI, GPU, NIC, SEED_BOX, box, container, cpus, gpus, memory, pod, running, settings
 
@@ -54,6 +55,18 @@ def test_pods_of_one_event_come_one_after_the_other() -> None:
     one, two = pod("one", cpus("app", "2")), pod("two", cpus("app", "2"))
     simulation = played(situation_of(node, ledger, None), AddPods((one, two)))
     assert verdicts(simulation) == [("add", "one", "admitted"), ("add", "two", "UnexpectedAdmissionError")]
+
+
+def test_who_went_for_a_critical_pod_no_longer_counts() -> None:
+    """Nor do its containers wait to be started; the next pod is judged without it."""
+    node, ledger = running(box(1, 8), STATIC)
+    offered = {"cpu": Quantity(4), "pods": Quantity(2)}
+    small, large = (pod(uid, container("app", {}, requests={"cpu": cpu})) for uid, cpu in (("s", "1"), ("l", "3")))
+    critical = replace(pod("vip", container("app", {}, requests={"cpu": "2"})), priority=CRITICAL)
+    simulation = played(situation_of(node, ledger, offered), AddPods((small, large)), AddPods((critical,)))
+    after = simulation.happened[-1].after
+    assert list(after.ledger.active) == ["s", "vip"]
+    assert after.load == load_of(node.settings, after.ledger.active.values())
 
 
 def test_the_load_follows_who_comes_and_goes() -> None:

@@ -15,8 +15,9 @@ from numafit.errors import StartError
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE
 from numafit.machine.model import Device
 from numafit.managers.protocol import Choices, WatchedChoices
+from numafit.quantity import Quantity
 from numafit.settings.read.loader import ConfigFile, ConfigSources
-from numafit.workload.pod import Pod
+from numafit.workload.pod import CRITICAL, Pod
 from tests.advice.stages import stage
 from tests.decision.lives import restart_with
 from tests.decision.strategies import GI, GPU, SEED_BOX, box, container, cpus, gpus, memory, pod, running, settings
@@ -205,6 +206,18 @@ def test_after_a_reboot_init_containers_run_again() -> None:
 class Reversed(Choices):
     def pods(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         return list(reversed(pods))
+
+
+def test_a_critical_pod_evicts_at_a_restart_only_those_who_came_before_it() -> None:
+    """The kubelet adds pods one by one: whoever is still to come is not yet active (1.20 to 1.37)."""
+    node, ledger = running(box(1, 8), STATIC)
+    first, later = (pod(uid, container("app", {}, requests={"cpu": "2"})) for uid in ("first", "later"))
+    critical = replace(pod("vip", container("app", {}, requests={"cpu": "3"})), priority=CRITICAL)
+    ledger = replace(ledger, active={each.uid: each for each in (first, critical, later)})
+    after = restart(situation_of(node, ledger, {"cpu": Quantity(4), "pods": Quantity(110)}), Beginning())
+    verdicts = [(each.pod.uid, each.reason, [own.pod.uid for own in each.evicted]) for each in after.readmitted]
+    assert verdicts == [("first", "", []), ("vip", "", ["first"]), ("later", "OutOfcpu", [])]
+    assert list(after.situation.ledger.active) == ["vip"]
 
 
 def test_static_pods_come_in_any_order_and_one_that_ran_may_lose_its_place() -> None:
