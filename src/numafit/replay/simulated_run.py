@@ -7,6 +7,7 @@ import msgspec
 from numafit.decision.files import state_files
 from numafit.decision.history.event import AddPods, Event, RestartKubelet, StartKubelet
 from numafit.decision.history.lines import line_of
+from numafit.decision.history.step import with_evictions
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.ledger.ledger import Ledger
@@ -126,7 +127,7 @@ def _unlike(simulation: Simulation, played: Json) -> tuple[str, ...]:
     """The lines of the events at which the recording decides otherwise."""
     told = []
     for happened, event in zip(simulation.happened, played.get("events") or (), strict=False):
-        decisions = [decision_record(step) for step in happened.steps]
+        decisions = [decision_record(step) for step in with_evictions(happened.steps)]
         if (decisions, happened.crash) != (event["decisions"], event.get("crash", "")):
             told.append(event["event"])
     return tuple(told)

@@ -1,7 +1,7 @@
 """A folder that holds a run of a whole kubelet, as the recording of that run.
 
-What it holds is told in `numafit/replay/runs`. The file `machine` names a file of the folder, or a captured machine in the
-folder `captures` beside the folder of runs.
+What it holds is told in `numafit/replay/runs`. The file `machine` names a file of the folder, or a captured machine in
+the folder `captures` beside the folder of runs.
 """
 
 import gzip

@@ -1,5 +1,6 @@
 """A decision in a run: at what the kubelet made it, from what, and how the node stood after it."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -24,3 +25,13 @@ class Step(msgspec.Struct, frozen=True):
     event: StepEvent = "add"
     node: Node | None = None
     """The node that decided, where it is another than at the beginning of the run."""
+
+
+def with_evictions(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Those who went for a critical pod stand before it, each with a decision of its own."""
+    found: list[Step] = []
+    for step in steps:
+        for victim in step.decision.evicted:
+            found.append(Step(victim, victim.ledger, step.before, (), "evict", step.node))
+        found.append(step)
+    return tuple(found)

@@ -18,7 +18,7 @@ from numafit.decision.history.event import Event, RestartKubelet, StartKubelet
 from numafit.decision.history.happen import Outcome, happen
 from numafit.decision.history.lines import line_of, read_events
 from numafit.decision.history.situation import Situation, situation_of
-from numafit.decision.history.step import Step
+from numafit.decision.history.step import Step, with_evictions
 from numafit.decision.start import UNKNOWN, Start, start
 from numafit.errors import InputError, StartError
 from numafit.managers.protocol import Choices
@@ -178,7 +178,8 @@ def first_unlike(expected: Json, actual: Json) -> Mismatch | None:
 
 def event_record(event: Event, outcome: Outcome) -> Json:
     situation = outcome.situation
-    record: Json = {"event": line_of(event), "decisions": [decision_record(step) for step in outcome.steps]}
+    decisions = [decision_record(step) for step in with_evictions(outcome.steps)]
+    record: Json = {"event": line_of(event), "decisions": decisions}
     if outcome.crash:
         return record | {"crash": outcome.crash}
     if situation.down:
