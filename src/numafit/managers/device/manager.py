@@ -20,6 +20,8 @@ from numafit.settings.versions import Behaviour
 from numafit.workload.pod import Container
 
 DEVICES = "devices"
+ENDPOINT_STOPPED = "endpoint … has been stopped"
+"""The kubelet prints its endpoint with times and addresses where the dots are."""
 DEVICE_VANISHED = "device-vanished"
 """A crash: a device that a container holds is no longer listed by its plugin."""
 
@@ -151,6 +153,9 @@ class DeviceManager(msgspec.Struct, frozen=True):
             return refusal, False
         ids = frozenset(pick.taken)
         try:
+            if resource not in call.ledger.device.connected:
+                # Reused devices of init containers while the plugin is away; later releases look at its health before.
+                raise PluginError(ENDPOINT_STOPPED)
             response = self.plugins[resource].allocate(ids)
         except PluginError as error:
             device = call.ledger.device
