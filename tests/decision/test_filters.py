@@ -213,3 +213,20 @@ def test_strict_groups_need_a_runtime_that_knows_them(version: str, known: bool 
         "SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicy=Strict is not supported in this node"
     )
     assert found == (SUITED if suited else Filtered(first=groups))
+
+
+@pytest.mark.parametrize(
+    ("version", "on", "suited"),
+    [("1.28", False, True), ("1.29", False, False), ("1.32", False, False), ("1.32", True, True)],
+)
+def test_a_sidecar_needs_its_gate(version: str, on: bool, suited: bool) -> None:
+    """1.29 to 1.32; in 1.28 the API server drops the policy of an init container, as its own gate is off."""
+    side = replace(cpus("log", "1"), restartable=True)
+    wanting = replace(pod_with(), init_containers=(side,))
+    found = filtered(node_of(version, gates={"SidecarContainers": on}), wanting, ())
+    refused = Unsuited(
+        "InitContainerRestartPolicyForbidden",
+        'Init container "log" may not have a non-default restartPolicy',
+        {"sidecar": "log"},
+    )
+    assert found == (SUITED if suited else Filtered(first=refused))

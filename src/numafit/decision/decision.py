@@ -100,7 +100,7 @@ class Unsuited(msgspec.Struct, frozen=True, tag_field="kind", tag="unsuited"):
     message: str
     facts: Mapping[str, str] = {}
     """What the pod wants and the node lacks: `selector` with `label`, `affinity`, `port` with `pod`, `taint`,
-    `system`."""
+    `system`, `sidecar`."""
 
 
 class Crash(msgspec.Struct, frozen=True, tag_field="kind", tag="crash"):

@@ -73,6 +73,8 @@ def filtered(node: Node, pod: Pod, others: Iterable[Pod]) -> Filtered:
         return Filtered(None, tuple(beside), early) if beside or early else SUITED
     if early is None and demands.strict_groups and facts.group_policies is False:
         early = _unsuited_groups(settings)
+    if early is None and pod.init_containers:
+        early = _unsuited_sidecar(settings, pod)
     return Filtered(early, tuple(beside)) if beside or early else SUITED
 
 
@@ -234,3 +236,14 @@ def _unsuited_groups(settings: Settings) -> Unsuited | None:
     return Unsuited(
         "SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicy=Strict is not supported in this node", {}
     )
+
+
+def _unsuited_sidecar(settings: Settings, pod: Pod) -> Unsuited | None:
+    """A kubelet 1.29 to 1.32 with the gate off; the API server has it on, else it had dropped the policy."""
+    if settings.gates.get("SidecarContainers", True):
+        return None
+    for container in pod.init_containers:
+        if container.restartable:
+            message = f'Init container "{container.name}" may not have a non-default restartPolicy'
+            return Unsuited("InitContainerRestartPolicyForbidden", message, {"sidecar": container.name})
+    return None

@@ -284,6 +284,7 @@ def test_a_node_without_any_of_a_resource_says_so() -> None:
         ({"affinity": "zone In a,b"}, "the node has no labels for the pod's node affinity: zone In a,b."),
         ({"port": "80/TCP", "pod": "default/web"}, "default/web has the host port 80/TCP already."),
         ({"taint": "gpu:NoExecute"}, "does not tolerate the taint gpu:NoExecute of the node."),
+        ({"sidecar": "log"}, "is a sidecar, and the gate SidecarContainers of the kubelet is off."),
         ({"system": "windows"}, "The pod is for windows, and the node runs linux."),
         ({}, "and the container runtime of the node does not know it."),
     ],

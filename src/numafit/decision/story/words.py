@@ -343,6 +343,10 @@ def _unsuited(cause: Unsuited) -> str:
         return f"The managers found a place, but {facts['pod']} has the host port {facts['port']} already."
     if "taint" in facts:
         return f"The managers found a place, but the pod does not tolerate the taint {facts['taint']} of the node."
+    if "sidecar" in facts:
+        return (
+            f"The init container {facts['sidecar']} is a sidecar, and the gate SidecarContainers of the kubelet is off."
+        )
     if "system" in facts:
         return f"The pod is for {facts['system'] or 'no system'}, and the node runs linux."
     return "The pod wants supplementalGroupsPolicy Strict, and the container runtime of the node does not know it."
