@@ -13,7 +13,7 @@ from numafit.decision.simulation import Simulation
 from numafit.ledger.ledger import Ledger
 from numafit.quantity import Quantity
 from numafit.replay.cases.run import RecordedSources, Run, decision_record
-from numafit.replay.outcomes import Json
+from numafit.replay.outcomes import Json, as_recorded
 from numafit.replay.replay import RUN
 from numafit.replay.simulated import STANDS, Stand, device_records, machine_record, plugin_records, pod_record
 from numafit.settings.allocatable import allocatable_of
@@ -103,9 +103,7 @@ def configs_of(events: Sequence[Event]) -> Json:
 def sources_record(sources: ConfigSources) -> Json:
     drop_ins = None if sources.drop_ins is None else {file.name: file.text for file in sources.drop_ins}
     text = sources.file.text if sources.file is not None else ""
-    record: Json = msgspec.to_builtins(
-        RecordedSources(text, drop_ins, tuple(argument.text for argument in sources.arguments))
-    )
+    record: Json = as_recorded(RecordedSources(text, drop_ins, tuple(argument.text for argument in sources.arguments)))
     return record
 
 
