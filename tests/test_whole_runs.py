@@ -21,12 +21,7 @@ CHANCE = ("out-of-static-pods",)
 if not RUNS:
     pytest.skip("the shared runs of the kubelet are not there", allow_module_level=True)
 
-PENDING = ("critical-preempts",)
-PLAYED = [
-    pytest.param(folder, id=folder.name, marks=[pytest.mark.xfail(strict=True)] if folder.name in PENDING else [])
-    for folder in RUNS
-    if folder.name not in STARTS
-]
+PLAYED = [pytest.param(folder, id=folder.name) for folder in RUNS if folder.name not in STARTS]
 KINDS = {"add": "admission", "restart": "admission", "evict": "eviction", "resize": "resize"}
 
 

@@ -7,12 +7,11 @@ import msgspec
 from numafit.decision.files import state_files
 from numafit.decision.history.event import AddPods, Event, RestartKubelet, StartKubelet
 from numafit.decision.history.lines import line_of
-from numafit.decision.history.step import with_evictions
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.ledger.ledger import Ledger
 from numafit.quantity import Quantity
-from numafit.replay.cases.run import RecordedSources, Run, decision_record
+from numafit.replay.cases.run import RecordedSources, Run, decision_records
 from numafit.replay.outcomes import Json, as_recorded
 from numafit.replay.replay import RUN
 from numafit.replay.simulated import STANDS, Stand, device_records, machine_record, plugin_records, pod_record
@@ -125,7 +124,7 @@ def _unlike(simulation: Simulation, played: Json) -> tuple[str, ...]:
     """The lines of the events at which the recording decides otherwise."""
     told = []
     for happened, event in zip(simulation.happened, played.get("events") or (), strict=False):
-        decisions = [decision_record(step) for step in with_evictions(happened.steps)]
+        decisions = decision_records(happened.steps)
         if (decisions, happened.crash) != (event["decisions"], event.get("crash", "")):
             told.append(event["event"])
     return tuple(told)

@@ -47,6 +47,14 @@ def test_the_node_as_a_whole_is_checked() -> None:
     assert replay(wanted | {"expect": computed}).verdict == "match"
 
 
+def test_who_is_evicted_is_told_before_the_critical_pod() -> None:
+    small = pod("a", "500m") | {"priority": 0}
+    critical = pod("b", "500m") | {"priority": 2_000_000_000}
+    computed = compute(case(["add a", "add b"], small, critical, config={"maxPods": 1}))
+    told = [(each["pod"], each["kind"], each["admitted"]) for each in computed["events"][1]["decisions"]]
+    assert told == [("default/a", "eviction", False), ("default/b", "admission", True)]
+
+
 def test_what_the_node_offers_beside_its_machine_is_told() -> None:
     disk = pod("a") | {"containers": [{"name": "c", "requests": {"ephemeral-storage": "2Gi"}}]}
     refused = compute(case(["add a"], disk, allocatable={"ephemeral-storage": "1Gi"}))

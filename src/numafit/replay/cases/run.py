@@ -6,13 +6,14 @@ event file. `expect` has one entry for each line: what the kubelet decided at it
 allocatable after it, or the crash that ended it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
+from numafit.decision.decision import Decision
 from numafit.decision.files import state_files
 from numafit.decision.history.event import Event, RestartKubelet, StartKubelet
 from numafit.decision.history.happen import Outcome, happen
@@ -178,8 +179,7 @@ def first_unlike(expected: Json, actual: Json) -> Mismatch | None:
 
 def event_record(event: Event, outcome: Outcome) -> Json:
     situation = outcome.situation
-    decisions = [decision_record(step) for step in with_evictions(outcome.steps)]
-    record: Json = {"event": line_of(event), "decisions": decisions}
+    record: Json = {"event": line_of(event), "decisions": decision_records(outcome.steps)}
     if outcome.crash:
         return record | {"crash": outcome.crash}
     if situation.down:
@@ -192,11 +192,13 @@ def _texts(amounts: Mapping[str, Quantity]) -> dict[str, str]:
     return {name: str(amount) for name, amount in amounts.items()}
 
 
-def decision_record(step: Step) -> Json:
-    own = step.decision
-    record = decision(
-        own.pod.uid, own.pod.full_name, KINDS[step.event], own.admitted, own.reason, own.message if own.reason else ""
-    )
+def decision_records(steps: Iterable[Step]) -> list[Json]:
+    return [decision_record(step) for step in with_evictions(steps)]
+
+
+def decision_record(own: Decision, kind: SeenKind) -> Json:
+    message = own.message if own.reason else ""
+    record = decision(own.pod.uid, own.pod.full_name, kind, own.admitted, own.reason, message)
     if not own.panic and own.containers:
         record["containers"] = as_recorded({name: placement_outcome(each) for name, each in own.containers.items()})
     return record
