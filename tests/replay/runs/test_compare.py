@@ -70,3 +70,14 @@ def test_the_reason_of_a_crash_stands_in_the_last_lines_of_the_log() -> None:
     assert unlike(seen, {"crash": "something else"}) is not None
     assert unlike(seen, {"decisions": []}) == Mismatch("/crash", seen["crash"], "(missing)")
     assert unlike({"decisions": []}, {"crash": "over"}) == Mismatch("/crash", "(missing)", "over")
+
+
+def test_who_is_there_and_what_each_has_is_compared() -> None:
+    """Null: what a pod has was not looked at."""
+    seen = {"allocated": {"1": {"c": {"requests": {"cpu": "1"}}, "d": {}}, "2": None}, "waiting": ["1"]}
+    said = {"allocated": {"1": {"c": {"requests": {"cpu": "1000m"}}, "d": {}}, "2": {"c": {}}}, "waiting": ["1"]}
+    assert unlike(seen, said) is None
+    more = {"1": {"c": {"requests": {"cpu": "2"}}, "d": {}}, "2": {}}
+    assert unlike(seen, said | {"allocated": more}) == Mismatch("/allocated/1/c/requests/cpu", "1000", "2000")
+    assert unlike(seen, said | {"allocated": said["allocated"] | {"3": {}}}) is not None
+    assert unlike(seen, said | {"waiting": []}) is not None

@@ -86,3 +86,16 @@ def test_the_node_after_an_event_is_its_state_files_and_its_allocatable() -> Non
     state = {"policyName": "static", "defaultCpuSet": "0-3"}
     step = {"cpu_manager_state": state, "device_checkpoint": None, "node_allocatable": {"cpu": "3"}}
     assert node_seen(step) == {"files": {"cpu_manager_state": state}, "allocatable": {"cpu": "3"}}
+
+
+def test_of_pods_that_are_there_it_is_seen_what_they_have_and_who_waits_for_more() -> None:
+    """Who has ended is not there."""
+    waits = status("1") | {"resize": [{"type": "PodResizePending", "reason": "Deferred"}]}
+    goes_on = status("2") | {"resize": [{"type": "PodResizeInProgress"}]}
+    state = {"data": '{"entries":{"1":{"ContainerResources":{"c":{"requests":{"cpu":"1"}}}}}}'}
+    pods = {"a": waits, "b": goes_on, "c": status("3", "Succeeded")}
+    assert node_seen({"op": "add", "pods": pods, "allocated_pods_state": state}) == {
+        "files": {},
+        "allocated": {"1": {"c": {"requests": {"cpu": "1"}}}, "2": None},
+        "waiting": ["1"],
+    }

@@ -42,6 +42,7 @@ from numafit.settings.config import KubeletConfig, config_of_merged
 from numafit.settings.read.arguments import Argument
 from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.versions import KubeVersion
+from numafit.workload.pod import Pod
 
 ORDERS = 5000
 """How many orders of static pods are tried to explain a start."""
@@ -185,7 +186,18 @@ def event_record(event: Event, outcome: Outcome) -> Json:
     if situation.down:
         return record
     files = state_files(situation.node, situation.ledger)
-    return record | {"files": files, "allocatable": _texts(situation.node_allocatable)}
+    return record | {
+        "files": files,
+        "allocatable": _texts(situation.node_allocatable),
+        "allocated": {pod.uid: _allocated(pod) for pod in situation.ledger.active.values()},
+        "waiting": sorted(situation.resizes),
+    }
+
+
+def _allocated(pod: Pod) -> Json:
+    """What its containers have been allocated: another amount than the pod asks for, where a resize waits."""
+    both = {own.name: {"requests": own.requests, "limits": own.limits} for own in pod.all_containers}
+    return {name: {kind: _texts(amounts) for kind, amounts in own.items() if amounts} for name, own in both.items()}
 
 
 def _texts(amounts: Mapping[str, Quantity]) -> dict[str, str]:

@@ -30,7 +30,24 @@ def unlike(expected: Json, actual: Json, path: str = "") -> Mismatch | None:
     if found is None and "allocatable" in expected:
         amounts = _amounts(expected["allocatable"]), _amounts(actual.get("allocatable") or {})
         found = mismatch(amounts[0], amounts[1], f"{path}/allocatable")
+    if found is None and "allocated" in expected:
+        found = _allocated_unlike(expected["allocated"], actual.get("allocated") or {}, f"{path}/allocated")
+    if found is None and "waiting" in expected:
+        found = mismatch(expected["waiting"], actual.get("waiting") or [], f"{path}/waiting")
     return found
+
+
+def _allocated_unlike(expected: Json, actual: Json, path: str) -> Mismatch | None:
+    """Who is there, and what each container has; null where that was not looked at."""
+    seen = {uid: _resources(own) for uid, own in expected.items()}
+    said = {uid: _resources(own) if expected.get(uid, own) is not None else None for uid, own in actual.items()}
+    return mismatch(seen, said, path)
+
+
+def _resources(containers: Json | None) -> Json | None:
+    return containers and {
+        name: {kind: _amounts(amounts) for kind, amounts in own.items() if amounts} for name, own in containers.items()
+    }
 
 
 def _files_unlike(expected: Json, actual: Json, path: str) -> Mismatch | None:

@@ -50,7 +50,29 @@ def node_seen(step: Mapping[str, Any]) -> Json:
         # before init containers had ended.
         del files[MEMORY_FILE]
     result: Json = {"files": files}
-    return result | {"allocatable": step["node_allocatable"]} if step.get("node_allocatable") else result
+    if step.get("node_allocatable"):
+        result["allocatable"] = step["node_allocatable"]
+    if isinstance(step.get("pods"), dict):
+        result |= {"allocated": _allocated(step), "waiting": _waiting(step)}
+    return result
+
+
+def _allocated(step: Mapping[str, Any]) -> Json:
+    """Of the pods that are there: UID -> container -> resources, where the kubelet has written them down."""
+    text = (step.get("allocated_pods_state") or {}).get("data")
+    entries: Json = msgspec.json.decode(text)["entries"] if text else {}
+    there = [uid for uid, name in _names(step).items() if step["pods"][name]["phase"] in _ALIVE]
+    return {uid: entries[uid]["ContainerResources"] if uid in entries else None for uid in there}
+
+
+def _waiting(step: Mapping[str, Any]) -> list[str]:
+    """UIDs of the pods with a resize that is not allocated."""
+    pods: Mapping[str, Any] = step["pods"]
+    return sorted(
+        pod["uid"]
+        for pod in pods.values()
+        if any(condition["type"] == "PodResizePending" for condition in pod.get("resize") or ())
+    )
 
 
 def decision(
