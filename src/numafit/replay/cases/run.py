@@ -205,7 +205,7 @@ def _texts(amounts: Mapping[str, Quantity]) -> dict[str, str]:
 
 
 def decision_records(steps: Iterable[Step]) -> list[Json]:
-    return [decision_record(step) for step in with_evictions(steps)]
+    return [decision_record(step.decision, KINDS[step.event]) for step in with_evictions(steps)]
 
 
 def decision_record(own: Decision, kind: SeenKind) -> Json:
