@@ -79,13 +79,13 @@ def test_what_waits_is_refused_at_the_event_that_asked_for_it() -> None:
 def test_a_crash_tells_of_no_node() -> None:
     step = {"op": "restart", "crash": {"exit": 1, "text": "the end"}, "cpu_manager_state": {"policyName": "static"}}
     assert decisions_seen([step], 0, static=False) == {"crash": "the end"}
-    assert node_seen(step) == {}
+    assert node_seen([step], 0) == {}
 
 
 def test_the_node_after_an_event_is_its_state_files_and_its_allocatable() -> None:
     state = {"policyName": "static", "defaultCpuSet": "0-3"}
     step = {"cpu_manager_state": state, "device_checkpoint": None, "node_allocatable": {"cpu": "3"}}
-    assert node_seen(step) == {"files": {"cpu_manager_state": state}, "allocatable": {"cpu": "3"}}
+    assert node_seen([step], 0) == {"files": {"cpu_manager_state": state}, "allocatable": {"cpu": "3"}}
 
 
 def test_of_pods_that_are_there_it_is_seen_what_they_have_and_who_waits_for_more() -> None:
@@ -94,8 +94,21 @@ def test_of_pods_that_are_there_it_is_seen_what_they_have_and_who_waits_for_more
     goes_on = status("2") | {"resize": [{"type": "PodResizeInProgress"}]}
     state = {"data": '{"entries":{"1":{"ContainerResources":{"c":{"requests":{"cpu":"1"}}}}}}'}
     pods = {"a": waits, "b": goes_on, "c": status("3", "Succeeded")}
-    assert node_seen({"op": "add", "pods": pods, "allocated_pods_state": state}) == {
+    assert node_seen([{"op": "add", "pods": pods, "allocated_pods_state": state}], 0) == {
         "files": {},
         "allocated": {"1": {"c": {"requests": {"cpu": "1"}}}, "2": None},
         "waiting": ["1"],
     }
+
+
+def test_nobody_decides_between_a_crash_and_the_next_start() -> None:
+    """A pod that comes waits, and has no reason."""
+    crash = {"op": "add", "pod": "a", "uid": "1", "crash": {"exit": 2, "text": "panic"}, "pods": {}}
+    waits = {"op": "add", "pod": "b", "uid": "2", "reason": None, "pods": {"b": status("2", "Pending")}}
+    again = {"op": "restart", "pods": {"b": status("2")}}
+    comes = {"op": "add", "pod": "c", "uid": "3", "reason": None, "pods": {}}
+    steps = [crash, waits, again, comes]
+    assert decisions_seen(steps, 0, static=False) == {"crash": "panic"}
+    assert (decisions_seen(steps, 1, static=False), node_seen(steps, 1)) == ({"decisions": []}, {})
+    assert decisions_seen(steps, 2, static=False)["decisions"] == [decision("2", "b", "admission")]
+    assert decisions_seen(steps, 3, static=False)["decisions"] == [decision("3", "c", "admission")]

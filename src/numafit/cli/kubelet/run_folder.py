@@ -79,7 +79,7 @@ def expected_events(run: Played, steps: Sequence[Mapping[str, Any]], *, static: 
     for step in run.steps:
         own: list[Json] = [{"decisions": []} for _ in step.lines]
         own[step.decides] = decisions_seen(steps, step.number, static=static)
-        own[-1] = own[-1] | node_seen(steps[step.number])
+        own[-1] = own[-1] | node_seen(steps, step.number)
         entries += own
     return entries
 

@@ -34,15 +34,26 @@ class Denial(NamedTuple):
 def decisions_seen(steps: Sequence[Mapping[str, Any]], number: int, *, static: bool) -> Json:
     """At event `number`. `static`: the pods are those of a standalone kubelet, which tries refused ones again."""
     step = steps[number]
+    if is_down(steps, number):
+        return {"decisions": []}
     if "crash" in step:
         return {"crash": step["crash"]["text"]}
     before = steps[number - 1] if number else {}
     return {"decisions": [*_admissions(step, before, static), *_victims(step), *_resizes(step)]}
 
 
-def node_seen(step: Mapping[str, Any]) -> Json:
-    """How the node stood after an event; nothing is told of one whose kubelet has ended."""
-    if "crash" in step:
+def is_down(steps: Sequence[Mapping[str, Any]], number: int) -> bool:
+    """The kubelet has ended before this event, which does not start it again."""
+    if steps[number].get("op") == "restart":
+        return False
+    turns = [step for step in steps[:number] if "crash" in step or step.get("op") == "restart"]
+    return bool(turns) and "crash" in turns[-1]
+
+
+def node_seen(steps: Sequence[Mapping[str, Any]], number: int) -> Json:
+    """How the node stood after event `number`; nothing is told of one whose kubelet has ended."""
+    step = steps[number]
+    if "crash" in step or is_down(steps, number):
         return {}
     files = {file: step[name] for file, name in _FILES.items() if step.get(name)}
     if "op" not in step and MEMORY_FILE in files:
