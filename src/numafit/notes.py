@@ -13,7 +13,8 @@ class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     code: str
     """One of NOTE_CODES."""
     about: str
-    """`machine`, `kubelet`, `node`, a file, the `namespace/name` of a pod, or `pods` of several that are left out."""
+    """`machine`, `kubelet`, `node`, a file, the `namespace/name` of a pod, or `pods` of several that are left out; for
+    an event of a run `event 3`."""
     text: str
     """One sentence without its full stop: what is not sure, and what to give instead where something can be given."""
 
@@ -75,6 +76,9 @@ NOTE_CODES = {
     "count-guessed": "how many pods an object makes is a guess",
     "containers-added": "a controller adds containers to a pod that its template does not show",
     # the run
+    "event-without-effect": "an event of a run at which nothing happens, and why",
+    "kubelet-not-started": "the kubelet does not start again at an event of the run",
+    "kubelet-down": "the kubelet is down at the end of a run, and pods that came meanwhile are not decided",
     "run-ended": "the kubelet crashes here, and later pods are not decided",
     "left-to-chance": "the kubelet leaves the outcome to chance; one of the possible ones is shown",
     "cpu-numbers-matter": "the decision depends on a guess about the numbers of the CPUs",

@@ -12,6 +12,7 @@ decide      the front door: `admit`, then the check against what the node offers
 resize/     other resources for a pod that runs: allocated, put off or infeasible, and who is tried again
 history/    a node over time: events as values and as words, the kubelet's restart, what comes of one event
 simulation  pods and events played one after the other
+effects     what an event of a run changed besides its decisions: who lost his place, what containers got
 verdicts    yes or no for many pods: what equals what was decided before is not decided again
 doubt/      what of a run depends on a guess about the machine, or on chance
 notes       what a prediction stands on: of the start, of pods and what their node offers, of a run

@@ -69,10 +69,16 @@ def _ignored(known: Start) -> Iterator[Note]:
         yield Note("device-state-unread", KUBELET, f"the kubelet goes on without its {DEVICE_FILE}: {unread}")
 
 
-def pod_notes(node: Node, ledger: Ledger, allocatable: Mapping[str, Quantity], pods: Iterable[Pod]) -> Iterator[Note]:
+def pod_notes(
+    node: Node,
+    ledger: Ledger,
+    allocatable: Mapping[str, Quantity],
+    pods: Iterable[Pod],
+    later: Collection[str] = (),
+) -> Iterator[Note]:
     """What a pod says and nobody looks at, and resources that the node does not offer.
 
-    The kubelet drops those from the request without a word.
+    The kubelet drops those from the request without a word. `later`: their plugins come in the course of the run.
     """
     for pod in pods:
         for unread in pod.unread:
@@ -87,7 +93,7 @@ def pod_notes(node: Node, ledger: Ledger, allocatable: Mapping[str, Quantity], p
         for resource in wanted:
             offered = resource in allocatable or is_plugin_resource(ledger.device, resource)
             if is_extended(resource) and not offered:
-                yield Note("resource-not-offered", pod.full_name, _not_offered(ledger, resource))
+                yield Note("resource-not-offered", pod.full_name, _not_offered(ledger, resource, later))
 
 
 def _is_looked_at(code: str, node: Node, ledger: Ledger, allocatable: Mapping[str, Quantity]) -> bool:
@@ -99,7 +105,9 @@ def _is_looked_at(code: str, node: Node, ledger: Ledger, allocatable: Mapping[st
     return code == PORTS and not any(pod.name == pod.uid for pod in ledger.active.values())
 
 
-def _not_offered(ledger: Ledger, resource: str) -> str:
+def _not_offered(ledger: Ledger, resource: str, later: Collection[str]) -> str:
+    if resource in later:
+        return f"no device plugin offers {resource} when it comes: the kubelet drops it, and admits the pod without"
     offered = sorted(ledger.device.healthy)
     near = near_words(resource, offered)
     if near:
@@ -124,7 +132,7 @@ def run_notes(simulation: Simulation) -> Iterator[Note]:
     played = {step.decision.pod.uid: step.decision.pod for step in simulation.steps}
     guessed = tuple(guess_notes(simulation.node, played.values()))
     yield from guessed
-    yield from pod_notes(simulation.node, simulation.before, simulation.allocatable, played.values())
+    yield from _coming_notes(simulation)
     # Only a guess that matters, and only a decision by chance, needs these: a command starts quicker without them.
     if guessed:
         from numafit.decision.doubt.unsure import unsure_notes, unsure_steps
@@ -134,9 +142,40 @@ def run_notes(simulation: Simulation) -> Iterator[Note]:
         from numafit.decision.doubt.chance import chance_notes
 
         yield from chance_notes(simulation)
-    last = simulation.steps[-1].decision if simulation.steps else None
-    if last is not None and last.panic:
-        yield crash_note(last, last.pod.full_name, [pod.full_name for pod in simulation.undecided], "not decided")
+    yield from _event_notes(simulation)
+
+
+def _coming_notes(simulation: Simulation) -> Iterator[Note]:
+    """Of each pod, by what the node offers as it is decided for the first time."""
+    known: set[str] = set()
+    before = simulation.begin
+    later = {resource for happened in simulation.happened for resource in happened.after.plugins}
+    for happened in simulation.happened:
+        for step in happened.steps:
+            pod = step.decision.pod
+            if pod.uid not in known and step.event in ("add", "restart"):
+                known.add(pod.uid)
+                ledger = before.ledger if step.before is None else step.before
+                yield from pod_notes(simulation.node_of(step), ledger, before.offered or {}, (pod,), later)
+        before = happened.after
+
+
+def _event_notes(simulation: Simulation) -> Iterator[Note]:
+    """Of events without effect, and of a kubelet that ended."""
+    undecided = [pod.full_name for pod in simulation.undecided]
+    for number, happened in enumerate(simulation.happened, 1):
+        about = f"event {number}"
+        if happened.void:
+            yield Note("event-without-effect", about, f"nothing happens: {happened.void}")
+        crashed = next((step.decision for step in happened.steps if step.decision.panic), None)
+        last = not any(later.steps for later in simulation.happened[number:])
+        if crashed is not None:
+            yield crash_note(crashed, crashed.pod.full_name, undecided if last else (), "not decided")
+            undecided = [] if last else undecided
+        elif happened.crash:
+            yield Note("kubelet-not-started", about, f"the kubelet does not start: {happened.crash}")
+    if undecided:
+        yield Note("kubelet-down", KUBELET, f"it is down at the end{_so(undecided, 'not decided')}")
 
 
 def crash_note(crashed: Decision, about: str, names: Sequence[str], what: str) -> Note:

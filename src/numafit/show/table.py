@@ -56,12 +56,40 @@ def aligned(rows: Sequence[Sequence[str]], right: Container[int] = (), screen: S
     The first row has the heads. Where the table is wider than the screen, cells go on in the next line, or the last
     columns stand below the first, each behind its head: whichever takes fewer lines.
     """
+    return "\n".join(line for lines in _fitting(rows, right, screen) for line in lines)
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A part of a table, with lines of its own around its rows."""
+
+    title: str
+    rows: Sequence[Sequence[str]] = ()
+    below: Sequence[str] = ()
+
+
+def sections(heads: Sequence[str], parts: Sequence[Section], screen: Screen = PLAIN) -> str:
+    """One table whose rows stand below the titles of their sections, which are numbered from 1."""
+    indent = len(str(len(parts))) + 2
+    blanks = " " * indent
+    rows = [heads, *(row for part in parts for row in part.rows)]
+    head, *lines = _fitting(rows, (), screen.inside(indent))
+    found = [blanks + line for line in head] if lines else []
+    for number, part in enumerate(parts, 1):
+        found += screen.folded(f"{number}.".ljust(indent) + part.title).split("\n")
+        own, lines = lines[: len(part.rows)], lines[len(part.rows) :]
+        found += [blanks + line for row in own for line in row]
+        found += [line for text in part.below for line in screen.folded(blanks + text).split("\n")]
+    return "\n".join(found)
+
+
+def _fitting(rows: Sequence[Sequence[str]], right: Container[int], screen: Screen) -> list[list[str]]:
+    """The lines of each row."""
     table = _lines(rows, right)
     if not screen.width or max(map(_length, table)) <= screen.width:
-        return "\n".join(table)
+        return [[line] for line in table]
     below = _below(rows, right, screen.width)
     narrow = _narrow(rows, right, screen.width)
-    return "\n".join(below if narrow is None or len(below) < len(narrow) else narrow)
+    return below if narrow is None or sum(map(len, below)) < sum(map(len, narrow)) else narrow
 
 
 def matrix(rows: Sequence[Sequence[str]], right: Container[int] = (), screen: Screen = PLAIN) -> str:
@@ -108,7 +136,7 @@ def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(_length(row[i]) for row in rows) for i in range(len(rows[0]))]
 
 
-def _narrow(rows: Sequence[Sequence[str]], right: Container[int], width: int) -> list[str] | None:
+def _narrow(rows: Sequence[Sequence[str]], right: Container[int], width: int) -> list[list[str]] | None:
     """Cells in several lines; None where even their shortest pieces find no place."""
     room = width - 2 * (len(rows[0]) - 1)
     natural = _widths(rows)
@@ -122,23 +150,25 @@ def _narrow(rows: Sequence[Sequence[str]], right: Container[int], width: int) ->
     lines = []
     for row in rows:
         cells = [_fold(cell, wide) for cell, wide in zip(row, widths, strict=True)]
-        for number in range(max(map(len, cells))):
-            lines.append(_line([cell[number] if number < len(cell) else "" for cell in cells], widths, right))
+        deep = [
+            [cell[number] if number < len(cell) else "" for cell in cells] for number in range(max(map(len, cells)))
+        ]
+        lines.append([_line(each, widths, right) for each in deep])
     return lines
 
 
-def _below(rows: Sequence[Sequence[str]], right: Container[int], width: int) -> list[str]:
+def _below(rows: Sequence[Sequence[str]], right: Container[int], width: int) -> list[list[str]]:
     heads, natural = rows[0], _widths(rows)
     beside = 1
     while beside < len(heads) and sum(natural[: beside + 1]) + 2 * beside <= width:
         beside += 1
     lines = []
     for number, line in enumerate(_lines([row[:beside] for row in rows], right)):
-        lines.append(line)
+        lines.append([line])
         if number:
             cells = zip(heads[beside:], rows[number][beside:], strict=True)
             told = [f"{head} {cell}".strip() for head, cell in cells if cell not in ("", "-")]
-            lines += [" " * _BELOW + part for part in _together(told, width - _BELOW)]
+            lines[-1] += [" " * _BELOW + part for part in _together(told, width - _BELOW)]
     return lines
 
 

@@ -16,6 +16,15 @@ def test_a_removed_pod_makes_room(tmp_path: Path, capsys: pytest.CaptureFixture[
     events.write_text("add train\nremove train\nreconcile\nadd train\nrestart\n")
     picture = tmp_path / "who.svg"
     assert main(["simulate", str(EXAMPLES), "--events", str(events), "--picture", str(picture)]) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines() if " default/train " in line]
-    assert [(row[0], row[5]) for row in rows] == [("add", "1-2,9-10"), ("add", "1-2,9-10"), ("restart", "1-2,9-10")]
+    row = "   default/train  Guaranteed  admitted  0     1-2,9-10  4Gi@0   GPU-0"
+    assert capsys.readouterr().out.split("\n\n")[0].splitlines()[1:] == [
+        "1. add train",
+        row,
+        "2. remove train",
+        "3. reconcile",
+        "4. add train",
+        row,
+        "5. restart",
+        row,
+    ]
     assert "default/train" in "".join(ElementTree.fromstring(picture.read_text()).itertext())

@@ -1,6 +1,7 @@
 """The API answers with the JSON of the command line, and as its document says."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import msgspec
 import pytest
 
 from numafit.__main__ import main
+from numafit.errors import InputError
 from numafit.service.node import Snapshot
 from numafit.service.sources.demo import Demo
 from numafit.service.workers.answer import ANSWERS
@@ -166,3 +168,36 @@ def test_what_a_rejected_pod_leaves_behind_is_called_by_its_name_and_not_new() -
     assert [(one["name"], one["new"], one["gone"]) for one in found["ledger"]["holders"]] == [
         ("default/parts", False, True)
     ]
+
+
+NAMED = "train"
+EVENTS = "restart\nstop\nadd train\nstart reboot plugins=late\n"
+
+
+def test_a_question_may_hold_events(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the answer of the command line; a what-if tells all stories beside them."""
+    (tmp_path / "events").write_text(EVENTS)
+    body = {**PLACE, "pods": PODS, "version": "1.36", "events": EVENTS}
+    options = [*OPTIONS, "--kube-version", "1.36", "--events", str(tmp_path / "events"), MANIFEST]
+    simulated = answer("simulate", body)
+    read_as(simulated, SimulateAnswer)
+    assert simulated == printed(capsys, "simulate", *options)
+    explained = answer("explain", {**body, "pod": NAMED})
+    read_as(explained, ExplainAnswer)
+    assert explained == printed(capsys, "explain", *options, "--pod", NAMED)
+    asked_if = answer("whatif", body)
+    read_as(asked_if, WhatIfAnswer)
+    assert [event["event"] for event in asked_if["events"]] == [event["event"] for event in simulated["events"]]
+    assert [story["pod"] for story in asked_if["stories"]] == [one["pod"] for one in simulated["decisions"]]
+
+
+@pytest.mark.parametrize(
+    ("events", "problem"),
+    [
+        ("restart config=/etc/passwd", '"config=/etc/passwd" is no way to start'),
+        ("reconcile\n" * 1001, "at most 1000 are played"),
+    ],
+)
+def test_events_of_a_question_read_no_files_and_have_an_end(events: str, problem: str) -> None:
+    with pytest.raises(InputError, match=re.escape(problem)):
+        answer("simulate", {**PLACE, "pods": PODS, "events": events})

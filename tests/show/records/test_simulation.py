@@ -8,9 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from numafit.decision.admit import admit
+from numafit.decision.files import state_files
+from numafit.decision.history.lines import read_events
 from numafit.decision.history.situation import situation_of
 from numafit.decision.history.step import Step
-from numafit.decision.simulation import Simulation
+from numafit.decision.simulation import Simulation, play_events
 from numafit.show.records.simulation import simulation_record
 from tests.advice.stages import stage
 from tests.decision.strategies import GPU, box, container, cpus, gpus, pod, running, settings
@@ -68,3 +70,38 @@ def test_a_resource_without_free_devices_is_not_left() -> None:
     left = simulation_record(simulation).left
     assert [list(free.devices) for free in left] == [[], [GPU]]
     assert [[block.type for block in free.memory] for free in left] == [["memory"], ["memory"]]
+
+
+def test_each_event_has_its_entry_with_those_decisions_that_it_caused() -> None:
+    """Keys only where they say something; the same decisions stand flat beside it."""
+    text = "add pod-a\nstop\nstop\nadd pod-b\nstart reboot plugins=late"
+    pods = [pod("a", cpus("app", "2", {GPU: "1"})), pod("b", cpus("app", "2"))]
+    simulation = play_events(stage().situation, read_events(text, "events", pods))
+    answer = simulation_record(simulation, events=True, event_files=True)
+    found = json.loads(msgspec.json.encode(answer))
+    assert list(found) == ["kubeVersion", "reservedCPUs", "decisions", "events", "left", "notes"]
+    assert [decision["event"] for decision in found["decisions"]] == ["add", "restart", "restart"]
+    assert [decision for event in found["events"] for decision in event["decisions"]] == found["decisions"]
+    assert [list(event) for event in found["events"]] == [
+        ["event", "decisions", "files"],
+        ["event", "decisions", "files"],
+        ["event", "decisions", "files", "noEffect"],
+        ["event", "decisions", "effects", "files"],
+        ["event", "decisions", "effects", "files"],
+    ]
+    assert found["events"][2]["noEffect"] == "it is down already"
+    assert found["events"][4]["effects"] == [
+        {
+            "kind": "lost-place",
+            "pod": "default/pod-a",
+            "text": "ran, and loses its place (UnexpectedAdmissionError)",
+            "reason": "UnexpectedAdmissionError",
+        }
+    ]
+    end = simulation.end
+    assert found["events"][4]["files"] == state_files(end.node, end.ledger)
+    assert set(found["events"][0]["files"]) == {
+        "cpu_manager_state",
+        "memory_manager_state",
+        "kubelet_internal_checkpoint",
+    }

@@ -13,11 +13,14 @@ from numafit.cli.options.live import live_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
+from numafit.decision.history.step import with_evictions
+from numafit.decision.simulation import Simulation, play_events
+from numafit.decision.stage import Stage
 from numafit.decision.story.story import story_of
 from numafit.errors import InputError, meant_or_there
 from numafit.notes import Note
 from numafit.show.json import json_text
-from numafit.show.records.story import stories_record
+from numafit.show.records.story import events_explained, stories_record
 from numafit.show.text.story import story_text
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ Told = tuple[Sequence[Note], bool]
 Examples:
   numafit explain examples/small-node
   numafit explain --machine box.yaml --kubelet kubelet.yaml --pod default/train pods/
+  numafit explain examples/reboot --events examples/reboot/events.txt --pod train
   numafit explain --log kubelet.log.gz
   numafit explain --log kubelet.log --machine box.yaml --kubelet kubelet.yaml pods/
   journalctl -u kubelet | numafit explain --log - --pod default/train --all"""
@@ -50,6 +54,7 @@ Examples:
 @click.option(
     "--pod", "pod_name", metavar="NAME", help="Only this pod (name or namespace/name); the others are played."
 )
+@click.option("--events", type=click.Path(path_type=Path), help="Play a file of events, and tell each.")
 @click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 @check_option("a pod that is told is rejected")
 @strict_option
@@ -58,6 +63,7 @@ def explain(
     log: Path | None,
     everything: bool,
     pod_name: str | None,
+    events: Path | None,
     output: str,
     check: bool,
     strict: bool,
@@ -67,6 +73,9 @@ def explain(
     Per container: what is needed, free and held on every NUMA node, what each manager offers, what the merge makes of
     it, and the one sentence that matters.
 
+    With --events each event is told: who came, who was evicted for whom, who lost his place at a restart, what could
+    not be started. With --pod those that this pod has a part in.
+
     With --log the story is read from what a kubelet (1.20 or later) wrote. Rejected pods are told, and pods that are
     recreated and rejected again and again. PODS beside it are played in the order of the log, and what is predicted for
     each is compared with what the log says.
@@ -74,35 +83,58 @@ def explain(
     Exit status: 0 answered; with --check 1 if a pod that is told is rejected; 2 bad input or a kubelet that would not
     start, and with --strict also an answer with notes.
     """
+    if log is not None and events is not None:
+        raise InputError("goes without --log: that tells its own events", source="--events")
     if log is not None:
         notes, failed = _explain_log(options, log, everything=everything, pod_name=pod_name, output=output)
     elif everything:
         raise InputError("goes with --log only", source="--all")
     else:
-        notes, failed = _explain_pods(options, pod_name, output)
+        notes, failed = _explain_pods(options, pod_name, events, output)
     return status(notes, strict=strict, failed=check and failed)
 
 
-def _explain_pods(options: NodeOptions, pod_name: str | None, output: str) -> Told:
+def _explain_pods(options: NodeOptions, pod_name: str | None, events: Path | None, output: str) -> Told:
     stage = load_stage(replace(options, again=pod_name or ""))
-    simulation = stage.play(stage.pods)
-    decisions = [step.decision for step in simulation.steps]
+    simulation = _played(options, stage, events)
+    decisions = [step.decision for step in with_evictions(simulation.steps)]
     told = [d for d in decisions if _is_named(d.pod.full_name, pod_name)]
-    if not told:
+    if not told and (pod_name is not None or events is None):
         undecided = any(_is_named(pod.full_name, pod_name) for pod in simulation.undecided)
         there = meant_or_there(pod_name or "", [pod.full_name for pod in stage.pods])
-        why = "was not decided: the kubelet crashes before it comes" if undecided else there
+        end = "crashes before it comes" if events is None else "is down when it comes"
+        why = f"was not decided: the kubelet {end}" if undecided else there
         raise InputError(f"there is no decision about {pod_name}", source="--pod", cure=why)
-    stories = [(decision, story_of(stage.node, decision)) for decision in told]
-    after = decisions[decisions.index(told[-1]) + 1 :]
+    after = decisions[decisions.index(told[-1]) + 1 :] if told else []
     later = {decision.pod.full_name for decision in after} - {decision.pod.full_name for decision in told}
     notes = tuple(note for note in stage.notes_on(simulation) if note.about not in later)
-    if output == "json":
-        click.echo(json_text(stories_record(stories, notes)))
+    if events is not None:
+        _say_events(simulation, told[0].pod.full_name if pod_name is not None else "", notes, output)
     else:
-        say(lambda screen: story_text(stories, screen), notes)
+        stories = [(decision, story_of(stage.node, decision)) for decision in told]
+        if output == "json":
+            click.echo(json_text(stories_record(stories, notes)))
+        else:
+            say(lambda screen: story_text(stories, screen), notes)
     undecided = pod_name is None and bool(simulation.undecided)
     return notes, undecided or not all(decision.admitted for decision in told)
+
+
+def _played(options: NodeOptions, stage: Stage, events: Path | None) -> Simulation:
+    if events is None:
+        return stage.play(stage.pods)
+    from numafit.cli.options.events import read_event_file
+
+    return play_events(stage.situation, read_event_file(options, stage, events))
+
+
+def _say_events(simulation: Simulation, pod: str, notes: Sequence[Note], output: str) -> None:
+    from numafit.show.text.events import events_story
+
+    if output == "json":
+        click.echo(json_text(events_explained(simulation, pod, notes)))
+    else:
+        say(lambda screen: events_story(simulation, pod, screen=screen), notes)
 
 
 def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name: str | None, output: str) -> Told:

@@ -23,6 +23,7 @@ from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import progress_over
 from numafit.decision.history.event import AddPods, Event
+from numafit.decision.history.situation import Situation
 from numafit.decision.simulation import Simulation, play_events
 from numafit.decision.stage import Stage
 from numafit.ledger.state_files import state_path
@@ -32,6 +33,9 @@ from numafit.show.table import Screen
 if TYPE_CHECKING:
     from numafit.decision.doubt.chance import Others
 
+EACH = "{n}"
+"""Stands for the number of an event in the name of a picture."""
+
 
 @click.command(
     epilog="""\b
@@ -39,6 +43,7 @@ Examples:
   numafit simulate examples/small-node
   numafit simulate --machine box.yaml --kubelet kubelet.yaml pod.yaml
   numafit simulate --kubelet-env kubelet.env --kube-version 1.27 pods/
+  numafit simulate examples/reboot --events examples/reboot/events.txt --picture 'after-{n}.svg'
   numafit simulate --machine dgx-h100 --state /var/lib/kubelet -o json - < pod.yaml
   numafit simulate --record case.jsonl examples/small-node && numafit replay case.jsonl"""
 )
@@ -62,7 +67,12 @@ Examples:
     metavar="N",
     help="List up to N other outcomes of each decision that the kubelet leaves to chance.",
 )
-@click.option("--picture", type=click.Path(path_type=Path), help="Draw the machine with who sits where (SVG).")
+@click.option("--files", is_flag=True, help="With --events and -o json: the state files after each event.")
+@click.option(
+    "--picture",
+    type=click.Path(path_type=Path),
+    help="Draw the machine with who sits where (SVG); with --events at their end, or after each event {n} in the name.",
+)
 @click.option("--record", type=click.Path(path_type=Path), help="Write a recording (JSON lines) for `numafit replay`.")
 @check_option("a pod is rejected or not decided")
 @strict_option
@@ -73,6 +83,7 @@ def simulate(
     write_state: Path | None,
     events: Path | None,
     outcomes: int | None,
+    files: bool,
     picture: Path | None,
     record: Path | None,
     check: bool,
@@ -85,6 +96,8 @@ def simulate(
     left out or not known. Exit status: 0 answered; with --check 1 if not all are admitted; 2 bad input or a kubelet
     that would not start, and with --strict also an answer with notes.
     """
+    if files and (events is None or output not in ("json", "yaml")):
+        raise InputError("goes with --events and -o json or yaml only", source="--files")
     stage = load_stage(options, idle=True)
     if stage.example:
         click.echo(f"No kubelet configuration given; using this one:\n\n{stage.example}", err=True)
@@ -105,7 +118,7 @@ def simulate(
         _write_record(stage, simulation, record, events=events is not None)
     notes = stage.notes_on(simulation)
     others = _others(simulation, outcomes) if outcomes is not None else None
-    _say(simulation, notes, output, others, events=events is not None)
+    _say(simulation, notes, output, others, events=events is not None, files=files)
     failed = bool(simulation.undecided) or not all(step.decision.admitted for step in simulation.steps)
     return status(notes, strict=strict, failed=check and failed)
 
@@ -114,7 +127,7 @@ def _write_state(simulation: Simulation, folder: Path) -> None:
     """As the kubelet lays them: the device manager's file in a folder of its own."""
     from numafit.decision.files import state_files
 
-    for name, text in state_files(simulation.node, simulation.after).items():
+    for name, text in state_files(simulation.end.node, simulation.after).items():
         write_whole(state_path(folder, name), text.encode("utf-8", "surrogateescape"))
 
 
@@ -134,18 +147,22 @@ def _say(
     others: "Mapping[int, Others] | None",
     *,
     events: bool,
+    files: bool,
 ) -> None:
     if output in ("json", "yaml"):
         from numafit.show.json import json_text, yaml_text
         from numafit.show.records.simulation import simulation_record
 
-        record = simulation_record(simulation, notes, outcomes=others)
+        record = simulation_record(simulation, notes, outcomes=others, events=events, event_files=files)
         click.echo(json_text(record) if output == "json" else yaml_text(record))
         return
-    from numafit.show.text.simulation import simulation_table
 
     def table(screen: Screen) -> str:
-        text = simulation_table(simulation, notes, wide=output == "wide", events=events, screen=screen)
+        if events:
+            from numafit.show.text.events import events_table as shown
+        else:
+            from numafit.show.text.simulation import simulation_table as shown
+        text = shown(simulation, notes, wide=output == "wide", screen=screen)
         if others is None:
             return text
         from numafit.show.text.outcomes import outcomes_table
@@ -156,10 +173,19 @@ def _say(
 
 
 def _draw(simulation: Simulation, path: Path) -> None:
+    """With `{n}` in its name one picture for each event, numbered as in the table."""
+    if EACH not in path.name:
+        _draw_one(simulation.end, path)
+        return
+    for number, happened in enumerate(simulation.happened, 1):
+        _draw_one(happened.after, path.with_name(path.name.replace(EACH, str(number))))
+
+
+def _draw_one(situation: Situation, path: Path) -> None:
     from numafit.show.draw.overlay import overlay_of
     from numafit.show.draw.picture.svg import draw_svg
 
-    write_whole(path, draw_svg(simulation.node.machine, overlay=overlay_of(simulation.after)).encode())
+    write_whole(path, draw_svg(situation.machine, overlay=overlay_of(situation.ledger)).encode())
 
 
 def _write_record(stage: Stage, simulation: Simulation, path: Path, *, events: bool) -> None:

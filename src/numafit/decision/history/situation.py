@@ -9,7 +9,7 @@ from numafit.decision.decide import Load, load_beside, load_of
 from numafit.decision.life import release
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
-from numafit.machine.model import Device
+from numafit.machine.model import Device, Machine
 from numafit.quantity import Quantity, quantity_of
 from numafit.workload.pod import Pod
 
@@ -47,6 +47,17 @@ class Situation(msgspec.Struct, frozen=True):
         amounts = {name: amount for name, amount in (self.offered or {}).items() if name not in plugins}
         healthy = {name: len(ids) if name in device.connected else 0 for name, ids in device.healthy.items()}
         return amounts | {name: quantity_of(count) for name, count in healthy.items()}
+
+    @property
+    def machine(self) -> Machine:
+        """With the devices that plugins list now: also new ones, and with their health."""
+        machine = self.node.machine
+        now = {(device.resource, device.id): device for own in self.plugins.values() for device in own}
+        there = [
+            replace(device, healthy=now.pop(key).healthy) if (key := (device.resource, device.id)) in now else device
+            for device in machine.devices
+        ]
+        return replace(machine, devices=(*there, *now.values()))
 
 
 def situation_of(node: Node, ledger: Ledger, allocatable: Mapping[str, Quantity] | None) -> Situation:

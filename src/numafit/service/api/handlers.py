@@ -116,7 +116,10 @@ class Api:
         """The decision comes from the quick lane, the advice, which takes longer, from the other."""
         body = await self._question(request)
         done = await self.pool.ask("whatif", body)
-        if done.status != 200 or not msgspec.json.decode(body, type=WhatIf).advice:
+        if done.status != 200:
+            return answered(done)
+        asked = msgspec.json.decode(body, type=WhatIf)
+        if not asked.advice or asked.events is not None:
             return answered(done)
         answer = msgspec.json.decode(done.content, type=dict[str, msgspec.Raw])
         try:

@@ -13,9 +13,11 @@ from numafit.advice.lint.lint import LintFile, lint
 from numafit.advice.logs.report import report_of
 from numafit.advice.propose.advise import advise, proposal_notes
 from numafit.advice.variants import variants
+from numafit.decision.history.lines import read_events
+from numafit.decision.history.step import with_evictions
 from numafit.decision.notes import release_notes
-from numafit.decision.simulation import Simulation
-from numafit.decision.stage import after_running
+from numafit.decision.simulation import Simulation, play_events
+from numafit.decision.stage import Stage, after_running
 from numafit.decision.story.story import story_of
 from numafit.errors import InputError, StartRefusedError
 from numafit.notes import Note
@@ -29,7 +31,7 @@ from numafit.show.records.ledger import Known, ledger_view
 from numafit.show.records.lint import LintAnswer, lint_record
 from numafit.show.records.log import LogAnswer, log_record
 from numafit.show.records.simulation import SimulateAnswer, simulation_record
-from numafit.show.records.story import ExplainAnswer, stories_record
+from numafit.show.records.story import ExplainAnswer, events_explained, stories_record
 from numafit.show.records.whatif import WhatIfAnswer, whatif_record
 from numafit.workload.pod import Pod
 
@@ -37,17 +39,22 @@ Answer = (
     SimulateAnswer | ExplainAnswer | AdviseAnswer | FitAnswer | CompareAnswer | LintAnswer | WhatIfAnswer | LogAnswer
 )
 
+MOST_EVENTS = 1000
+"""In one question, those of pods that come included."""
+
 
 def simulate(scenes: Scenes, asked: question.Simulate) -> SimulateAnswer:
     simulation, _, notes = _played(scenes, asked)
-    return simulation_record(simulation, notes)
+    return simulation_record(simulation, notes, events=asked.events is not None)
 
 
 def explain(scenes: Scenes, asked: question.Explain) -> ExplainAnswer:
     simulation, pods, notes = _played(scenes, asked)
     chosen = _chosen(asked.pod, pods)
+    if asked.events is not None:
+        return events_explained(simulation, "" if chosen is None else _names(pods)[chosen], notes)
     node = simulation.node
-    decisions = [step.decision for step in simulation.steps if chosen in (None, step.decision.pod.uid)]
+    decisions = [step.decision for step in with_evictions(simulation.steps) if chosen in (None, step.decision.pod.uid)]
     return stories_record(((decision, story_of(node, decision)) for decision in decisions), notes)
 
 
@@ -80,20 +87,22 @@ def fit(scenes: Scenes, asked: question.Fit) -> FitAnswer:
 def whatif(scenes: Scenes, asked: question.WhatIf) -> WhatIfAnswer:
     scene = scenes.scene(asked, empty=asked.empty)
     stage = with_pods_of(asked.pods, scene.stage)
-    simulation = stage.play(stage.pods)
+    simulation = _run(stage, asked.events)
     snapshot = scenes.snapshot
     # A rejected pod that leaves something behind is known by its name, too.
-    named = {pod.uid: Known(pod.known_name) for pod in stage.pods}
+    played = {step.decision.pod.uid: step.decision.pod for step in simulation.steps}
+    named = {pod.uid: Known(pod.known_name) for pod in (*stage.pods, *played.values())}
     view = ledger_view(
-        simulation.node,
+        simulation.end.node,
         simulation.after,
         {**named, **scene.known},
         revision=snapshot.revision,
         time=snapshot.time,
         simulation=True,
-        new=frozenset(pod.uid for pod in stage.pods),
+        new=frozenset(named) - scene.known.keys(),
     )
-    return whatif_record(simulation, view, scene.kubelet, stage.notes_on(simulation))
+    notes = stage.notes_on(simulation)
+    return whatif_record(simulation, view, scene.kubelet, notes, events=asked.events is not None)
 
 
 def compare_places(scenes: Scenes, asked: question.Compare) -> CompareAnswer:
@@ -125,8 +134,21 @@ def log(scenes: Scenes, data: bytes) -> LogAnswer:
 
 def _played(scenes: Scenes, asked: question.Simulate) -> tuple[Simulation, tuple[Pod, ...], tuple[Note, ...]]:
     stage = with_pods_of(asked.pods, scenes.scene(asked, empty=asked.empty).stage)
-    simulation = stage.play(stage.pods)
+    simulation = _run(stage, asked.events)
     return simulation, stage.pods, stage.notes_on(simulation)
+
+
+def _run(stage: Stage, events: str | None) -> Simulation:
+    if events is None:
+        return stage.play(stage.pods)
+    lines = read_events(events, "events", stage.pods, stage.ledger.active.values())
+    if len(lines) > MOST_EVENTS:
+        raise InputError(f"there are {len(lines)} events, and at most {MOST_EVENTS} are played", source="events")
+    return play_events(stage.situation, lines)
+
+
+def _names(pods: Sequence[Pod]) -> dict[str, str]:
+    return {pod.uid: pod.full_name for pod in pods}
 
 
 def _chosen(name: str | None, pods: Sequence[Pod]) -> str | None:

@@ -32,11 +32,16 @@ class Place(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=T
     """As for `--device`: `nvidia.com/gpu=gpu0@0,gpu1@1`."""
 
 
-class Simulate(Place, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class PodsAsked(Place, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     pods: str
     """Manifests, YAML or JSON."""
     empty: bool = False
     """Ask an idle node; else the pods come on top of what is held now. Another machine is always idle."""
+
+
+class Simulate(PodsAsked, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    events: str | None = None
+    """What happens, one event a line, as in a file of `--events`. Without `config=`."""
 
 
 class Explain(Simulate, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -47,12 +52,14 @@ class Explain(Simulate, frozen=True, rename="camel", forbid_unknown_fields=True,
 MOST_PROPOSALS = 8
 
 
-class Advise(Explain, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class Advise(PodsAsked, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    pod: str | None = None
+    """Only this pod (name or namespace/name); the others are played."""
     most: Annotated[int, msgspec.Meta(ge=1, le=100)] = MOST_PROPOSALS
     """Proposals per pod."""
 
 
-class Fit(Simulate, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class Fit(PodsAsked, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     order: Turns = "round-robin"
     compare: bool = False
     """One answer per topology policy, scope and option."""
@@ -60,7 +67,7 @@ class Fit(Simulate, frozen=True, rename="camel", forbid_unknown_fields=True, kw_
 
 class WhatIf(Simulate, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     advice: bool = True
-    """Also say what to change; that takes many times longer than the decision."""
+    """Also say what to change; that takes many times longer than the decision. Not with `events`."""
 
 
 class Compare(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

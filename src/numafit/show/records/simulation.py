@@ -8,7 +8,9 @@ from msgspec import UNSET, UnsetType
 from numafit.bits import cpuset_text
 from numafit.decision.decision import ResizeVerdict
 from numafit.decision.doubt.chance import Extent, Others
-from numafit.decision.history.step import Step
+from numafit.decision.effects import told_events
+from numafit.decision.history.lines import line_of
+from numafit.decision.history.step import Step, StepEvent, with_evictions
 from numafit.decision.left import NodeLeft, left_on_nodes
 from numafit.decision.simulation import Simulation
 from numafit.notes import Note, notes_by_subject
@@ -20,6 +22,7 @@ from numafit.replay.outcomes import (
     PlacementOutcome,
     decision_outcome,
 )
+from numafit.show.records.effects import EffectRecord, effect_records
 
 
 class Free(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -53,8 +56,9 @@ class Simulated(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     pod: str
     qos: str
     uid: str
-    event: str | UnsetType = UNSET
-    """`restart` where the kubelet decides again on a pod that is there; left out for a pod that comes."""
+    event: StepEvent | UnsetType = UNSET
+    """At what it is decided: `restart`, of a pod that is there; `evict`, for a critical pod; `resize`. Left out for a
+    pod that comes, unless there are `events`."""
     resize: ResizeVerdict | UnsetType = UNSET
     """Of a resize: what came of it. `admitted` says whether the pod has the new resources; it runs in any case."""
     admitted: bool
@@ -74,10 +78,28 @@ class Simulated(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     """With --outcomes, where the kubelet leaves the decision to chance and everybody before it is as told."""
 
 
-class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class EventRecord(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """One event of a run."""
+
+    event: str
+    """Its line."""
+    decisions: tuple[Simulated, ...]
+    """Those that it caused: of pods that come, of all that are there at a restart, evictions, resizes."""
+    effects: tuple[EffectRecord, ...] | UnsetType = UNSET
+    files: Mapping[str, str] | UnsetType = UNSET
+    """With --files: the state files after it."""
+    crash: str | UnsetType = UNSET
+    """What the kubelet says at its end, or why it does not start."""
+    no_effect: str | UnsetType = UNSET
+    """Why nothing happened."""
+
+
+class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     kube_version: str
     reserved_cpus: str = msgspec.field(name="reservedCPUs")
     decisions: tuple[Simulated, ...]
+    events: tuple[EventRecord, ...] | UnsetType = UNSET
+    """With events: each in its order, with those of the decisions that it caused."""
     left: tuple[Free, ...]
     notes: tuple[Note, ...] = ()
     """What the answer stands on."""
@@ -89,6 +111,8 @@ def simulation_record(
     *,
     with_files: bool = True,
     outcomes: Mapping[int, Others] | None = None,
+    events: bool = False,
+    event_files: bool = False,
 ) -> SimulateAnswer:
     """To write the state files takes most of the time; where nobody reads them they can be left out."""
     node = simulation.node
@@ -96,37 +120,72 @@ def simulation_record(
     files = FileLog() if with_files else None
     if files is not None:
         files.changed(node, simulation.before)
+    others = {id(simulation.steps[number]): own for number, own in (outcomes or {}).items()}
+    decisions = [
+        _simulated(
+            simulation,
+            step,
+            files,
+            about.get(step.decision.pod.full_name, ()),
+            others.get(id(step)),
+            event=step.event if events or step.event != "add" else UNSET,
+        )
+        for step in with_evictions(simulation.steps)
+    ]
     return SimulateAnswer(
-        str(node.settings.version),
-        cpuset_text(node.cpu.reserved),
-        tuple(
-            [
-                _simulated(
-                    simulation, step, files, about.get(step.decision.pod.full_name, ()), (outcomes or {}).get(number)
-                )
-                for number, step in enumerate(simulation.steps)
-            ]
-        ),
-        tuple([_free(left) for left in left_on_nodes(node, simulation.after)]),
-        tuple(notes),
+        kube_version=str(node.settings.version),
+        reserved_cpus=cpuset_text(node.cpu.reserved),
+        decisions=tuple(decisions),
+        events=_events(simulation, decisions, files=event_files) if events else UNSET,
+        left=tuple([_free(left) for left in left_on_nodes(simulation.end.node, simulation.after)]),
+        notes=tuple(notes),
     )
 
 
+def _events(simulation: Simulation, decisions: Sequence[Simulated], *, files: bool) -> tuple[EventRecord, ...]:
+    found = []
+    log = FileLog()
+    first = 0
+    for told in told_events(simulation):
+        happened = told.happened
+        last = first + len(told.steps)
+        if files:
+            log.changed(happened.after.node, happened.after.ledger)
+        found.append(
+            EventRecord(
+                event=line_of(happened.event),
+                decisions=tuple(decisions[first:last]),
+                effects=effect_records(told) or UNSET,
+                files=dict(log.reported) if files else UNSET,
+                crash=happened.crash or UNSET,
+                no_effect=happened.void or UNSET,
+            )
+        )
+        first = last
+    return tuple(found)
+
+
 def _simulated(
-    simulation: Simulation, step: Step, files: FileLog | None, notes: tuple[Note, ...], others: Others | None
+    simulation: Simulation,
+    step: Step,
+    files: FileLog | None,
+    notes: tuple[Note, ...],
+    others: Others | None,
+    *,
+    event: StepEvent | UnsetType,
 ) -> Simulated:
     decision = step.decision
     outcome = decision_outcome(decision)
     changed: dict[str, str] | UnsetType = UNSET
     started: dict[str, str] | UnsetType = UNSET
     if files is not None:
-        changed = files.changed(simulation.node, decision.ledger)
-        started = files.changed(simulation.node, step.ledger) or UNSET
+        changed = files.changed(simulation.node_of(step), decision.ledger)
+        started = files.changed(simulation.node_of(step), step.ledger) or UNSET
     return Simulated(
         pod=decision.pod.full_name,
         qos=decision.qos,
         uid=outcome.uid,
-        event=UNSET if step.event == "add" else step.event,
+        event=event,
         resize=decision.resize or UNSET,
         admitted=outcome.admitted,
         merges=outcome.merges,

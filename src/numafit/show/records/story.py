@@ -16,6 +16,10 @@ from numafit.decision.decision import (
     ResizeRefused,
     Unsuited,
 )
+from numafit.decision.effects import told_events
+from numafit.decision.history.lines import line_of
+from numafit.decision.history.step import StepEvent
+from numafit.decision.simulation import Simulation
 from numafit.decision.story.claims import (
     Admitted,
     Cause,
@@ -25,8 +29,9 @@ from numafit.decision.story.claims import (
     ResizePutOff,
     Untold,
 )
-from numafit.decision.story.story import Chapter, Story
+from numafit.decision.story.story import Chapter, Story, story_of
 from numafit.notes import Note, notes_by_subject
+from numafit.show.records.effects import EffectRecord, effect_records
 
 
 # A `Story` under the name that the API has published for it.
@@ -85,10 +90,28 @@ class Explained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     story: StoryTold
     notes: tuple[Note, ...] | UnsetType = UNSET
     """Those about this pod."""
+    event: StepEvent | UnsetType = UNSET
+    """With events: at what it is decided."""
 
 
-class ExplainAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EventExplained(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """One event of a run, told."""
+
+    event: str
+    """Its line."""
     stories: tuple[Explained, ...]
+    """Of the decisions that it caused."""
+    effects: tuple[EffectRecord, ...] | UnsetType = UNSET
+    crash: str | UnsetType = UNSET
+    """What the kubelet says at its end, or why it does not start."""
+    no_effect: str | UnsetType = UNSET
+    """Why nothing happened."""
+
+
+class ExplainAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    stories: tuple[Explained, ...]
+    events: tuple[EventExplained, ...] | UnsetType = UNSET
+    """With events: each in its order; with a pod chosen, those that it has a part in."""
     notes: tuple[Note, ...] = ()
     """What the answer stands on."""
 
@@ -96,9 +119,36 @@ class ExplainAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def stories_record(stories: Iterable[tuple[Decision, Story]], notes: Sequence[Note] = ()) -> ExplainAnswer:
     about = notes_by_subject(notes)
     explained = [_explained(decision, story, about.get(decision.pod.full_name, ())) for decision, story in stories]
-    return ExplainAnswer(tuple(explained), tuple(notes))
+    return ExplainAnswer(stories=tuple(explained), notes=tuple(notes))
 
 
-def _explained(decision: Decision, story: Story, notes: tuple[Note, ...]) -> Explained:
+def events_explained(simulation: Simulation, pod: str = "", notes: Sequence[Note] = ()) -> ExplainAnswer:
+    """Of one pod (namespace/name), or of all."""
+    about = notes_by_subject(notes)
+    events = []
+    for told in told_events(simulation, pod):
+        stories = []
+        for step in told.steps:
+            decision = step.decision
+            own = about.get(decision.pod.full_name, ())
+            stories.append(_explained(decision, story_of(simulation.node_of(step), decision), own, step.event))
+        events.append(
+            EventExplained(
+                event=line_of(told.happened.event),
+                stories=tuple(stories),
+                effects=effect_records(told) or UNSET,
+                crash=told.happened.crash or UNSET,
+                no_effect=told.happened.void or UNSET,
+            )
+        )
+    return ExplainAnswer(
+        stories=tuple([story for event in events for story in event.stories]), events=tuple(events), notes=tuple(notes)
+    )
+
+
+def _explained(
+    decision: Decision, story: Story, notes: tuple[Note, ...], event: StepEvent | UnsetType = UNSET
+) -> Explained:
     told = StoryTold(story.sentence, story.chapters, cause_record(story.cause))
-    return Explained(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told, notes or UNSET)
+    own = notes or UNSET
+    return Explained(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told, own, event)

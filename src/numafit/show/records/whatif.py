@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from msgspec.structs import astuple
+from msgspec.structs import asdict, astuple
 
 from numafit.bits import mask_of
 from numafit.decision.decision import Decision
+from numafit.decision.history.step import with_evictions
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.decision.story.story import Chapter, story_of
@@ -47,12 +48,15 @@ class WhatIfAnswer(SimulateAnswer, frozen=True, rename="camel", forbid_unknown_f
     advice_problem: str | UnsetType = UNSET
 
 
-def whatif_record(simulation: Simulation, view: LedgerView, kubelet: str, notes: Sequence[Note] = ()) -> WhatIfAnswer:
+def whatif_record(
+    simulation: Simulation, view: LedgerView, kubelet: str, notes: Sequence[Note] = (), *, events: bool = False
+) -> WhatIfAnswer:
     """Without the advice, which is asked for by itself, and without state files, which nobody looks at on a page."""
     node = simulation.node
+    steps = with_evictions(simulation.steps)
     return WhatIfAnswer(
-        *astuple(simulation_record(simulation, notes, with_files=False)),
-        stories=tuple([_walked(node, step.decision) for step in simulation.steps]),
+        **asdict(simulation_record(simulation, notes, with_files=False, events=events)),
+        stories=tuple([_walked(simulation.node_of(step), step.decision) for step in steps]),
         ledger=view,
         settings=resolved(node.settings),
         kubelet=kubelet,

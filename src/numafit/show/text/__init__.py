@@ -1,6 +1,7 @@
 """Answers for a terminal, each a function from values to lines.
 
     simulation story log       a simulation as a table, a decision told, a kubelet's log told
+    events                     the events of a run: as a table, and told
     advice fit comparison      proposals with before and after, counts of pods, two kubelets side by side
     lint checkup               findings of lint (text, workflow annotations), the health of a node
     unchecked                  checks that were not made, and what they lacked
@@ -8,8 +9,8 @@
     notes outcomes             what an answer stands on, the block below it; what could have come out, too
     plan docker                where a job would go, what a script with `docker run` lines asks for
 
-Each module reads alone, but for `advice` and `outcomes`, which show a decision as `simulation` does, and `unchecked`,
-which `lint` and `checkup` share. They know no click and no stream: a command prints what it gets. What comes from
-outside (commands, names of users and programs) goes through `words.printable`, so that no text moves the cursor of a
-terminal.
+Each module reads alone, but for `advice`, `events` and `outcomes`, which show a decision as `simulation` does, and
+`unchecked`, which `lint` and `checkup` share. They know no click and no stream: a command prints what it gets. What
+comes from outside (commands, names of users and programs) goes through `words.printable`, so that no text moves the
+cursor of a terminal.
 """

@@ -1,9 +1,10 @@
 """How decisions read: a simulation as a table, a decision in one line."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from numafit.bits import cpuset_text, mask_of
 from numafit.decision.decision import Decision, Placement
+from numafit.decision.history.step import Step, with_evictions
 from numafit.decision.left import left_on_nodes
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
@@ -12,65 +13,92 @@ from numafit.notes import GUESS_MATTERS, Note
 from numafit.quantity import Quantity
 from numafit.show.table import BAD, CRASH, GOOD, PLAIN, Screen, aligned
 
+HEADS = ("POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES")
+WIDE_HEADS = ("ASKED", "HINT")
+
 
 def simulation_table(
-    simulation: Simulation,
-    about: Sequence[Note] = (),
-    *,
-    wide: bool = False,
-    events: bool = False,
-    screen: Screen = PLAIN,
+    simulation: Simulation, about: Sequence[Note] = (), *, wide: bool = False, screen: Screen = PLAIN
 ) -> str:
-    """`wide` adds what each container asks for, and the merged hint that decided about it; `events` at what the kubelet
-    decided.
+    """`wide` adds what each container asks for, and the merged hint that decided about it.
 
     A pod of which a note says that its decision depends on a guess has a star: at its CPUs, or at a rejection.
     """
-    unsure = {note.about for note in about if note.code in GUESS_MATTERS}
-    more = ("ASKED", "HINT") if wide else ()
-    before = ("EVENT",) if events else ()
-    rows: list[Sequence[str]] = [(*before, "POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES", *more)]
-    notes = []
-    # A UUID says nothing to a reader; the number that the vendor's tools give a GPU does.
-    labels = {device.id: device.label for device in simulation.node.machine.devices if device.label}
-    for step in simulation.steps:
-        decision = step.decision
-        first = True
-        star = "*" if decision.pod.full_name in unsure else ""
-        for container, placement in decision.containers.items():
-            devices = [labels.get(device, device) for own in placement.devices.values() for device in own]
-            rows.append(
-                (
-                    *((step.event if first else "",) if events else ()),
-                    _container_name(decision, container),
-                    decision.qos if first else "",
-                    verdict_text(decision, screen) + ("" if decision.admitted else star) if first else "",
-                    _numa(decision, placement),
-                    _cpus(decision, placement) + (star if decision.admitted else ""),
-                    ", ".join(_block_text(block) for block in placement.memory or ()) or "-",
-                    ", ".join(sorted(devices)) or "-",
-                    *((_asked(decision, container), _hint(decision, container)) if wide else ()),
-                )
+    unsure = unsure_pods(about)
+    rows: list[Sequence[str]] = [(*HEADS, *(WIDE_HEADS if wide else ()))]
+    labels = labels_of(simulation)
+    steps = with_evictions(simulation.steps)
+    for step in steps:
+        rows += step_rows(step, labels, unsure, wide=wide, screen=screen)
+    why = [why_not(simulation.node, step.decision) for step in steps if not step.decision.admitted]
+    parts = [aligned(rows, screen=screen), "\n".join(why), left_table(simulation, screen)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def unsure_pods(about: Sequence[Note]) -> frozenset[str]:
+    return frozenset(note.about for note in about if note.code in GUESS_MATTERS)
+
+
+def labels_of(simulation: Simulation) -> dict[str, str]:
+    """A UUID says nothing to a reader; the number that the vendor's tools give a GPU does."""
+    return {device.id: device.label for device in simulation.node.machine.devices if device.label}
+
+
+def step_rows(
+    step: Step, labels: Mapping[str, str], unsure: Container[str], *, wide: bool, screen: Screen
+) -> list[Sequence[str]]:
+    """One for each container."""
+    rows: list[Sequence[str]] = []
+    decision = step.decision
+    star = "*" if decision.pod.full_name in unsure else ""
+    for container, placement in decision.containers.items():
+        devices = [labels.get(device, device) for own in placement.devices.values() for device in own]
+        first = not rows
+        rows.append(
+            (
+                _container_name(decision, container),
+                decision.qos if first else "",
+                step_verdict(step, screen) + ("" if decision.admitted else star) if first else "",
+                _numa(decision, placement),
+                _cpus(decision, placement) + (star if decision.admitted else ""),
+                ", ".join(_block_text(block) for block in placement.memory or ()) or "-",
+                ", ".join(sorted(devices)) or "-",
+                *((_asked(decision, container), _hint(decision, container)) if wide else ()),
             )
-            first = False
-        if not decision.admitted:
-            notes.append(_why_not(simulation.node, decision))
+        )
+    if not rows:
+        # No manager was asked about it: a pod that goes for another one, a resize that never fits.
+        place = ("-",) * (4 + len(WIDE_HEADS) * wide)
+        rows.append((decision.pod.full_name, decision.qos, step_verdict(step, screen), *place))
+    return rows
+
+
+def step_verdict(step: Step, screen: Screen = PLAIN) -> str:
+    decision = step.decision
+    if step.event == "evict":
+        return screen.paint("evicted", BAD)
+    return verdict_text(decision, screen)
+
+
+def left_table(simulation: Simulation, screen: Screen) -> str:
+    labels = labels_of(simulation)
     left: list[Sequence[str]] = [("LEFT", "EXCLUSIVE CPUS", "MEMORY", "DEVICES")]
-    for own in left_on_nodes(simulation.node, simulation.after):
+    for own in left_on_nodes(simulation.end.node, simulation.after):
         memory = [_block_text(Block((), memory_type, size)) for memory_type, size in own.memory.items() if size]
         devices = [labels.get(device, device) for ids in own.devices.values() for device in ids]
         cells = (cpuset_text(own.cpus), ", ".join(memory), ", ".join(devices))
         left.append((f"NUMA node {own.numa}", *(cell or "-" for cell in cells)))
-    parts = [aligned(rows, screen=screen), "\n".join(notes), aligned(left, screen=screen)]
-    return "\n\n".join(part for part in parts if part)
+    return aligned(left, screen=screen)
 
 
-def _why_not(node: Node, decision: Decision) -> str:
+def why_not(node: Node, decision: Decision, event: int = 0) -> str:
+    """`event` is the number of the one at which it was decided, where there are several."""
     # Where all pods are admitted nobody tells a story, and the command starts quicker without it.
     from numafit.decision.story.story import decision_sentence
 
     says = decision.message or decision.panic
-    sentence = f"{decision.pod.full_name}: {decision_sentence(node, decision)}"
+    whose = f"{decision.pod.full_name} (event {event})" if event else decision.pod.full_name
+    sentence = f"{whose}: {decision_sentence(node, decision)}"
     who = "API server" if decision.resize == "refused" else "kubelet"
     return f"{sentence} The {who} says: {says}" if says else sentence
 

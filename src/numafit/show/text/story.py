@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from numafit.bits import mask_of
 from numafit.decision.decision import Decision
+from numafit.decision.history.step import StepEvent
 from numafit.decision.story.grid import Cell, Row
 from numafit.decision.story.story import Chapter, Story
 from numafit.decision.story.terms import amount_in_words, nodes_in_words
@@ -15,15 +16,11 @@ DecisionTold = tuple[Decision, Story]
 
 
 def story_text(stories: Sequence[DecisionTold], screen: Screen = PLAIN) -> str:
-    return "\n\n".join(_decision(decision, story, screen) for decision, story in stories)
+    return "\n\n".join(decision_story(decision, story, screen=screen) for decision, story in stories)
 
 
-def _decision(decision: Decision, story: Story, screen: Screen) -> str:
-    verdict = "admitted" if decision.admitted else f"rejected, {decision.reason}"
-    if decision.resize:
-        verdict = f"resize {decision.resize}"
-    if decision.panic:
-        verdict = "crash of the kubelet"
+def decision_story(decision: Decision, story: Story, event: StepEvent = "add", *, screen: Screen = PLAIN) -> str:
+    verdict = _verdict(decision, event)
     verdict = screen.paint(verdict, GOOD if decision.admitted else CRASH if decision.panic else BAD)
     parts = [f"{decision.pod.full_name} ({decision.qos}): {verdict}", f"  {story.sentence}"]
     parts += [_chapter(chapter, screen) for chapter in story.chapters]
@@ -33,6 +30,16 @@ def _decision(decision: Decision, story: Story, screen: Screen) -> str:
     if decision.panic:
         parts.append(f"  The kubelet says: {decision.panic}")
     return "\n".join(parts)
+
+
+def _verdict(decision: Decision, event: StepEvent) -> str:
+    if decision.panic:
+        return "crash of the kubelet"
+    if event == "evict":
+        return f"evicted, {decision.reason}"
+    if decision.resize:
+        return f"resize {decision.resize}"
+    return "admitted" if decision.admitted else f"rejected, {decision.reason}"
 
 
 def _chapter(chapter: Chapter, screen: Screen) -> str:

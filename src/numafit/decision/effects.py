@@ -1,0 +1,181 @@
+"""What an event changes besides the decisions that it causes: who lost his place, who waits, what containers got.
+
+All of it is read off how the node stood before and after the event.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from numafit.decision.decision import Preempted
+from numafit.decision.held import memory_blocks
+from numafit.decision.history.event import Event, ExitContainer, RemovePods, ResizePod
+from numafit.decision.history.situation import Situation
+from numafit.decision.history.step import Step, with_evictions
+from numafit.decision.simulation import Happened, Simulation
+from numafit.ledger.ledger import HeldDevices
+from numafit.managers.device.manager import is_plugin_resource
+from numafit.quantity import Quantity
+from numafit.workload.pod import Pod
+
+
+class LostPlace(msgspec.Struct, frozen=True, tag_field="kind", tag="lost-place"):
+    """A pod that ran, and that the kubelet rejects as it starts again."""
+
+    pod: str
+    reason: str
+
+
+class WaitsForKubelet(msgspec.Struct, frozen=True, tag_field="kind", tag="waits"):
+    """A pod that came while the kubelet is down."""
+
+    pod: str
+
+
+class GotDevices(msgspec.Struct, frozen=True, tag_field="kind", tag="got-devices"):
+    """Devices that a container is given as it is started, and was not given at its admission: no hint is asked for."""
+
+    pod: str
+    container: str
+    resource: str
+    devices: tuple[str, ...]
+
+
+class NotStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="not-started"):
+    """A container of an admitted pod that the kubelet cannot start, and tries again."""
+
+    pod: str
+    container: str
+    resources: tuple[str, ...]
+    """Of which no healthy device is free; empty where it waits for a container before it."""
+
+
+class StartedAtLast(msgspec.Struct, frozen=True, tag_field="kind", tag="started"):
+    """A container that could not be started until now."""
+
+    pod: str
+    container: str
+
+
+class OtherMemory(msgspec.Struct, frozen=True, tag_field="kind", tag="other-memory"):
+    """Init containers that have ended are charged again as the kubelet starts, and free again as a container starts."""
+
+    pod: str
+    more: int
+    """Bytes that the pod holds now and did not before; below zero where it gave some back."""
+
+
+Effect = LostPlace | WaitsForKubelet | GotDevices | NotStarted | StartedAtLast | OtherMemory
+
+
+class EventTold(msgspec.Struct, frozen=True):
+    """An event of a run with all that came of it, or with what came of it for one pod."""
+
+    number: int
+    """From 1."""
+    happened: Happened
+    before: Situation
+    steps: tuple[Step, ...]
+    """With a step for each pod that was evicted."""
+    effects: tuple[Effect, ...]
+
+
+def told_events(simulation: Simulation, pod: str = "") -> list[EventTold]:
+    """In order. Of one pod (namespace/name) those that it has a part in, also as the one for whom others go."""
+    before = simulation.begin
+    found = []
+    for number, happened in enumerate(simulation.happened, 1):
+        steps = tuple(step for step in with_evictions(happened.steps) if not pod or _is_about(step, pod))
+        effects = tuple(effect for effect in _effects(before, happened) if pod in ("", effect.pod))
+        if steps or effects or not pod or pod in _named(happened.event):
+            found.append(EventTold(number, happened, before, steps, effects))
+        before = happened.after
+    return found
+
+
+def _is_about(step: Step, pod: str) -> bool:
+    cause = step.decision.cause
+    return pod == step.decision.pod.full_name or (isinstance(cause, Preempted) and pod == cause.by)
+
+
+def _named(event: Event) -> tuple[str, ...]:
+    match event:
+        case RemovePods(pods):
+            return tuple(pod.full_name for pod in pods)
+        case ExitContainer(pod) | ResizePod(pod):
+            return (pod.full_name,)
+    return ()
+
+
+def _effects(before: Situation, happened: Happened) -> Iterator[Effect]:
+    after = happened.after
+    decided = {step.decision.pod.uid: step.decision for step in happened.steps}
+    for step in happened.steps:
+        decision = step.decision
+        ran = step.event == "restart" and decision.pod.uid in before.ledger.active
+        if ran and not decision.admitted and not decision.panic:
+            yield LostPlace(decision.pod.full_name, decision.reason)
+    waited = {pod.uid for pod in before.waiting} | decided.keys()
+    for pod in after.waiting:
+        if pod.uid not in waited:
+            yield WaitsForKubelet(pod.full_name)
+    for uid, pod in after.ledger.active.items():
+        known = decided[uid].ledger if uid in decided else before.ledger
+        yield from _devices(pod, known.device.held, after.ledger.device.held)
+        yield from _containers(pod, before, after)
+        if uid in before.ledger.active:
+            more = _memory(after, uid) - _memory(before, uid)
+            if more:
+                yield OtherMemory(pod.full_name, more)
+
+
+def _devices(pod: Pod, before: HeldDevices, after: HeldDevices) -> Iterator[GotDevices]:
+    for container, resources in after.get(pod.uid, {}).items():
+        for resource, held in resources.items():
+            had = before.get(pod.uid, {}).get(container, {}).get(resource)
+            new = held.ids if had is None else held.ids - had.ids
+            if new:
+                yield GotDevices(pod.full_name, container, resource, tuple(sorted(new)))
+
+
+def _containers(pod: Pod, before: Situation, after: Situation) -> Iterator[NotStarted | StartedAtLast]:
+    waited, waits = dict(before.unstarted).get(pod.uid, ()), dict(after.unstarted).get(pod.uid, ())
+    for container in pod.all_containers:
+        if container.name in waits and container.name not in waited:
+            held = after.ledger.device.held.get(pod.uid, {}).get(container.name, {})
+            lacks = [
+                resource
+                for resource, amount in container.limits.items()
+                if "/" in resource
+                and resource not in held
+                and not amount.is_zero
+                and is_plugin_resource(after.ledger.device, resource)
+            ]
+            yield NotStarted(pod.full_name, container.name, tuple(lacks))
+        elif container.name in waited and container.name not in waits:
+            yield StartedAtLast(pod.full_name, container.name)
+
+
+def _memory(situation: Situation, uid: str) -> int:
+    return sum(block.size for block in memory_blocks(situation.ledger, uid))
+
+
+def effect_in_words(effect: Effect) -> str:
+    """Without the pod, which stands before it."""
+    match effect:
+        case LostPlace(_, reason):
+            return f"ran, and loses its place ({reason})"
+        case WaitsForKubelet():
+            return "waits: the kubelet is down"
+        case GotDevices(_, container, resource, devices):
+            return f"container {container} is given {', '.join(devices)} ({resource}) as it starts, without any hint"
+        case NotStarted(_, container, resources):
+            why = f"no free {' and '.join(resources)}" if resources else "the one before it does not run"
+            return f"container {container} cannot be started: {why}"
+        case StartedAtLast(_, container):
+            return f"container {container} starts at last"
+        case OtherMemory(_, more):
+            amount = Quantity(abs(more), 0, "BinarySI")
+            if more < 0:
+                return f"gives back {amount} of memory that its init containers held"
+            return f"holds {amount} of memory more: that of its init containers is charged again"

@@ -1,0 +1,34 @@
+"""What an event of a run changed besides its decisions."""
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import asdict
+
+from numafit.decision.effects import EventTold, effect_in_words
+
+
+class EffectRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Of which kind it is tells which of the last keys are there."""
+
+    kind: str
+    pod: str
+    text: str
+    """In words, without the pod."""
+    container: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    """Of a pod that ran and lost its place."""
+    resource: str | UnsetType = UNSET
+    devices: tuple[str, ...] | UnsetType = UNSET
+    resources: tuple[str, ...] | UnsetType = UNSET
+    """Of which no device is free for a container that cannot be started."""
+    more: int | UnsetType = UNSET
+    """Bytes of memory that the pod holds now and did not before."""
+
+
+def effect_records(told: EventTold) -> tuple[EffectRecord, ...]:
+    return tuple(
+        [
+            EffectRecord(kind=str(effect.__struct_config__.tag), text=effect_in_words(effect), **asdict(effect))
+            for effect in told.effects
+        ]
+    )

@@ -1,0 +1,83 @@
+"""The events of a run as a table, and told."""
+
+from pathlib import Path
+
+import pytest
+
+from numafit.__main__ import main
+from numafit.decision.history.lines import read_events
+from numafit.decision.simulation import Simulation, play_events
+from numafit.show.table import Screen
+from numafit.show.text.events import events_story, events_table
+from tests.advice.stages import stage
+from tests.decision.strategies import GPU, cpus, pod
+
+TRAIN = pod("train", cpus("app", "2", {GPU: "1"}))
+WIDE = pod("wide", cpus("app", "9"))
+
+
+def played(text: str) -> Simulation:
+    return play_events(stage().situation, read_events(text, "events", [TRAIN, WIDE]))
+
+
+RUN = "add pod-train pod-wide\nstop\nadd pod-train\nstop\nstart reboot plugins=late"
+
+
+def test_each_event_stands_above_its_decisions_and_effects() -> None:
+    table, why, _ = events_table(played(RUN)).split("\n\n")
+    assert table.splitlines() == [
+        "   POD                QOS         VERDICT                   NUMA  CPUS  MEMORY  DEVICES",
+        "1. add pod-train pod-wide",
+        "   default/pod-train  Guaranteed  admitted                  0     1,9   1Gi@0   GPU0",
+        "   default/pod-wide   Guaranteed  TopologyAffinityError     -     -     -       -",
+        "2. stop",
+        "3. add pod-train",
+        "   default/pod-train: waits: the kubelet is down",
+        "4. stop",
+        "   nothing happens: it is down already",
+        "5. start reboot plugins=late",
+        "   default/pod-train  Guaranteed  UnexpectedAdmissionError  -     1,9   1Gi@0   GPU0",
+        "   default/pod-train  Guaranteed  UnexpectedAdmissionError  -     -     -       -",
+        "   default/pod-train: ran, and loses its place (UnexpectedAdmissionError)",
+    ]
+    assert [line.partition(":")[0] for line in why.splitlines()] == [
+        "default/pod-wide (event 1)",
+        "default/pod-train (event 5)",
+        "default/pod-train (event 5)",
+    ]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_on_a_screen_no_line_of_the_table_is_wider(width: int) -> None:
+    """Long lines of events go on in the next line, and rows as in any table."""
+    table = events_table(played(RUN), screen=Screen(width)).split("\n\n")[0]
+    assert max(map(len, table.splitlines())) <= width
+    assert table.splitlines()[1] == "1. add pod-train pod-wide"
+
+
+def test_a_run_without_decisions_has_no_heads() -> None:
+    assert events_table(play_events(stage().situation, read_events("stop", "events", []))).splitlines()[0] == "1. stop"
+
+
+def test_who_keeps_his_place_is_told_in_a_line() -> None:
+    """The merge of the second admission says nothing new."""
+    told = events_story(played("add pod-train\nadd pod-wide\nrestart"), "default/pod-train").split("\n\n")
+    assert told[-2:] == [
+        "3. restart",
+        "default/pod-train (Guaranteed): keeps its place\n  CPUs 1,9, 1Gi@0, GPU0",
+    ]
+
+
+def test_a_kubelet_that_does_not_start_again_says_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A configuration that it refuses over the same state."""
+    node = Path(__file__).resolve().parents[3] / "examples" / "small-node"
+    (tmp_path / "none.yaml").write_text((node / "kubelet.yaml").read_text().replace("static", "none", 1))
+    (tmp_path / "events").write_text("restart config=none.yaml\nadd train\n")
+    arguments = [str(node), "--kube-version", "1.36", "--events", str(tmp_path / "events")]
+    assert main(["simulate", *arguments]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("   the kubelet does not start: ")
+    assert lines[-1] == "- kubelet: it is down at the end, so default/train was not decided"
+    assert lines[-2].startswith("- event 1: the kubelet does not start: ")
+    assert main(["explain", *arguments, "--pod", "train"]) == 2
+    assert "was not decided: the kubelet is down when it comes" in capsys.readouterr().err
