@@ -1,5 +1,6 @@
 """The events of a run as a table, and told."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,42 @@ def test_a_kubelet_that_does_not_start_again_says_why(tmp_path: Path, capsys: py
     assert lines[-2].startswith("- event 1: the kubelet does not start: ")
     assert main(["explain", *arguments, "--pod", "train"]) == 2
     assert "was not decided: the kubelet is down when it comes" in capsys.readouterr().err
+
+
+NODE = Path(__file__).resolve().parents[3] / "examples" / "reboot"
+
+
+def test_who_is_evicted_stands_above_whom_he_goes_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with a decision of its own, in the table, in JSON and in the story of both."""
+    run = NODE / "critical"
+    node = ["--machine", str(NODE / "machine.json"), "--kubelet", str(NODE / "kubelet.yaml"), "--kube-version", "1.36"]
+    arguments = [*node, "--events", str(run / "events.txt"), str(run / "pods.yaml")]
+    assert main(["simulate", *arguments]) == 0
+    rows = [line.split()[:3] for line in capsys.readouterr().out.split("\n\n")[0].splitlines()[-3:]]
+    assert rows == [
+        ["3.", "add", "agent"],
+        ["default/batch", "Burstable", "evicted"],
+        ["kube-system/agent", "Burstable", "admitted"],
+    ]
+    assert main(["simulate", *arguments, "-o", "json"]) == 0
+    last = json.loads(capsys.readouterr().out)["events"][-1]
+    assert [(one["pod"], one["event"]) for one in last["decisions"]] == [
+        ("default/batch", "evict"),
+        ("kube-system/agent", "add"),
+    ]
+    for name in ("batch", "agent"):
+        assert main(["explain", *arguments, "--pod", name]) == 0
+        assert "default/batch (Burstable): evicted, Preempting\n" in capsys.readouterr().out
+
+
+def test_the_picture_of_each_event_has_its_number(tmp_path: Path) -> None:
+    """And shows devices that came with an event."""
+    events = ["--events", str(NODE / "events.txt"), "--picture", str(tmp_path / "after-{n}.svg")]
+    assert main(["simulate", str(NODE), *events]) == 0
+    pictures = {path.name: "n0" in path.read_text() for path in tmp_path.iterdir()}
+    assert pictures == {f"after-{number}.svg": number > 1 for number in range(1, 9)}
+
+
+def test_files_go_with_events_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", str(NODE), "--files"]) == 2
+    assert "--files: goes with --events and -o json or yaml only" in capsys.readouterr().err
