@@ -93,17 +93,19 @@ def test_who_is_evicted_stands_above_whom_he_goes_for(capsys: pytest.CaptureFixt
     node = ["--machine", str(NODE / "machine.json"), "--kubelet", str(NODE / "kubelet.yaml"), "--kube-version", "1.36"]
     arguments = [*node, "--events", str(run / "events.txt"), str(run / "pods.yaml")]
     assert main(["simulate", *arguments]) == 0
-    rows = [line.split()[:3] for line in capsys.readouterr().out.split("\n\n")[0].splitlines()[-3:]]
+    rows = [line.split()[:3] for line in capsys.readouterr().out.split("\n\n")[0].splitlines()[-4:]]
     assert rows == [
         ["3.", "add", "agent"],
         ["default/batch", "Burstable", "evicted"],
         ["kube-system/agent", "Burstable", "admitted"],
+        ["default/web", "Burstable", "allocated"],
     ]
     assert main(["simulate", *arguments, "-o", "json"]) == 0
     last = json.loads(capsys.readouterr().out)["events"][-1]
     assert [(one["pod"], one["event"]) for one in last["decisions"]] == [
         ("default/batch", "evict"),
         ("kube-system/agent", "add"),
+        ("default/web", "resize"),
     ]
     for name in ("batch", "agent"):
         assert main(["explain", *arguments, "--pod", name]) == 0

@@ -26,6 +26,7 @@ from numafit.decision.history.event import AddPods, Event
 from numafit.decision.history.situation import Situation
 from numafit.decision.simulation import Simulation, play_events
 from numafit.decision.stage import Stage
+from numafit.errors import InputError
 from numafit.ledger.state_files import state_path
 from numafit.notes import Note
 from numafit.show.table import Screen
