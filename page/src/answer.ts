@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, Refusal } from "./api";
-import type { WhatIfAnswer } from "./api_types";
+import type { ToldPod, WhatIfAnswer } from "./api_types";
 import { type Machine, machineOf } from "./machine";
 import type { Side, WhatIfPlace } from "./place";
 
@@ -16,17 +16,19 @@ export interface Answer {
 
 /** How two answers to the same pods differ, in one sentence. */
 export function difference(left: WhatIfAnswer, right: WhatIfAnswer): string {
-  const other = new Map(right.stories.map((story) => [story.pod, story]));
-  const verdicts = left.stories
-    .filter((story) => other.get(story.pod)?.admitted !== story.admitted)
-    .map((story) => story.pod);
-  if (verdicts.length > 0) return `A and B differ in the verdict on ${verdicts.join(", ")}.`;
-  const words = left.stories
-    .filter((story) => other.get(story.pod)?.story.sentence !== story.story.sentence)
-    .map((story) => story.pod);
+  const byPod = new Map(right.stories.map((story) => [story.pod, story]));
+  // In a run with events a pod is decided more than once, and each time in its turn.
+  const other = ({ pod }: ToldPod, index: number) => (left.events ? right.stories[index] : byPod.get(pod));
+  const verdicts = left.stories.filter((story, index) => other(story, index)?.admitted !== story.admitted);
+  if (verdicts.length > 0) return `A and B differ in the verdict on ${names(verdicts)}.`;
+  const words = left.stories.filter((story, index) => other(story, index)?.story.sentence !== story.story.sentence);
   return words.length > 0
-    ? `A and B give the same verdicts; the placement or the reason differs for ${words.join(", ")}.`
+    ? `A and B give the same verdicts; the placement or the reason differs for ${names(words)}.`
     : "A and B decide the same.";
+}
+
+function names(stories: ToldPod[]): string {
+  return [...new Set(stories.map((story) => story.pod))].join(", ");
 }
 
 /** A machine of the catalogue; null for this one. */
@@ -50,7 +52,7 @@ export function useOther(name: string): Machine | null {
 /** Asks after a short pause, and again when the question or the ledger changes; the decision first, then the advice. */
 export function useAnswer(place: WhatIfPlace, side: Side | null, revision: number): Answer {
   const [answer, setAnswer] = useState<Answer>({ result: null, trouble: "", busy: false });
-  const key = side && JSON.stringify([place.pods, place.machine, place.empty, place.kubelet, side]);
+  const key = side && JSON.stringify([place.pods, place.events, place.machine, place.empty, place.kubelet, side]);
   const asked = useRef<string | null>(null);
   const onTop = place.machine === "" && !place.empty ? revision : 0;
   useEffect(() => {
@@ -69,8 +71,15 @@ export function useAnswer(place: WhatIfPlace, side: Side | null, revision: numbe
         ...(Object.keys(settings).length > 0 ? { settings } : {}),
         ...(version ? { version } : {}),
       };
+      const events = place.events.trim() ? { events: place.events } : {};
       try {
-        const result = await api.whatIf({ ...body, advice: false }, stop.signal);
+        const result = await api.whatIf({ ...body, ...events, advice: false }, stop.signal);
+        if (result.events) {
+          // What to change is asked of pods that come, not of a run.
+          asked.current = key;
+          setAnswer({ result, trouble: "", busy: false });
+          return;
+        }
         // The advice of the same question stays until the new one comes: it takes longer.
         setAnswer((old) => ({
           result: { ...result, advice: asked.current === key ? (old.result?.advice ?? null) : null },

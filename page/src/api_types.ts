@@ -173,10 +173,30 @@ export type Hint = [number | null, boolean];
 export interface SimulatedPod {
   pod: string;
   qos?: string;
+  event?: "add" | "restart" | "evict" | "resize";
+  /** Of a resize: what came of it. */
+  resize?: string;
   admitted: boolean;
+  panic?: string;
   reason?: string;
   message?: string;
   merges?: { providers: Record<string, Hint[] | null>[]; best: Hint; admit: boolean }[];
+}
+
+/** What an event changed besides the decisions that it caused. */
+export interface Effect {
+  kind: string;
+  pod: string;
+  text: string;
+}
+
+/** One event of a run. Its decisions are, in order, the next of the flat list. */
+export interface RunEvent {
+  event: string;
+  decisions: SimulatedPod[];
+  effects?: Effect[];
+  crash?: string;
+  noEffect?: string;
 }
 
 export interface ToldPod {
@@ -210,6 +230,8 @@ export interface Note {
 
 export interface WhatIfAnswer {
   decisions: SimulatedPod[];
+  /** Where the question has events. */
+  events?: RunEvent[];
   stories: ToldPod[];
   ledger: LedgerView;
   advice: Advice | null;
@@ -233,6 +255,8 @@ export interface WhatIfBody {
   settings?: SettingsChoice;
   version?: string;
   pods: string;
+  /** One event a line, as in a file of `--events`. */
+  events?: string;
   empty?: boolean;
   /** Whether to say what to change too, which takes longer. */
   advice?: boolean;

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { api, Refusal } from "./api";
 import type { LedgerView, MachineAnswer, SettingsAnswer, Summary } from "./api_types";
-import { dropHandlers, type Dropped, isManifest } from "./dropped";
+import { dropHandlers, type Dropped, isEvents, isManifest } from "./dropped";
 import { Header } from "./header";
 import { Patterns } from "./legend";
 import { type Connection, follow } from "./live";
@@ -71,6 +71,7 @@ export function App() {
     setOver(false);
     const text = await file.slice(0, 65536).text();
     if (isManifest(text)) go({ view: "what-if", whatIf: { ...place.whatIf, pods: await file.text() } });
+    else if (isEvents(text)) go({ view: "what-if", whatIf: { ...place.whatIf, events: await file.text() } });
     else {
       setDropped({ file });
       go({ view: "story" });
@@ -142,7 +143,7 @@ export function App() {
       )}
       {over && (
         <div class="drop" aria-hidden="true">
-          Drop a Pod manifest to ask “what if”, or a kubelet log to read its story
+          Drop a Pod manifest or events to ask “what if”, or a kubelet log to read its story
         </div>
       )}
     </div>

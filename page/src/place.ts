@@ -9,6 +9,8 @@ export interface Side {
 
 export interface WhatIfPlace {
   pods: string;
+  /** What happens besides pods that come, one event a line. */
+  events: string;
   machine: string;
   empty: boolean;
   kubelet: string;
@@ -36,7 +38,7 @@ export const START: Place = {
   view: "machine",
   table: false,
   holder: "",
-  whatIf: { pods: "", machine: "", empty: false, kubelet: "", left: SIDE, right: null },
+  whatIf: { pods: "", events: "", machine: "", empty: false, kubelet: "", left: SIDE, right: null },
   story: { decision: null, pod: "", verdict: "" },
 };
 

@@ -16,17 +16,21 @@ interface VerdictProperties {
   kind?: string;
   /** A guess about the machine matters to it. */
   guess?: boolean;
+  /** What came of it, where that is neither admitted nor rejected: evicted, resized. */
+  word?: string;
 }
 
-export function Verdict({ pod, admitted, reason, sentence, message = "", kind = "pod", guess = false }: VerdictProperties) {
+export function Verdict({ pod, admitted, reason, sentence, message = "", kind = "pod", ...rest }: VerdictProperties) {
   const { look, word, sign } = verdictOf(admitted, kind);
+  const guess = rest.guess ?? false;
+  const said = rest.word && rest.word !== reason ? rest.word : word;
   return (
     <div class={`verdict ${look}`}>
       <p class="verdict-head">
         <span class="sign" aria-hidden="true">
           {sign}
         </span>
-        <strong>{pod}</strong> <span class="word">{word}</span>
+        <strong>{pod}</strong> <span class="word">{said}</span>
         {guess && <GuessMark words="rests on a guess" />}
         {!admitted && reason && <code class="reason">{reason}</code>}
       </p>

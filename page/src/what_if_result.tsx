@@ -7,14 +7,27 @@ import { Drawing } from "./drawing";
 import { GuessMark, restsOnGuess } from "./guess";
 import type { Machine } from "./machine";
 import { Notes } from "./notes";
+import { outcomeOf, RunStory } from "./run_story";
 import { Chapters, Verdict } from "./telling";
+
+/** Which decision is told until one is chosen: the first that goes wrong is the interesting one. */
+function firstTold(admitted: boolean[]): number {
+  return Math.max(
+    0,
+    admitted.findIndex((one) => !one),
+  );
+}
 
 export function WhatIfResult({ name, answer, machine }: { name: string; answer: WhatIfAnswer; machine: Machine }) {
   const [lit, setLit] = useState<string | null>(null);
-  const [chosen, setChosen] = useState<string | null>(null);
-  const { stories, settings, notes } = answer;
-  // Until one is chosen, the first rejected pod is the interesting one.
-  const told = stories.find((story) => story.pod === chosen) ?? stories.find((story) => !story.admitted) ?? stories[0];
+  /** The pod, or in a run with events the number of the decision: there a pod is decided more than once. */
+  const [chosen, setChosen] = useState<string | number | null>(null);
+  const { stories, settings, notes, events } = answer;
+  const first = firstTold(stories.map((story) => story.admitted));
+  const found = typeof chosen === "number" ? chosen : stories.findIndex((story) => story.pod === chosen);
+  const number = found >= 0 && found < stories.length ? found : first;
+  const told = stories[number];
+  const decision = answer.decisions[number];
   const admitted = stories.filter((story) => story.admitted).length;
   return (
     <>
@@ -33,9 +46,18 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
           sentence={told.story.sentence}
           message={told.message}
           guess={restsOnGuess(told.pod, notes)}
+          word={events && decision ? outcomeOf(decision) : undefined}
         />
       )}
-      {stories.length > 1 && (
+      {events && (
+        <RunStory
+          events={events}
+          chosen={number}
+          guessed={(pod) => restsOnGuess(pod, notes)}
+          onChoose={setChosen}
+        />
+      )}
+      {!events && stories.length > 1 && (
         <ul class="pod-tabs" aria-label="Pods">
           {stories.map((story) => (
             <li key={story.pod}>

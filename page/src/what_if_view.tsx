@@ -38,6 +38,7 @@ export function WhatIfView({ known, machine, revision, place, onPlace }: Propert
         pods: example.pods,
         machine: example.machine === known.machine.name ? "" : (example.machine ?? ""),
         kubelet: example.kubelet ?? "",
+        events: "",
         empty: false,
       });
   };
@@ -138,6 +139,18 @@ export function WhatIfView({ known, machine, revision, place, onPlace }: Propert
             {copied || "Copy link"}
           </button>
         </div>
+        <details open={place.events !== ""}>
+          <summary>Events</summary>
+          <p class="note">What happens to the node, one event a line; pods that no line adds come first.</p>
+          <textarea
+            aria-label="Events"
+            rows={8}
+            spellcheck={false}
+            placeholder={"add train\nstop\nadd next\nstart reboot plugins=late"}
+            value={place.events}
+            onInput={(event) => change({ events: event.currentTarget.value })}
+          />
+        </details>
         <details open={place.kubelet !== ""}>
           <summary>KubeletConfiguration</summary>
           <p class="note">Empty: that of the node shown. The choices above are laid over it.</p>

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isManifest } from "../src/dropped";
+import { isEvents, isManifest } from "../src/dropped";
 import { fragmentOf, type Place, placeOf, START } from "../src/place";
 
 const QUESTION: Place = {
@@ -7,6 +7,7 @@ const QUESTION: Place = {
   view: "what-if",
   whatIf: {
     pods: "kind: Pod\n# größer\n",
+    events: "stop\nstart reboot\n",
     machine: "gb200",
     empty: true,
     kubelet: "",
@@ -39,4 +40,11 @@ test("a manifest is told from a log by what it says of itself", () => {
   expect(isManifest("# mine\napiVersion: v1\nkind: Pod\n")).toBe(true);
   expect(isManifest('{"kind": "Pod", "apiVersion": "v1"}')).toBe(true);
   expect(isManifest('I0815 22:24:53.410533 1021 kubelet.go:1] "x" apiVersion="v1"\n')).toBe(false);
+});
+
+test("events are told from a log by their words", () => {
+  expect(isEvents("# an evening\nadd train  # first\n\nrestart plugins=late reboot\n")).toBe(true);
+  expect(isEvents("I1116 08:43:08 kubelet.go:1] start\n")).toBe(false);
+  expect(isEvents("start\nI1116 08:43:08 kubelet.go:1] x\n")).toBe(false);
+  expect(isEvents("\n# nothing\n")).toBe(false);
 });

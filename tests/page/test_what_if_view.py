@@ -163,3 +163,26 @@ def drop(page: Any, name: str, text: str) -> None:
         }""",
         [name, text],
     )
+
+
+def test_a_run_is_told_event_by_event(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """Decisions below the event that caused them, who lost his place, who waits; the one chosen is told."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(SMALL.replace("1Gi", '1Gi, nvidia.com/gpu: "1"'))
+    page.get_by_label("as if it were idle").check()
+    page.locator("summary", has_text="Events").click()
+    page.get_by_label("Events").fill("stop\nstop\nstart\nrestart reboot plugins=late\n")
+    page.locator(".run .effect.lost-place").wait_for()
+    picture(page)
+    assert page.locator(".run .event").all_inner_texts() == [
+        "add default/small",
+        "stop",
+        "stop",
+        "start",
+        "restart reboot plugins=late",
+    ]
+    assert page.locator(".run .outcome").all_inner_texts() == ["admitted", "admitted again", "UnexpectedAdmissionError"]
+    assert "Nothing happens" in page.locator(".run li").nth(2).inner_text()
+    assert page.locator(".verdict .reason").inner_text() == "UnexpectedAdmissionError"
+    page.locator(".run button").first.click()
+    assert page.locator(".verdict .word").inner_text() == "admitted"

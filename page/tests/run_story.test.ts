@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { difference } from "../src/answer";
+import type { ToldPod, WhatIfAnswer } from "../src/api_types";
+import { outcomeOf } from "../src/run_story";
+
+test.each([
+  [{ admitted: true }, "admitted"],
+  [{ admitted: true, event: "restart" }, "admitted again"],
+  [{ admitted: false, event: "restart", reason: "TopologyAffinityError" }, "TopologyAffinityError"],
+  [{ admitted: false, event: "evict", reason: "Preempting" }, "evicted"],
+  [{ admitted: false, event: "resize", reason: "Deferred", resize: "Deferred" }, "resize Deferred"],
+  [{ admitted: false, panic: "a map that is nil" }, "crash"],
+] as const)("%o came out as %s", (decision, word) => {
+  expect(outcomeOf({ pod: "default/a", ...decision })).toBe(word);
+});
+
+function answer(admitted: boolean[], events: boolean): WhatIfAnswer {
+  const stories = admitted.map((one) => ({ pod: "default/a", admitted: one, story: { sentence: "" } }) as ToldPod);
+  return { stories, ...(events ? { events: [] } : {}) } as unknown as WhatIfAnswer;
+}
+
+test("in a run each decision is compared in its turn", () => {
+  expect(difference(answer([true, false], true), answer([true, false], true))).toBe("A and B decide the same.");
+  expect(difference(answer([true, false], true), answer([true, true], true))).toBe(
+    "A and B differ in the verdict on default/a.",
+  );
+});
