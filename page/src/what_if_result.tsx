@@ -1,6 +1,7 @@
 // An answer: the verdicts, the machine as it would be, the grid and the merge of one pod, and what to change.
 
 import { useState } from "preact/hooks";
+import { plural } from "./amounts";
 import type { WhatIfAnswer } from "./api_types";
 import { AdviceList } from "./advice";
 import { Drawing } from "./drawing";
@@ -34,7 +35,8 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
       <p class="resolved">
         {name && <strong class="side-name">{name}</strong>}
         <span class={admitted === stories.length ? "all" : "some"}>
-          {admitted} of {stories.length} admitted
+          {events && `${plural(events.length, "event")}, `}
+          {admitted} of {events ? plural(stories.length, "decision") : stories.length} admitted
         </span>
         <span class="with">{[settings.version, settings.policy, `scope ${settings.scope}`].join(" · ")}</span>
       </p>
