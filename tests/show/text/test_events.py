@@ -4,14 +4,20 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from numafit.__main__ import main
-from numafit.decision.history.lines import read_events
+from numafit.decision.effects import told_events
+from numafit.decision.history.lines import line_of, read_events
 from numafit.decision.simulation import Simulation, play_events
+from numafit.show.records.simulation import simulation_record
+from numafit.show.records.story import events_explained
 from numafit.show.table import Screen
 from numafit.show.text.events import events_story, events_table
 from tests.advice.stages import stage
-from tests.decision.strategies import GPU, cpus, pod
+from tests.decision.strategies import GPU, container, cpus, pod
 
 TRAIN = pod("train", cpus("app", "2", {GPU: "1"}))
 WIDE = pod("wide", cpus("app", "9"))
@@ -123,3 +129,42 @@ def test_the_picture_of_each_event_has_its_number(tmp_path: Path) -> None:
 def test_files_go_with_events_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", str(NODE), "--files"]) == 2
     assert "--files: goes with --events and -o json or yaml only" in capsys.readouterr().err
+
+
+PODS = [
+    pod("a", cpus("app", "2", {GPU: "1"})),
+    pod("b", cpus("app", "2", {"lab.io/nic": "1"}), init=[cpus("first", "1")]),
+    replace(pod("c", container("app", requests={"cpu": "5"})), priority=2_000_001_000),
+    pod("d", container("app", requests={"cpu": "5"})),
+    replace(pod("e", cpus("app", "1")), static=True),
+]
+LINES = (
+    *(f"{word} pod-{own.uid}" for own in PODS for word in ("add", "remove")),
+    *("reconcile", "restart", "restart reboot plugins=late", "restart plugins=never", "stop", "start"),
+    *("plugin-start lab.io/nic n0@1", "devices lab.io/nic !n0@1", "plugin-stop lab.io/nic", f"plugin-stop {GPU}"),
+    *("resize pod-d app requests.cpu=9", "resize pod-d app requests.cpu=1", "exit pod-a app", "exit pod-b app"),
+    "capacity lab.io/thing=3",
+)
+
+
+@given(lines=st.lists(st.sampled_from(LINES), max_size=12))
+def test_whatever_happens_is_told_alike_everywhere(lines: list[str]) -> None:
+    """Each event once, with those of all decisions that it caused, in the table, the stories and the records."""
+    events = read_events("\n".join(lines), "events", PODS)
+    on = stage()
+    simulation = play_events(on.situation, events)
+    notes = on.notes_on(simulation)
+    answer = simulation_record(simulation, notes, events=True, event_files=True)
+    assert isinstance(answer.events, tuple)
+    assert [event.event for event in answer.events] == [event.line for event in events]
+    assert tuple(decision for event in answer.events for decision in event.decisions) == answer.decisions
+    told = events_explained(simulation, "", notes)
+    assert [story.pod for story in told.stories] == [decision.pod for decision in answer.decisions]
+    table = events_table(simulation, notes, wide=True).splitlines()
+    story = events_story(simulation).splitlines()
+    for number, event in enumerate(events, 1):
+        assert f"{number}.".ljust(len(str(len(events))) + 2) + event.line in table
+        assert f"{number}. {event.line}" in story
+    for own in PODS:
+        for each in told_events(simulation, own.full_name):
+            assert each.steps or each.effects or own.name in line_of(each.happened.event)
