@@ -46,7 +46,7 @@ LARGEST_MODULE = 400
 WAY = ROOT / "docs" / "house.md"
 SIMULATE = ["simulate", str(ROOT / "examples" / "small-node")]
 MOST_CROSSED = 115
-MOST_RUN = 94
+MOST_RUN = 95
 """Modules on one pod's way, and those of them in which a function runs; docs/house.md tells the numbers, too."""
 IN_FUNCTIONS = {
     "__main__.py": "only trouble is told: 2 ms",

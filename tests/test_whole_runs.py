@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from numafit.__main__ import main
-from numafit.cli.kubelet.simulate import simulate
 from numafit.replay.outcomes import Json
 from numafit.replay.runs.compare import unlike
 from tests.runs.folder import arguments_of, read_run, runs_in
@@ -42,7 +41,6 @@ def said(entry: dict[str, Any]) -> Json:
     return {"decisions": decisions} | {name: own for name, own in entry.items() if name not in ("event", "decisions")}
 
 
-@pytest.mark.skipif("--files" not in {name for own in simulate.params for name in own.opts}, reason="no --files yet")
 @pytest.mark.parametrize("folder", PLAYED)
 def test_every_event_of_a_run_has_the_end_that_it_had(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

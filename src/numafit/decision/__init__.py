@@ -19,10 +19,9 @@ notes       what a prediction stands on: of the start, of pods and what their no
 stage       a started node with its configuration and the pods to come, to be asked "what if"; every door makes one
 story/      a decision told; it reads the `Decision` and decides nothing a second time
 files       the state files that the kubelet would have on disk now
-held        what each pod holds, and on which NUMA nodes
-left        what is free on each NUMA node
+held, left  what each pod holds, and on which NUMA nodes; what is free on each
 
-A module calls only those that stand above it in this list; `story` and the three below it need no more than
+A module calls only those that stand above it in this list; `story` and those below it need no more than
 `decision` and `node`; `notes` asks `story` what a crash is about, and `stage` and `history` call `files` at a restart.
 Everything is a value: a step returns a new ledger and leaves the old one as it was.
 
