@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from numafit.replay.replay import FAMILIES, replay
+from numafit.replay.replay import FAMILIES, RUN, replay
 
 RECORDINGS = Path(__file__).resolve().parents[1].parent / "shared" / "oracle"
 RANDOM_LINES: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("random_lines.json").read_bytes())
@@ -25,6 +25,8 @@ RANDOM_LINES: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("r
 VERSIONS = ("v1.20.1", "v1.27.3", "v1.34.11", "v1.36.4")
 PARTS = {"node": 4, "devices": 4, "memory": 4}
 """Into how many parts a family is divided, line by line in turn; the other families are one part."""
+PARTS_OF_KUBELETS = FAMILIES - {RUN}
+"""Whole runs lie in folders: `test_whole_runs.py`."""
 NOT_RECORDED = {("v1.20.1", "memory"), ("v1.20.1", "validation")}
 """1.20 has no memory manager, and its configuration was not recorded."""
 
@@ -33,7 +35,7 @@ EVERYTHING = bool(os.environ.get("NUMAFIT_ALL"))
 
 def parts() -> Iterator[tuple[str, str, int]]:
     for version in VERSIONS:
-        for family in sorted(FAMILIES):
+        for family in sorted(PARTS_OF_KUBELETS):
             if (version, family) not in NOT_RECORDED:
                 yield from ((version, family, part) for part in range(PARTS.get(family, 1) if EVERYTHING else 1))
 
@@ -67,7 +69,7 @@ def test_the_kubelet_decided_the_same(version: str, family: str, part: int) -> N
 def test_each_listed_line_is_a_recorded_one(version: str) -> None:
     """A list that names lines that do not exist would excuse nothing and look as if it did."""
     recorded: set[str] = set()
-    for family in sorted(FAMILIES):
+    for family in sorted(PARTS_OF_KUBELETS):
         if (version, family) not in NOT_RECORDED:
             recorded |= {identity(line) for line in lines(version, family)}
     assert set(RANDOM_LINES.get(version, {})) <= recorded

@@ -2,9 +2,9 @@
 
 The rule, for each release and family by itself: go through the cases from the shortest line to the longest, and keep
 one when it shows something that none before it showed. What a case shows are pairs of a setting (a policy, an option,
-the number of NUMA nodes, a format) and an outcome (a reason, the first words of an error, a step, whether the merge
-preferred its hint), and each of them alone. Lines stay byte for byte as they were recorded, in the order of their
-names.
+the number of NUMA nodes, a format, an event) and an outcome (a reason, the first words of an error, a step, whether the
+merge preferred its hint), and each of them alone. Lines stay byte for byte as they were recorded, in the order of their
+names. Whole runs lie in folders: each becomes a line as `numafit replay` reads it.
 """
 
 import gzip
@@ -14,6 +14,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+import msgspec
+
+from numafit.cli.kubelet.run_folder import CASE, case_of_folder, is_run
 
 HERE = Path(__file__).resolve().parent
 WORD = re.compile(r"[A-Za-z][A-Za-z-]*")
@@ -52,6 +56,15 @@ def _settings(given: dict[str, Any]) -> Iterator[str]:
     if isinstance(spec, dict):
         yield f"format {spec.get('format')}"
     yield from (f"plugin {plugin.get('preferredAllocation')}" for plugin in given.get("plugins") or ())
+    yield from (f"event {_kind_of(line)}" for line in given.get("events") or ())
+
+
+def _kind_of(line: str) -> str:
+    """Its word, and how a kubelet starts."""
+    word, *rest = line.split()
+    starts = word in ("restart", "start")
+    options = sorted(option.partition("config=")[0] or "config" for option in rest) if starts else []
+    return " ".join([word, *options])
 
 
 def _outcomes(value: Any) -> Iterator[str]:
@@ -73,16 +86,30 @@ def _outcomes(value: Any) -> Iterator[str]:
                 yield from _outcomes(each)
 
 
+def runs_in(folder: Path) -> dict[str, list[bytes]]:
+    """Release -> whole runs of it that lie under `folder`, in lines."""
+    lines: dict[str, list[bytes]] = {}
+    for path in sorted(case.parent for case in folder.rglob(CASE) if is_run(case.parent)):
+        case = case_of_folder(path)
+        if case is not None:
+            lines.setdefault(case["kubeVersion"], []).append(msgspec.json.encode(case) + b"\n")
+    return lines
+
+
 def main(arguments: list[str]) -> None:
     source, target = Path(arguments[0]), Path(arguments[1]) if len(arguments) > 1 else HERE
     for path in sorted(source.glob("v*/*.jsonl.gz")):
         with gzip.open(path) as file:
-            lines = chosen(file)
-        place = target / path.relative_to(source)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        # Without a time of day in it the same choice makes the same file.
-        place.write_bytes(gzip.compress(b"".join(lines), mtime=0))
-        print(f"{path.relative_to(source)}: {len(lines)}")
+            _keep(chosen(file), target / path.relative_to(source))
+    for version, runs in runs_in(source).items():
+        _keep(chosen(runs), target / version / "run.jsonl.gz")
+
+
+def _keep(lines: list[bytes], place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    # Without a time of day in it the same choice makes the same file.
+    place.write_bytes(gzip.compress(b"".join(lines), mtime=0))
+    print(f"{place.parent.name}/{place.name}: {len(lines)}")
 
 
 if __name__ == "__main__":
