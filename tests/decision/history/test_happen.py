@@ -1,5 +1,6 @@
 """One event after the other."""
 
+import pytest
 from msgspec.structs import replace
 
 from numafit.bits import cpuset_text
@@ -9,6 +10,7 @@ from numafit.decision.history.event import (
     Beginning,
     Event,
     ExitContainer,
+    ForgetPlugin,
     ListCapacity,
     ListDevices,
     Reconcile,
@@ -23,10 +25,24 @@ from numafit.decision.history.happen import Outcome, happen
 from numafit.decision.history.situation import Situation, situation_of
 from numafit.decision.simulation import Simulation, play_events
 from numafit.machine.model import Device
-from numafit.quantity import Quantity
+from numafit.quantity import Quantity, quantity_of
 from numafit.workload.pod import CRITICAL, Pod
 from tests.advice.stages import BOX, stage
-from tests.decision.strategies import GI, GPU, NIC, SEED_BOX, box, container, cpus, gpus, memory, pod, running, settings
+from tests.decision.strategies import (
+    GI,
+    GPU,
+    NIC,
+    SEED_BOX,
+    amounts,
+    box,
+    container,
+    cpus,
+    gpus,
+    memory,
+    pod,
+    running,
+    settings,
+)
 
 STATIC = settings(cpu="static")
 
@@ -125,6 +141,9 @@ def test_what_cannot_happen_says_why() -> None:
         happen(stopped, StopKubelet()).void,
         happen(stopped, Reconcile()).void,
         happen(begin, StopPlugin(NIC)).void,
+        happen(begin, ForgetPlugin(GPU)).void,
+        happen(begin, ForgetPlugin(NIC)).void,
+        happen(stopped, ForgetPlugin(GPU)).void,
         happen(begin, ExitContainer(absent, "app")).void,
         happen(begin, Reconcile()).void,
     ] == [
@@ -132,6 +151,9 @@ def test_what_cannot_happen_says_why() -> None:
         "it is down already",
         "the kubelet is down",
         f"no plugin of {NIC} runs",
+        f"the plugin of {GPU} is there",
+        f"the kubelet knows no plugin of {NIC}",
+        "the kubelet is down",
         "default/pod-absent does not run",
         "",
     ]
@@ -197,6 +219,45 @@ def test_a_plugin_that_ended_offers_nothing_until_it_is_back() -> None:
     )
     refused = "UnexpectedAdmissionError"
     assert verdicts(simulation) == [("add", "p", refused), ("add", "q", refused), ("add", "r", "admitted")]
+
+
+@pytest.mark.parametrize("gone", [StopPlugin(GPU), RestartKubelet(Beginning("never"))])
+def test_a_resource_that_was_given_up_stays_in_the_node_object_with_nothing_of_it(gone: Event) -> None:
+    """All releases: the device manager passes it by then, and the sum of the node does not."""
+    node, ledger = running(SEED_BOX, settings())
+    simulation = played(
+        situation_of(node, ledger, amounts({"cpu": "32", "memory": "64Gi", "pods": "110"})),
+        gone,
+        AddPods((wants("p"),)),
+        ForgetPlugin(GPU),
+        AddPods((wants("q"),)),
+        RestartKubelet(Beginning("never")),
+        AddPods((wants("r"),)),
+        StartPlugin(GPU, gpus(0, 1), again=True),
+        AddPods((wants("s"),)),
+    )
+    refused, short = "UnexpectedAdmissionError", f"OutOf{GPU}"
+    assert [verdict for _, _, verdict in verdicts(simulation)] == [refused, short, short, "admitted"]
+    message = f"Node didn't have enough resource: {GPU}, requested: 1, used: 0, capacity: 0"
+    assert simulation.steps[1].decision.message == message
+    known = [GPU in each.after.ledger.device.healthy for each in simulation.happened]
+    assert known == [True, True, False, False, False, False, True, True]
+
+
+def test_who_holds_a_device_keeps_it_when_its_resource_is_given_up() -> None:
+    """At the next start, too; nobody else is given one, and the manager says so."""
+    node, ledger = running(SEED_BOX, settings())
+    simulation = played(
+        situation_of(node, ledger, amounts({"cpu": "32", "memory": "64Gi", "pods": "110"})),
+        AddPods((wants("p"),)),
+        StopPlugin(GPU),
+        ForgetPlugin(GPU),
+        AddPods((wants("q"),)),
+        RestartKubelet(),
+    )
+    refused = "UnexpectedAdmissionError"
+    assert verdicts(simulation) == [("add", "p", "admitted"), ("add", "q", refused), ("restart", "p", "admitted")]
+    assert simulation.happened[-1].after.node_allocatable[GPU] == quantity_of(0)
 
 
 def test_a_plugin_that_was_never_there_offers_a_new_resource() -> None:

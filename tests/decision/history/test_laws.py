@@ -11,6 +11,7 @@ from numafit.decision.history.event import (
     Beginning,
     Event,
     ExitContainer,
+    ForgetPlugin,
     ListDevices,
     PluginsAt,
     Reconcile,
@@ -49,7 +50,7 @@ def happenings(draw: st.DrawFn, ordered: Ordered, most: int = 8) -> tuple[Event,
     for number in range(draw(st.integers(1, most))):
         kinds = ["add", "add", "add", "reconcile", "restart", "stop", "start"]
         kinds += ["remove", "exit"] if came else []
-        kinds += ["devices", "plugin-stop", "plugin-start"] if resources else []
+        kinds += ["devices", "plugin-stop", "plugin-forget", "plugin-start"] if resources else []
         kind = draw(st.sampled_from(kinds))
         match kind:
             case "add":
@@ -78,6 +79,7 @@ def happenings(draw: st.DrawFn, ordered: Ordered, most: int = 8) -> tuple[Event,
                     "devices": ListDevices(resource, listed),
                     "plugin-start": StartPlugin(resource, listed, again=True),
                     "plugin-stop": StopPlugin(resource),
+                    "plugin-forget": ForgetPlugin(resource),
                 }
                 events.append(by_kind[kind])
     return tuple(events)

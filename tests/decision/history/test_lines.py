@@ -10,6 +10,7 @@ from numafit.decision.history.event import (
     Beginning,
     Event,
     ExitContainer,
+    ForgetPlugin,
     ListCapacity,
     ListDevices,
     PluginsAt,
@@ -62,6 +63,7 @@ def test_every_word_of_a_run_is_read() -> None:
         devices lab.io/gpu g0@0,!g1@1,n1@2+3,g4
         plugin-start lab.io/gpu g0@0
         plugin-stop lab.io/gpu
+        plugin-forget lab.io/gpu
         plugin-restart lab.io/gpu
         resize one app requests.cpu=4 limits.memory=128Mi
         exit one app
@@ -78,6 +80,7 @@ def test_every_word_of_a_run_is_read() -> None:
         ListDevices(GPU, listed),
         StartPlugin(GPU, (g0,)),
         StopPlugin(GPU),
+        ForgetPlugin(GPU),
         StartPlugin(GPU, (), again=True),
         ResizePod(ONE, "app", {"cpu": parse_quantity("4")}, {"memory": parse_quantity("128Mi")}),
         ExitContainer(ONE, "app"),
@@ -142,6 +145,7 @@ events = st.one_of(
     st.builds(ListDevices, st.just(GPU), devices),
     st.builds(StartPlugin, st.just(GPU), devices, st.booleans()),
     st.just(StopPlugin(GPU)),
+    st.just(ForgetPlugin(GPU)),
     st.builds(ResizePod, st.just(ONE), st.just("app"), amounts, amounts).filter(lambda own: own.requests or own.limits),
     st.just(ExitContainer(TWO, "app")),
     st.just(ListCapacity("nobody.io/thing", parse_quantity("3"))),

@@ -77,6 +77,12 @@ class StopPlugin(HistoryEvent, frozen=True):
     resource: str
 
 
+class ForgetPlugin(HistoryEvent, frozen=True):
+    """Five minutes have passed since the plugin ended, or since a kubelet started to which it did not come."""
+
+    resource: str
+
+
 class ResizePod(HistoryEvent, frozen=True):
     """Other resources for one container, through the subresource `resize`."""
 
@@ -111,6 +117,7 @@ Event = (
     | ListDevices
     | StartPlugin
     | StopPlugin
+    | ForgetPlugin
     | ResizePod
     | ExitContainer
     | ListCapacity

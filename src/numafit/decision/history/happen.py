@@ -11,6 +11,7 @@ from numafit.decision.history.event import (
     Beginning,
     Event,
     ExitContainer,
+    ForgetPlugin,
     ListCapacity,
     ListDevices,
     Reconcile,
@@ -30,7 +31,9 @@ from numafit.decision.resize.queue import Asked, Resized, resize_pod, resizes_af
 from numafit.errors import StartError
 from numafit.machine.model import Device
 from numafit.managers.device.plugin import plugins_of
+from numafit.managers.device.registration import forgotten
 from numafit.managers.protocol import Choices, WatchedChoices
+from numafit.quantity import quantity_of
 from numafit.workload.pod import Pod
 
 ChoicesMaker = Callable[[], Choices]
@@ -78,6 +81,8 @@ def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outco
             return Outcome(_listed(situation, resource, devices))
         case StopPlugin(resource):
             return _stop_plugin(situation, resource)
+        case ForgetPlugin(resource):
+            return _forget_plugin(situation, resource)
         case ExitContainer(pod, container):
             return _exit(situation, pod, container)
         case ResizePod(pod, container, requests, limits):
@@ -229,3 +234,16 @@ def _stop_plugin(situation: Situation, resource: str) -> Outcome:
     ledger = situation.ledger
     device = situation.node.device.stopped(ledger.device, resource)
     return Outcome(replace(situation, ledger=replace(ledger, device=device)))
+
+
+def _forget_plugin(situation: Situation, resource: str) -> Outcome:
+    ledger = situation.ledger
+    if situation.down:
+        return Outcome(situation, void="the kubelet is down")
+    if resource in ledger.device.connected:
+        return Outcome(situation, void=f"the plugin of {resource} is there")
+    if resource not in ledger.device.healthy:
+        return Outcome(situation, void=f"the kubelet knows no plugin of {resource}")
+    # The node object keeps the name, with 0, until somebody lists it again.
+    listed = {**situation.listed, resource: quantity_of(0)}
+    return Outcome(replace(situation, ledger=replace(ledger, device=forgotten(ledger.device, resource)), listed=listed))

@@ -9,6 +9,7 @@ from numafit.decision.history.event import (
     Beginning,
     Event,
     ExitContainer,
+    ForgetPlugin,
     ListCapacity,
     ListDevices,
     PluginsAt,
@@ -41,6 +42,7 @@ WORDS = {
     "devices": "devices RESOURCE LIST",
     "plugin-start": "plugin-start RESOURCE LIST",
     "plugin-stop": "plugin-stop RESOURCE",
+    "plugin-forget": "plugin-forget RESOURCE",
     "plugin-restart": "plugin-restart RESOURCE LIST",
     "resize": "resize POD CONTAINER requests.cpu=4 limits.memory=128Mi …",
     "exit": "exit POD CONTAINER",
@@ -112,6 +114,8 @@ class _Reader:
                 return StartPlugin(resource, self._devices(resource, rest), again=True, line=line)
             case ["plugin-stop", resource]:
                 return StopPlugin(resource, line=line)
+            case ["plugin-forget", resource]:
+                return ForgetPlugin(resource, line=line)
             case ["resize", name, container, *amounts] if amounts:
                 return self._resize(name, container, amounts, line)
             case ["exit", name, *rest] if len(rest) <= 1:
@@ -222,6 +226,8 @@ def line_of(event: Event) -> str:
             return f"{'plugin-restart' if again else 'plugin-start'} {resource} {device_list(devices)}".rstrip()
         case StopPlugin(resource):
             return f"plugin-stop {resource}"
+        case ForgetPlugin(resource):
+            return f"plugin-forget {resource}"
         case ExitContainer(pod, container):
             return f"exit {pod.full_name} {container}"
         case ListCapacity(resource, amount):

@@ -25,7 +25,7 @@ class Situation(msgspec.Struct, frozen=True):
     plugins: Mapping[str, tuple[Device, ...]] = {}
     """Resource -> what its plugin lists, of the plugins that run."""
     listed: Mapping[str, Quantity] = {}
-    """What others have listed in the node object, beside `allocatable`."""
+    """What others have listed in the node object, beside `allocatable`; 0 of what the kubelet has given up."""
     down: bool = False
     waiting: tuple[Pod, ...] = ()
     """Pods that came while the kubelet was down."""
@@ -44,7 +44,8 @@ class Situation(msgspec.Struct, frozen=True):
     def node_allocatable(self) -> dict[str, Quantity]:
         """As the node object has it: of devices the healthy ones, and none where the plugin is not there."""
         device, plugins = self.ledger.device, self.node.device.plugins
-        amounts = {name: amount for name, amount in (self.offered or {}).items() if name not in plugins}
+        offered = (self.offered or {}).items()
+        amounts = {name: amount for name, amount in offered if name not in plugins or name in self.listed}
         healthy = {name: len(ids) if name in device.connected else 0 for name, ids in device.healthy.items()}
         return amounts | {name: quantity_of(count) for name, count in healthy.items()}
 
