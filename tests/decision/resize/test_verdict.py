@@ -10,7 +10,9 @@ from numafit.decision.resize.request import wanted_pod
 from numafit.decision.resize.verdict import try_resize
 from numafit.decision.story.story import decision_sentence
 from numafit.ledger.ledger import Ledger
+from numafit.settings.facts import NodeFacts
 from numafit.settings.settings import Settings
+from numafit.workload.demands import Demands
 from numafit.workload.pod import Pod
 from tests.decision.strategies import GI, GPU, amounts, box, container, cpus, gpus, pod, running, settings
 
@@ -206,3 +208,23 @@ def test_a_critical_pod_evicts_others_to_grow(version: str, scheduler: bool | No
         assert decision_sentence(node, decision).endswith(
             "It is critical, and the node as a whole lacked 2 CPUs for it: default/pod-low is evicted."
         )
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [
+        ("1.30", ""),
+        ("1.36", "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"),
+    ],
+)
+def test_a_node_that_has_lost_the_label_of_a_pod_puts_its_resize_off(version: str, message: str) -> None:
+    """All releases with the gate: a resize passes the checks of an admission. The pod runs on, as after a restart."""
+    had = replace(burst("a", "1"), demands=Demands(selector=(("disk", "ssd"),)))
+    node, ledger = with_pods(settings(version, gates=GATE), had)
+    node = replace(node, facts=NodeFacts("one", {"disk": "hdd"}))
+    decision = try_resize(node, ledger, more(had, cpu="2"), OFFERED)
+    assert (decision.resize, decision.message, decision.ledger.active) == ("Deferred", message, ledger.active)
+    assert decision_sentence(node, decision) == (
+        "The managers found a place, but the pod wants a node with disk=ssd, and its disk is hdd. The pod runs on "
+        "as it was, and the resize is tried again when something frees."
+    )
