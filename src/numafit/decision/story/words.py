@@ -41,6 +41,7 @@ from numafit.decision.story.refused_words import crash_in_words, refused_in_word
 from numafit.decision.story.resize_words import PUT_OFF, allocated_in_words, no_resize_in_words
 from numafit.decision.story.terms import (
     amount_in_words,
+    amounts_in_words,
     container_in_words,
     listed,
     needs_in_words,
@@ -323,7 +324,7 @@ def _node_short(cause: NodeShort) -> str:
         asked = amount_in_words(cause.resource, cause.asked, milli=True)
         return f"The managers found a place, but the node as a whole has no {cause.resource}: the pod asks for {asked}."
     left = max(0, cause.capacity - cause.used)
-    amounts = [amount_in_words(cause.resource, amount, milli=True) for amount in (cause.asked, left, cause.capacity)]
+    amounts = amounts_in_words(cause.resource, (cause.asked, left, cause.capacity))
     return (
         f"The managers found a place, but of {cause.resource} the node as a whole has {amounts[1]} left of "
         f"{amounts[2]}, and the pod asks for {amounts[0]}."
