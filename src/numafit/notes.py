@@ -59,6 +59,9 @@ NOTE_CODES = {
     # a log
     "log-cut": "the log ends in the middle, and what comes before that is told",
     "log-without-admissions": "nothing in the log tells of an admission",
+    # a past
+    "past-not-played": "log or objects tell of something that cannot be played, or not in full",
+    "past-pod-unknown": "log or objects tell of a pod whose manifest was not given",
     # the pods
     "kind-skipped": "an object of a kind without pods, or of one that is not known",
     "pod-left-out": "a pod that is not played, and why",

@@ -10,13 +10,14 @@ variants    the same node under every topology policy, scope and option
 refusal     a kubelet that would not start, as bad input at its line of the configuration
 propose/    what to change so that a pod is placed well
 logs/       what a kubelet's log tells of its admissions
+past/       what happened to a node, from a log or from API objects, as events to play
 doctor/     would this kubelet start, and does its state make sense?
 lint/       mistakes in configurations, flags, pods and device plugin files
 
 Begin with `alignment`, then `propose/trial`: they say what "placed well" means. All of it stands on `decision.stage`:
 a started node that is asked and never changed. `propose`, `fit` and `lint` use `alignment`; `fit`, `stop` and
-`variants` use `propose`. `doctor`, `lint` and `refusal` share `cures` and `inspection`; other folders do not call each
-other.
+`variants` use `propose`. `doctor`, `lint` and `refusal` share `cures` and `inspection`, and `past` reads
+lines by `logs`; other folders do not call each other.
 
 Nothing in this room prints or writes: values come in and values go out, and `show` makes them JSON, tables and text.
 No proposal is guessed: each one was decided by the engine before it is given.

@@ -52,6 +52,8 @@ class FileObjects:
         """The names of its Node objects."""
         self.classes: list[ObjectPart] = []
         """Its PriorityClass objects."""
+        self.events: list[ObjectPart] = []
+        """Its Event objects."""
         self.seen: Counter[str] = Counter()
         """Kind -> how many, of those without pods."""
         self.unknown: Counter[str] = Counter()
@@ -81,6 +83,8 @@ class FileObjects:
             self.nodes.append(part.part("metadata").text("name"))
         elif kind == "PriorityClass":
             self.classes.append(part)
+        elif kind == "Event":
+            self.events.append(part)
 
 
 def _objects(part: ObjectPart, kind: str, group: str | None) -> Iterator[tuple[ObjectPart, str, str | None]]:

@@ -98,6 +98,31 @@ def read_files(
     return Reading(pods.running(), tuple(pods.coming), pods.makers, frozenset(lives.ended), notices.notes())
 
 
+def read_past(
+    files: Sequence[ManifestFile], *, pod_level: bool = True, choice: NodeChoice = ANY_NODE, most: int | None = None
+) -> Reading:
+    """Every pod of these files, whatever has become of it: all are to come, in the order of the files."""
+    pages = [FileObjects(file) for file in files]
+    notices = _Notices()
+    pods = _Pods(most, notices)
+    classes = read_classes([part for page in pages for part in page.classes])
+    nodes = Counter[str]()
+    for page in pages:
+        nodes.update(life_of(maker.part, maker.metadata).node for maker in page.makers if maker.is_pod)
+    del nodes[""]
+    node = "" if choice.every else _node_of(nodes, [name for page in pages for name in page.nodes], choice)
+    for page in pages:
+        for maker in page.makers:
+            life = life_of(maker.part, maker.metadata) if maker.is_pod else None
+            if life is not None and node and life.node not in ("", node):
+                notices.add(LEFT_OUT, maker.title, f"is on the node {life.node}")
+                continue
+            for workload in _workloads(maker, life, notices, pod_level=pod_level, static=page.static, classes=classes):
+                pods.add(msgspec.structs.replace(workload, life=Life(served=workload.life.served)))
+        _tell_skipped(page, notices)
+    return Reading((), tuple(pods.coming), pods.makers, notes=notices.notes())
+
+
 def _no_pod(pages: Sequence[FileObjects]) -> InputError:
     seen = counted(sum((page.seen for page in pages), Counter[str]()))
     files = "this file" if len(pages) == 1 else "these files"

@@ -128,7 +128,7 @@ def test_the_picture_of_each_event_has_its_number(tmp_path: Path) -> None:
 
 def test_files_go_with_events_and_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", str(NODE), "--files"]) == 2
-    assert "--files: goes with --events and -o json or yaml only" in capsys.readouterr().err
+    assert "--files: goes with --events or --past, and -o json or yaml only" in capsys.readouterr().err
 
 
 PODS = [

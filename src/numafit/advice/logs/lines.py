@@ -42,40 +42,92 @@ NEW_POD = "Receiving a new pod"
 ADDED = "SyncLoop ADD"
 RECREATED = "Pod was deleted and then recreated, skipping status update"
 PREDICATE = "Predicate failed on Pod"
+REMOVED = "SyncLoop REMOVE"
+LIFECYCLE = "SyncLoop (PLEG): event for pod"
+STOPPED = "Pod termination stopped all running containers"
+CONTAINER_ADDED = "Added Container"
+PREEMPTED = "Preempting pod to free up resources"
+EVICTED = "Pod evicted successfully"
+REGISTERED = "Got registration request from device plugin with resource"
+PUSHED = "State pushed for device plugin"
+UPDATED = "Processed device updates for resource"
+UNHEALTHY = "Endpoint became unhealthy"
+ALL_UNHEALTHY = "Mark all resources Unhealthy for resource"
+ALLOCATED = "Updated pod resource information"
+FAILED = "command failed"
+FAILED_START = "Failed to start ContainerManager"
+NODE_CONFIG = "Creating Container Manager object based on Node Config"
 
-_MESSAGES = {
-    text.encode(): text
-    for text in (
-        ADMIT_HANDLER,
-        ADMISSION_CHECK,
-        HINTS,
-        CONTAINER_HINT,
-        POD_HINT,
-        BEST,
-        AFFINITY,
-        NO_PREFERENCE,
-        ADMIT_RESULT,
-        DENIED,
-        EVENT,
-        PATCH,
-        ALLOCATE,
-        ALLOCATE_START,
-        ALLOCATE_CPUS,
-        ENTRY,
-        DEVICES,
-        VERSION,
-        CREATED,
-        CREATED_NONE,
-        CPU_TOPOLOGY,
-        NEW_POD,
-        ADDED,
-        RECREATED,
-        PREDICATE,
-    )
-}
-# Frequent messages of which only few lines matter: all these bytes must be in the line.
-_MUST_HOLD = {EVENT.encode(): (b'kind="Pod"', b'type="Warning"'), PATCH.encode(): (b"Failed",)}
-_MUST_HOLD_JSON = {EVENT.encode(): (b'"kind":"Pod"', b'"type":"Warning"'), PATCH.encode(): (b"Failed",)}
+
+class WantedLines(msgspec.Struct, frozen=True):
+    """Which messages are read; of frequent ones only lines that hold all of these bytes."""
+
+    messages: frozenset[bytes]
+    must_hold: dict[bytes, tuple[bytes, ...]] = {}
+    must_hold_json: dict[bytes, tuple[bytes, ...]] = {}
+
+
+ADMISSIONS = WantedLines(
+    frozenset(
+        text.encode()
+        for text in (
+            ADMIT_HANDLER,
+            ADMISSION_CHECK,
+            HINTS,
+            CONTAINER_HINT,
+            POD_HINT,
+            BEST,
+            AFFINITY,
+            NO_PREFERENCE,
+            ADMIT_RESULT,
+            DENIED,
+            EVENT,
+            PATCH,
+            ALLOCATE,
+            ALLOCATE_START,
+            ALLOCATE_CPUS,
+            ENTRY,
+            DEVICES,
+            VERSION,
+            CREATED,
+            CREATED_NONE,
+            CPU_TOPOLOGY,
+            NEW_POD,
+            ADDED,
+            RECREATED,
+            PREDICATE,
+        )
+    ),
+    {EVENT.encode(): (b'kind="Pod"', b'type="Warning"'), PATCH.encode(): (b"Failed",)},
+    {EVENT.encode(): (b'"kind":"Pod"', b'"type":"Warning"'), PATCH.encode(): (b"Failed",)},
+)
+"""What tells of admissions."""
+HAPPENINGS = WantedLines(
+    ADMISSIONS.messages
+    | frozenset(
+        text.encode()
+        for text in (
+            REMOVED,
+            LIFECYCLE,
+            STOPPED,
+            CONTAINER_ADDED,
+            PREEMPTED,
+            EVICTED,
+            REGISTERED,
+            PUSHED,
+            UPDATED,
+            UNHEALTHY,
+            ALL_UNHEALTHY,
+            ALLOCATED,
+            FAILED,
+            FAILED_START,
+            NODE_CONFIG,
+        )
+    ),
+    {PATCH.encode(): (b"Failed",)},
+    {PATCH.encode(): (b"Failed",)},
+)
+"""And what else happens to a node."""
 _JSON_MESSAGE = b'","msg":"'
 """Follows the caller's line number."""
 
@@ -117,7 +169,9 @@ class LineCount(msgspec.Struct):
     """The last line with a klog header."""
 
 
-def log_lines(stream: ByteSource, count: LineCount | None = None) -> Iterator[LogLine]:
+def log_lines(
+    stream: ByteSource, count: LineCount | None = None, wanted: WantedLines = ADMISSIONS
+) -> Iterator[LogLine]:
     """The lines that matter, in order. Memory is bounded whatever the stream holds."""
     count = count or LineCount()
     rest = stream.read(CHUNK)
@@ -125,20 +179,21 @@ def log_lines(stream: ByteSource, count: LineCount | None = None) -> Iterator[Lo
         stream, rest = UnwrappedStream(stream, rest), b""
     else:
         *lines, rest = rest.split(b"\n")
-        yield from _relevant(lines, count)
+        yield from _relevant(lines, count, wanted)
     while chunk := stream.read(CHUNK):
         if len(rest) > LONGEST_LINE and b"\n" not in chunk:
             continue
         lines = (rest + chunk).split(b"\n")
         rest = lines.pop()
-        yield from _relevant(lines, count)
+        yield from _relevant(lines, count, wanted)
     if rest:
-        yield from _relevant([rest], count)
+        yield from _relevant([rest], count, wanted)
 
 
-def _relevant(lines: list[bytes], count: LineCount) -> Iterator[LogLine]:
+def _relevant(lines: list[bytes], count: LineCount, wanted: WantedLines) -> Iterator[LogLine]:
     number, klog, last = count.lines, count.klog, count.last
-    messages, starts = _MESSAGES, PRINTF_STARTS
+    messages, starts = wanted.messages, PRINTF_STARTS
+    must_hold, must_hold_json = wanted.must_hold, wanted.must_hold_json
     for line in lines:
         number += 1
         place = line.find(b".go:")
@@ -153,9 +208,9 @@ def _relevant(lines: list[bytes], count: LineCount) -> Iterator[LogLine]:
             last = line
             start += len(_JSON_MESSAGE)
             text = line[start : line.find(b'"', start)]
-            if text in messages and all(word in line for word in _MUST_HOLD_JSON.get(text, ())):
+            if text in messages and all(word in line for word in must_hold_json.get(text, ())):
                 count.lines, count.klog, count.last = number, klog, last
-                found = parse_line(line, number)
+                found = parse_line(line, number, wanted)
                 if found is not None:
                     yield found
             continue
@@ -166,12 +221,12 @@ def _relevant(lines: list[bytes], count: LineCount) -> Iterator[LogLine]:
             end = line.find(b'"', start + 1)
             if (text := line[start + 1 : end]) not in messages:
                 continue
-            if text in _MUST_HOLD and not all(word in line for word in _MUST_HOLD[text]):
+            if text in must_hold and not all(word in line for word in must_hold[text]):
                 continue
         elif line[start : start + 5] not in starts:
             continue
         count.lines, count.klog, count.last = number, klog, last
-        found = parse_line(line, number)
+        found = parse_line(line, number, wanted)
         if found is not None:
             yield found
     count.lines, count.klog, count.last = number, klog, last
@@ -201,10 +256,10 @@ def parse_header(line: bytes) -> LogHeader | None:
     return LogHeader(time * 1_000_000 + int(fraction), stamp, int(process), place + 2)
 
 
-def parse_line(line: bytes, number: int = 1) -> LogLine | None:
-    """None for a line without a klog header, or with a message that tells nothing of admissions."""
+def parse_line(line: bytes, number: int = 1, wanted: WantedLines = ADMISSIONS) -> LogLine | None:
+    """None for a line without a klog header, or with a message that is not wanted."""
     if _JSON_MESSAGE in line and (entry := parse_json_entry(line)) is not None:
-        if entry.message.encode() not in _MESSAGES:
+        if entry.message.encode() not in wanted.messages:
             return None
         return LogLine(number, entry.time, entry.stamp, entry.process, entry.message, entry.fields, json=True)
     header = parse_header(line)
@@ -213,7 +268,7 @@ def parse_line(line: bytes, number: int = 1) -> LogLine | None:
     text = line[header.end :].decode(errors="replace").rstrip("\r\n")
     if text.startswith('"'):
         message, quote, rest = text[1:].partition('"')
-        if not quote or message.encode() not in _MESSAGES:
+        if not quote or message.encode() not in wanted.messages:
             return None
         return LogLine(number, header.time, header.stamp, header.process, message, parse_fields(rest))
     found = parse_printf(text)

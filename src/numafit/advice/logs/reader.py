@@ -209,7 +209,8 @@ class LogReader:
 
     def _allocate_cpus(self, line: LogLine) -> None:
         attempt = self._of(line)
-        if attempt is None:
+        # A line with a pod and no container tells what the pod gets as a whole (1.36).
+        if attempt is None or ("pod" in line.fields and "containerName" not in line.fields):
             return
         container = line.fields.get("containerName", attempt.container)
         if "result" in line.fields:
@@ -259,7 +260,7 @@ class LogReader:
     def _arrived(self, line: LogLine) -> None:
         fields = line.fields
         if line.message == lines.ADDED:
-            pods = _pods(fields.get("pods", ""))
+            pods = named_pods(fields.get("pods", ""))
         else:
             pods = [(fields.get("pod", ""), fields.get("podUID", ""))]
         for pod, uid in pods:
@@ -277,7 +278,7 @@ class LogReader:
         self._done.append(attempt.admission(self.kubelet))
 
 
-def _pods(text: str) -> list[tuple[str, str]]:
+def named_pods(text: str) -> list[tuple[str, str]]:
     """`namespace/name` and UID, which is empty where it is not written."""
     pods = []
     for name, namespace, uid, whole in _PODS.findall(text):

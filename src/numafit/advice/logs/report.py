@@ -110,8 +110,8 @@ GZIP = b"\x1f\x8b"
 def report_of(source: BinaryIO, name: str, keep: Callable[[Admission], bool]) -> LogReport:
     """Gzip is known by its content. `source` stays open."""
     try:
-        with _unpacked(source) as stream:
-            whole = _UpToBreak(stream)
+        with unpacked(source) as stream:
+            whole = UpToBreak(stream)
             report = read_log(whole, keep)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=name) from error
@@ -126,7 +126,7 @@ def report_of(source: BinaryIO, name: str, keep: Callable[[Admission], bool]) ->
     return msgspec.structs.replace(report, notes=tuple(_notes(report, whole, name)))
 
 
-def _notes(report: LogReport, whole: "_UpToBreak", name: str) -> Iterator[Note]:
+def _notes(report: LogReport, whole: "UpToBreak", name: str) -> Iterator[Note]:
     if whole.broken:
         text = f"gzip breaks off in line {report.lines} ({whole.broken}); what comes before is told"
         yield Note("log-cut", name, text)
@@ -140,7 +140,7 @@ def _notes(report: LogReport, whole: "_UpToBreak", name: str) -> Iterator[Note]:
         yield Note("log-without-admissions", name, text)
 
 
-class _UpToBreak:
+class UpToBreak:
     """A stream that ends where gzip breaks off; `broken` says how."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -160,7 +160,7 @@ class _UpToBreak:
 
 
 @contextmanager
-def _unpacked(source: BinaryIO) -> Iterator[BinaryIO]:
+def unpacked(source: BinaryIO) -> Iterator[BinaryIO]:
     # The source may be anything that has `read`; only a BufferedReader can look ahead.
     file = io.BufferedReader(cast(io.RawIOBase, source), CHUNK)
     try:

@@ -145,7 +145,18 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r'cpuset: "(?P<cpuSet>[^"]*)"\)',
         ),
         ("Detected CPU topology", _CPU, r"detected CPU topology: (?P<topology>.*)"),
-        ("SyncLoop ADD", r'SyncLoop \(ADD, "[^"]*"\): "(?P<pods>[^"]*)"'),
+        ("SyncLoop ADD", r'SyncLoop \(ADD, "(?P<source>[^"]*)"\): "(?P<pods>[^"]*)"'),
+        ("SyncLoop REMOVE", r'SyncLoop \(REMOVE, "(?P<source>[^"]*)"\): "(?P<pods>[^"]*)"'),
+        ("SyncLoop (PLEG): event for pod", rf'SyncLoop \(PLEG\): "{_POD}", event: (?P<event>.*)'),
+        ("Pod evicted successfully", rf"preemption: pod {_POD} evicted successfully"),
+        (
+            "Got registration request from device plugin with resource",
+            r'Got registration request from device plugin with resource name "(?P<resourceName>[^"]*)"',
+        ),
+        (
+            "Mark all resources Unhealthy for resource",
+            r"Mark all resources Unhealthy for resource (?P<resourceName>\S+)",
+        ),
         (
             "Making allocation request for device plugin",
             r"Making allocation request for devices (?P<devices>\[[^\]]*\]) for device plugin (?P<resourceName>\S+)",
@@ -161,7 +172,9 @@ _PATTERNS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 
-PRINTF_STARTS = frozenset((b"[topo", b"[cpum", b"SyncL", b"Makin", b'Pod "', b"Patch", b"Predi", b"Versi"))
+PRINTF_STARTS = frozenset(
+    (b"[topo", b"[cpum", b"SyncL", b"Makin", b'Pod "', b"Patch", b"Predi", b"Versi", b"Got r", b"Mark ", b"preem")
+)
 """How those lines begin, cheap to look up."""
 
 

@@ -23,15 +23,19 @@ from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import progress_over
 from numafit.decision.history.event import AddPods, Event
+from numafit.decision.history.happen import ChoicesMaker
 from numafit.decision.history.situation import Situation
 from numafit.decision.simulation import Simulation, play_events
 from numafit.decision.stage import Stage
 from numafit.errors import InputError
 from numafit.ledger.state_files import state_path
+from numafit.managers.protocol import WatchedChoices
 from numafit.notes import Note
 from numafit.show.table import Screen
 
 if TYPE_CHECKING:
+    from numafit.advice.past.agreement import PastAgreement
+    from numafit.advice.past.past import Past
     from numafit.decision.doubt.chance import Others
 
 EACH = "{n}"
@@ -46,6 +50,7 @@ Examples:
   numafit simulate --kubelet-env kubelet.env --kube-version 1.27 pods/
   numafit simulate examples/reboot --events examples/reboot/events.txt --picture 'after-{n}.svg'
   numafit simulate --machine dgx-h100 --state /var/lib/kubelet -o json - < pod.yaml
+  numafit simulate --machine box.yaml --kubelet kubelet.yaml --past kubelet.log.gz pods/
   numafit simulate --record case.jsonl examples/small-node && numafit replay case.jsonl"""
 )
 @live_option
@@ -62,6 +67,12 @@ Examples:
 @click.option("--save-kubelet", type=click.Path(path_type=Path), help="Write the example kubelet that was used.")
 @click.option("--write-state", type=click.Path(path_type=Path), help="Write the state files the kubelet would have.")
 @click.option("--events", type=click.Path(path_type=Path), help="File of events: add POD, remove POD, restart, …")
+@click.option(
+    "--past",
+    type=click.Path(path_type=Path),
+    help="Play a node's past: a kubelet's log (gzip too), or a folder of API objects with times.",
+)
+@click.option("--write-events", type=click.Path(path_type=Path), help="With --past: write it as a file for --events.")
 @click.option(
     "--outcomes",
     type=click.IntRange(1, 100),
@@ -83,6 +94,8 @@ def simulate(
     save_kubelet: Path | None,
     write_state: Path | None,
     events: Path | None,
+    past: Path | None,
+    write_events: Path | None,
     outcomes: int | None,
     files: bool,
     picture: Path | None,
@@ -97,9 +110,15 @@ def simulate(
     left out or not known. Exit status: 0 answered; with --check 1 if not all are admitted; 2 bad input or a kubelet
     that would not start, and with --strict also an answer with notes.
     """
-    if files and (events is None or output not in ("json", "yaml")):
-        raise InputError("goes with --events and -o json or yaml only", source="--files")
-    stage = load_stage(options, idle=True)
+    if files and ((events is None and past is None) or output not in ("json", "yaml")):
+        raise InputError("goes with --events or --past, and -o json or yaml only", source="--files")
+    told = None
+    if past is not None:
+        stage, told = _past(options, past, events, write_events)
+    elif write_events is not None:
+        raise InputError("goes with --past only", source="--write-events")
+    else:
+        stage = load_stage(options, idle=True)
     if stage.example:
         click.echo(f"No kubelet configuration given; using this one:\n\n{stage.example}", err=True)
         if save_kubelet is not None:
@@ -109,19 +128,45 @@ def simulate(
         from numafit.cli.options.events import read_event_file
 
         happens = read_event_file(options, stage, events)
+    situation = stage.situation
+    choices: ChoicesMaker = WatchedChoices
+    if told is not None:
+        from numafit.advice.past.past import choices_of
+        from numafit.cli.options.past import beginning
+
+        happens, situation, choices = list(told.events), beginning(stage, told), choices_of(told)
     with progress_over(happens) as watched:
-        simulation = play_events(stage.situation, watched)
+        simulation = play_events(situation, watched, choices)
     if picture is not None:
         _draw(simulation, picture)
     if write_state is not None:
         _write_state(simulation, write_state)
     if record is not None:
-        _write_record(stage, simulation, record, events=events is not None)
+        _write_record(stage, simulation, record, events=events is not None or told is not None)
     notes = stage.notes_on(simulation)
     others = _others(simulation, outcomes) if outcomes is not None else None
-    _say(simulation, notes, output, others, events=events is not None, files=files)
+    agreement = None
+    if told is not None:
+        from numafit.advice.past.agreement import agreement_with
+
+        agreement, differences = agreement_with(told, simulation)
+        notes = (*notes, *told.notes, *differences)
+    whole = events is not None or told is not None
+    _say(simulation, notes, output, others, events=whole, files=files, agreement=agreement)
     failed = bool(simulation.undecided) or not all(step.decision.admitted for step in simulation.steps)
     return status(notes, strict=strict, failed=check and failed)
+
+
+def _past(options: NodeOptions, path: Path, events: Path | None, write_events: Path | None) -> "tuple[Stage, Past]":
+    from numafit.advice.past.past import past_text
+    from numafit.cli.options.past import load_past
+
+    if events is not None:
+        raise InputError("--events and --past both say what happens", source="--past", cure="give one of them")
+    stage, told = load_past(options, path)
+    if write_events is not None:
+        write_whole(write_events, past_text(told).encode())
+    return stage, told
 
 
 def _write_state(simulation: Simulation, folder: Path) -> None:
@@ -149,12 +194,15 @@ def _say(
     *,
     events: bool,
     files: bool,
+    agreement: "PastAgreement | None" = None,
 ) -> None:
     if output in ("json", "yaml"):
         from numafit.show.json import json_text, yaml_text
         from numafit.show.records.simulation import simulation_record
 
-        record = simulation_record(simulation, notes, outcomes=others, events=events, event_files=files)
+        record = simulation_record(
+            simulation, notes, outcomes=others, events=events, event_files=files, agreement=agreement
+        )
         click.echo(json_text(record) if output == "json" else yaml_text(record))
         return
 
@@ -164,6 +212,7 @@ def _say(
         else:
             from numafit.show.text.simulation import simulation_table as shown
         text = shown(simulation, notes, wide=output == "wide", screen=screen)
+        text += f"\n\n{agreement.sentence}" if agreement is not None else ""
         if others is None:
             return text
         from numafit.show.text.outcomes import outcomes_table

@@ -7,6 +7,7 @@
     facts     `--allocatable`, and what a Node object tells that no machine shows
     case      a node that was pulled from a cluster: what in its folder is what
     events    `--events`: what happens beside pods that come
+    past      `--past`: the same, from a log or from API objects
     agent     `--agent` in the place of those
     answer    `--strict` and `--check`: the notes below an answer, and its exit status
     live      `--node`: the same, pulled now

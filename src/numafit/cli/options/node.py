@@ -30,7 +30,7 @@ from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unkno
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
 from numafit.workload.objects import ManifestFile
 from numafit.workload.pod import Pod
-from numafit.workload.reading import NodeChoice, Reading, read_files
+from numafit.workload.reading import NodeChoice, Reading, read_files, read_past
 
 if TYPE_CHECKING:
     from numafit.settings.node_object import NodeObject
@@ -208,10 +208,11 @@ def node_options(command: F) -> F:
     return decorated  # type: ignore[no-any-return]
 
 
-def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
+def load_stage(options: NodeOptions, *, idle: bool = False, past: bool = False) -> Stage:
     """Raises InputError also for a kubelet that would not start, in its own words.
 
-    `idle`: no pod need come, where those that are given are on the node already.
+    `idle`: no pod need come, where those that are given are on the node already. `past`: pods come whatever has become
+    of them, and there may be none.
     """
     options = with_folder(options)
     version, given = options.release()
@@ -241,7 +242,7 @@ def load_stage(options: NodeOptions, *, idle: bool = False) -> Stage:
 
         raise start_refusal(error, known.sources, known.version) from None
     gate = stage.node.settings.gate("PodLevelResources")
-    reading = read_manifests(options, options.pods, pod_level=gate, node=node)
+    reading = read_manifests(options, options.pods, pod_level=gate, node=node, past=past)
     known_state = options.state is not None or options.agent is not None
     notes = (*disputed, *stage.notes, *options.notes)
     if node is not None:
@@ -373,10 +374,15 @@ def _host_name() -> str:
 
 
 def read_manifests(
-    options: NodeOptions, paths: Sequence[Path], *, pod_level: bool, node: "NodeObject | None" = None
+    options: NodeOptions,
+    paths: Sequence[Path],
+    *,
+    pod_level: bool,
+    node: "NodeObject | None" = None,
+    past: bool = False,
 ) -> Reading:
     """The pods of these files; of the node that is meant, where they are on several: that of the Node object."""
-    if not paths and not options.static:
+    if not paths and not options.static and not past:
         raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
     files = [ManifestFile(_source_name(path), read_bytes(path)) for path in paths]
     files += [ManifestFile(str(path), read_bytes(path), static=True) for path in manifest_paths(options.static)]
@@ -384,4 +390,4 @@ def read_manifests(
     here += () if options.machine_sources else (_host_name(),)
     cure = "choose one by --node-name, or --all-nodes"
     choice = NodeChoice(options.node_name, options.all_nodes, options.rejected, here, cure, options.again)
-    return read_files(files, pod_level=pod_level, choice=choice, most=MOST_PODS)
+    return (read_past if past else read_files)(files, pod_level=pod_level, choice=choice, most=MOST_PODS)

@@ -1,6 +1,6 @@
 """How a node stands between two events: what its kubelet holds, and what lies outside of it and outlives it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -68,6 +68,19 @@ def situation_of(node: Node, ledger: Ledger, allocatable: Mapping[str, Quantity]
         for resource in node.device.plugins
     }
     return Situation(node, ledger, allocatable, load_of(node.settings, ledger.active.values()), plugins)
+
+
+def without_plugins(situation: Situation, resources: Collection[str]) -> Situation:
+    """As if the plugins of these resources had never registered: their devices are not known to the kubelet."""
+    ledger = situation.ledger
+    device = replace(
+        ledger.device,
+        devices={name: own for name, own in ledger.device.devices.items() if name not in resources},
+        healthy={name: own for name, own in ledger.device.healthy.items() if name not in resources},
+        connected=ledger.device.connected - frozenset(resources),
+    )
+    plugins = {name: own for name, own in situation.plugins.items() if name not in resources}
+    return replace(situation, ledger=replace(ledger, device=device), plugins=plugins)
 
 
 def without_pod(situation: Situation, uid: str) -> Situation:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from numafit.advice.past.agreement import PastAgreement
 from numafit.bits import cpuset_text
 from numafit.decision.decision import ResizeVerdict
 from numafit.decision.doubt.chance import Extent, Others
@@ -103,6 +104,8 @@ class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     left: tuple[Free, ...]
     notes: tuple[Note, ...] = ()
     """What the answer stands on."""
+    agreement: PastAgreement | UnsetType = UNSET
+    """With --past: of how many decisions log or objects tell the same."""
 
 
 def simulation_record(
@@ -113,6 +116,7 @@ def simulation_record(
     outcomes: Mapping[int, Others] | None = None,
     events: bool = False,
     event_files: bool = False,
+    agreement: PastAgreement | None = None,
 ) -> SimulateAnswer:
     """To write the state files takes most of the time; where nobody reads them they can be left out."""
     node = simulation.node
@@ -139,6 +143,7 @@ def simulation_record(
         events=_events(simulation, decisions, files=event_files) if events else UNSET,
         left=tuple([_free(left) for left in left_on_nodes(simulation.end.node, simulation.after)]),
         notes=tuple(notes),
+        agreement=UNSET if agreement is None else agreement,
     )
 
 

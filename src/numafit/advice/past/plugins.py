@@ -1,0 +1,93 @@
+"""Device plugins in a log: when they registered, and what they listed.
+
+A log has numbers, not the ids of devices: those come from the machine. Where a plugin calls all of them healthy, or
+none, its list is known; of some it cannot be told which.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from numafit.advice.past.past import UNPLAYED
+from numafit.advice.past.signs import Sign
+from numafit.decision.history.event import Event, ListDevices, PluginsAt, StartPlugin, StopPlugin
+from numafit.machine.model import Device
+from numafit.notes import Note
+
+
+class LoggedPlugins:
+    def __init__(self, devices: Mapping[str, tuple[Device, ...]]) -> None:
+        self.lists = dict(devices)
+        """Resource -> its devices as they were listed last, as far as that is known."""
+        self.connected: set[str] = set()
+        self.seen: set[str] = set()
+        self.notes: list[Note] = []
+        self.unknown: set[str] = set()
+
+    def event(self, sign: Sign) -> Event | None:
+        """What a sign of a plugin means while the kubelet runs."""
+        resource = sign.text
+        if resource not in self.lists:
+            self.note_unknown(resource)
+            return None
+        if sign.kind == "register":
+            again = resource in self.seen
+            self.connect([resource])
+            return StartPlugin(resource, self.lists[resource], again=again)
+        if sign.kind == "end":
+            if resource not in self.connected:
+                return None
+            self.connected.discard(resource)
+            return StopPlugin(resource)
+        return self._listed(sign)
+
+    def connect(self, resources: Sequence[str]) -> None:
+        self.connected.update(resources)
+        self.seen.update(resources)
+
+    def _listed(self, sign: Sign) -> Event | None:
+        resource = sign.text
+        now = self.lists[resource]
+        healthy = sum(device.healthy for device in now)
+        told = sign.total if sign.healthy is None else sign.healthy
+        if sign.total in (None, len(now)) and told in (None, healthy):
+            return None
+        if sign.total == len(now) and told in (0, len(now)):
+            self.lists[resource] = tuple(replace(device, healthy=told != 0) for device in now)
+            return ListDevices(resource, self.lists[resource])
+        if sign.total == 0:
+            self.lists[resource] = ()
+            return ListDevices(resource, ())
+        which = f"{told} of {sign.total} devices of {resource} are healthy" if sign.healthy is not None else ""
+        which = which or f"{resource} has {sign.total} devices"
+        text = f"{sign.stamp}: {which}, and the log does not tell which; the list stays as it was"
+        self.notes.append(Note(UNPLAYED, resource, text))
+        return None
+
+    def note_unknown(self, resource: str) -> None:
+        if resource and resource not in self.unknown:
+            self.unknown.add(resource)
+            text = "a plugin registered, and the log does not tell its devices; give them with --device"
+            self.notes.append(Note(UNPLAYED, resource, text))
+
+    def at_start(self, first: set[str], late: set[str]) -> tuple[PluginsAt, list[Event]]:
+        """How plugins met a kubelet that started: before it admitted pods, soon after that.
+
+        What the word for a start cannot say is done by plugins that end while the kubelet is down.
+        """
+        ours = set(self.lists)
+        for resource in sorted((first | late) - ours):
+            self.note_unknown(resource)
+        first, late = first & ours, late & ours
+        before = self.connected if self.seen else ours
+        self.connected = set()
+        if first == ours or not ours:
+            self.connect(sorted(first))
+            return "first", []
+        if late == ours:
+            self.connect(sorted(late))
+            return "late", []
+        if not first:
+            return "never", []
+        self.connect(sorted(first))
+        return "first", [StopPlugin(resource) for resource in sorted(before - first)]

@@ -1,0 +1,79 @@
+"""A node's past: a kubelet's log, or objects of an API server in a file or folder, known by what stands in it."""
+
+import re
+import sys
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from numafit.advice.past.log import past_of_log
+from numafit.advice.past.objects import past_of_objects
+from numafit.advice.past.past import Past
+from numafit.advice.past.signs import read_signs
+from numafit.cli.files import read_bytes
+from numafit.cli.options.node import NodeOptions, load_stage, with_folder
+from numafit.decision.history.situation import Situation, without_plugins
+from numafit.decision.stage import Stage
+from numafit.errors import InputError
+from numafit.machine.model import Device
+from numafit.workload.objects import ManifestFile
+
+_OBJECT = re.compile(rb'^[\s{-]*"?(apiVersion|kind)"?\s*:', re.MULTILINE)
+_FIRST_LOOK = 1 << 16
+
+
+def load_past(options: NodeOptions, path: Path) -> tuple[Stage, Past]:
+    """The node as it was at the beginning, and what happened to it."""
+    if str(path) != "-" and (path.is_dir() or _holds_objects(path)):
+        return _past_of_folder(options, path)
+    try:
+        if str(path) == "-":
+            log = read_signs(sys.stdin.buffer, "standard input")
+        else:
+            with path.open("rb") as stream:
+                log = read_signs(stream, str(path))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
+    if not options.release()[1] and log.release:
+        options = replace(options, kube_version=log.release)
+    stage = _with_residents(load_stage(options, idle=True, past=True))
+    return stage, past_of_log(log, stage.pods, devices_of(stage), tuple(stage.ledger.active.values()))
+
+
+def _with_residents(stage: Stage) -> Stage:
+    """Pods of state files are there from the beginning, as their manifests have them."""
+    active = stage.ledger.active
+    given = {pod.uid: pod for pod in stage.pods}
+    there = {uid: given.get(uid, pod) for uid, pod in active.items()}
+    pods = tuple(pod for pod in stage.pods if pod.uid not in active)
+    return replace(stage, ledger=replace(stage.ledger, active=there), pods=pods)
+
+
+def _past_of_folder(options: NodeOptions, path: Path) -> tuple[Stage, Past]:
+    """The folder may bring its machine, its kubelet and its Node along, as one of PODS may."""
+    options = with_folder(replace(options, pods=(path, *options.pods)))
+    stage = load_stage(options, idle=True, past=True)
+    files = [ManifestFile(str(own), read_bytes(own)) for own in options.pods]
+    if options.node_object is not None:
+        files.append(ManifestFile(str(options.node_object), read_bytes(options.node_object)))
+    return stage, past_of_objects(files, str(path), stage.pods)
+
+
+def _holds_objects(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_FIRST_LOOK)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
+    return _OBJECT.search(head) is not None
+
+
+def beginning(stage: Stage, past: Past) -> Situation:
+    return without_plugins(stage.situation, past.absent)
+
+
+def devices_of(stage: Stage) -> dict[str, tuple[Device, ...]]:
+    found: dict[str, tuple[Device, ...]] = {}
+    for device in stage.node.machine.devices:
+        found[device.resource] = (*found.get(device.resource, ()), device)
+    return found

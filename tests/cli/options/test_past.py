@@ -1,0 +1,77 @@
+"""`simulate --past`: a log or objects, known by what stands in them."""
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from numafit.__main__ import main
+
+ROOT = Path(__file__).resolve().parents[3]
+SMALL = ROOT / "examples" / "small-node"
+NODE = ["simulate", "--machine", str(SMALL / "machine.json"), "--kubelet", str(SMALL / "kubelet.yaml")]
+LOG, PODS, OBJECTS = SMALL / "past" / "kubelet.log", str(SMALL / "past" / "pods.yaml"), SMALL / "past" / "objects"
+EVENTS = [
+    "add default/train",
+    "add default/serve",
+    "stop",
+    "remove default/train",
+    "add default/batch",
+    "start",
+    "exit default/serve app",
+]
+
+
+def written(path: Path) -> list[str]:
+    lines = (line.partition("#")[0].rstrip() for line in path.read_text().splitlines())
+    return [line for line in lines if line]
+
+
+def test_a_log_is_played_compared_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "events"
+    assert main([*NODE, "--past", str(LOG), "--write-events", str(file), "-o", "json", PODS]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["agreement"] == {"source": "log", "told": 4, "same": 4}
+    assert answer["kubeVersion"] == "v1.36.4"
+    assert [note["code"] for note in answer["notes"]] == ["past-pod-unknown"]
+    assert written(file) == EVENTS
+    assert main([*NODE, "--kube-version", "1.36.4", "--events", str(file), "-o", "json", PODS]) == 0
+    assert json.loads(capsys.readouterr().out)["decisions"] == answer["decisions"]
+
+
+def test_a_packed_log_and_one_from_a_pipe_are_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = tmp_path / "log"
+    packed.write_bytes(gzip.compress(LOG.read_bytes()))
+    assert main([*NODE, "--past", str(packed), PODS]) == 0
+    first = capsys.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LOG.read_bytes())))
+    assert main([*NODE, "--past", "-", PODS]) == 0
+    assert capsys.readouterr().out.replace("standard input", str(packed)) == first
+
+
+def test_objects_are_played_from_a_folder_and_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "events"
+    assert main([*NODE, "--past", str(OBJECTS), "--write-events", str(file)]) == 0
+    assert "The objects tell the same of 3 of 3 decisions." in capsys.readouterr().out
+    assert written(file) == [*EVENTS[:2], "remove default/train", "stop", "add default/batch", *EVENTS[5:]]
+    assert main([*NODE, "--past", str(OBJECTS / "pods.yaml")]) == 0
+    assert "The objects tell the same of" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--past", str(LOG), "--events", "x", PODS], "--events and --past both say what happens"),
+        (["--write-events", "x", PODS], "goes with --past only"),
+        (["--past", str(ROOT / "LICENSE"), PODS], "no line of a kubelet"),
+        (["--past", str(ROOT / "nowhere"), PODS], "cannot be read: No such file or directory"),
+    ],
+)
+def test_what_is_no_past_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*NODE, *arguments]) == 2
+    assert message in capsys.readouterr().err
