@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from numafit.decision.history.coming import ChoicesMaker, Outcome, add_pods
 from numafit.decision.history.event import AddPods, Event
-from numafit.decision.history.happen import ChoicesMaker, happen
 from numafit.decision.history.situation import Situation, situation_of
 from numafit.decision.history.step import Step
 from numafit.decision.node import Node
@@ -78,7 +78,16 @@ def play_events(situation: Situation, events: Iterable[Event], choices: ChoicesM
     begin = situation
     happened: list[Happened] = []
     for event in events:
-        outcome = happen(situation, event, choices)
+        outcome = _outcome(situation, event, choices)
         situation = outcome.situation
         happened.append(Happened(event, outcome.steps, situation, outcome.crash, outcome.void))
     return Simulation(begin, tuple(happened), tuple([step for each in happened for step in each.steps]))
+
+
+def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outcome:
+    if isinstance(event, AddPods) and not situation.resizes and not situation.unstarted:
+        return add_pods(situation, event.pods, choices)
+    # Most runs know pods that come and nothing else, and start quicker without the rest.
+    from numafit.decision.history.happen import happen
+
+    return happen(situation, event, choices)

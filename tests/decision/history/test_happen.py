@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from numafit.bits import cpuset_text
 from numafit.decision.decide import load_of
+from numafit.decision.history.coming import Outcome
 from numafit.decision.history.event import (
     AddPods,
     Beginning,
@@ -21,7 +22,7 @@ from numafit.decision.history.event import (
     StopKubelet,
     StopPlugin,
 )
-from numafit.decision.history.happen import Outcome, happen
+from numafit.decision.history.happen import happen
 from numafit.decision.history.situation import Situation, situation_of
 from numafit.decision.simulation import Simulation, play_events
 from numafit.machine.model import Device

@@ -22,8 +22,8 @@ from numafit.cli.options.live import live_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import progress_over
+from numafit.decision.history.coming import ChoicesMaker
 from numafit.decision.history.event import AddPods, Event
-from numafit.decision.history.happen import ChoicesMaker
 from numafit.decision.history.situation import Situation
 from numafit.decision.simulation import Simulation, play_events
 from numafit.decision.stage import Stage

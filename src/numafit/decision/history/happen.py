@@ -1,11 +1,9 @@
 """One event: how the node stands after it, and what the kubelet decided at it."""
 
-from collections.abc import Callable
-
-import msgspec
 from msgspec.structs import replace
 
-from numafit.decision.decide import decide, load_after, load_beside, load_of
+from numafit.decision.decide import load_of
+from numafit.decision.history.coming import ChoicesMaker, Outcome, add_pods
 from numafit.decision.history.event import (
     AddPods,
     Beginning,
@@ -32,22 +30,9 @@ from numafit.errors import StartError
 from numafit.machine.model import Device
 from numafit.managers.device.plugin import plugins_of
 from numafit.managers.device.registration import forgotten
-from numafit.managers.protocol import Choices, WatchedChoices
+from numafit.managers.protocol import WatchedChoices
 from numafit.quantity import quantity_of
 from numafit.workload.pod import Pod
-
-ChoicesMaker = Callable[[], Choices]
-
-
-class Outcome(msgspec.Struct, frozen=True):
-    """What came of one event."""
-
-    situation: Situation
-    steps: tuple[Step, ...] = ()
-    crash: str = ""
-    """What the kubelet says at its end: it crashed over a pod, or did not start."""
-    void: str = ""
-    """Why nothing happened."""
 
 
 def happen(situation: Situation, event: Event, choices: ChoicesMaker = WatchedChoices) -> Outcome:
@@ -60,7 +45,7 @@ def happen(situation: Situation, event: Event, choices: ChoicesMaker = WatchedCh
 def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outcome:
     match event:
         case AddPods(pods):
-            outcome = _add(situation, pods, choices)
+            outcome = add_pods(situation, pods, choices)
             evicted = any(step.decision.evicted for step in outcome.steps)
             return _retried(outcome, choices) if evicted else outcome
         case RemovePods(pods):
@@ -92,32 +77,6 @@ def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outco
 
 
 # --- pods ------------------------------------------------------------------------------------------------------------
-
-
-def _add(situation: Situation, pods: tuple[Pod, ...], choices: ChoicesMaker) -> Outcome:
-    steps: list[Step] = []
-    for pod in pods:
-        if situation.down:
-            situation = replace(situation, waiting=(*situation.waiting, pod))
-            continue
-        node, before, own = situation.node, situation.ledger, choices()
-        load = load_beside(node.settings, situation.load, before, pod.uid)
-        decision = decide(node, before, pod, situation.offered, own, others=load)
-        ledger = decision.ledger
-        load = load_after(node.settings, load, decision)
-        for victim in decision.evicted:
-            situation = without_pod(situation, victim.pod.uid)
-        if decision.admitted:
-            ledger, left = start_containers(node, ledger, pod.uid)
-            if left:
-                situation = replace(situation, unstarted=(*situation.unstarted, (pod.uid, left)))
-        elif pod.static:
-            situation = replace(situation, refused=(*situation.refused, pod))
-        steps.append(Step(decision, ledger, before, tuple(own.draws), "add", node))
-        situation = replace(situation, ledger=ledger, load=load)
-        if decision.panic:
-            situation = replace(situation, down=True, waiting=(*situation.waiting, pod))
-    return Outcome(situation, tuple(steps), next((step.decision.panic for step in steps if step.decision.panic), ""))
 
 
 def _exit(situation: Situation, pod: Pod, container: str) -> Outcome:

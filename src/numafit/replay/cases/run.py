@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from numafit.decision.decision import Decision
 from numafit.decision.files import state_files
+from numafit.decision.history.coming import Outcome
 from numafit.decision.history.event import Event, RestartKubelet, StartKubelet
-from numafit.decision.history.happen import Outcome, happen
+from numafit.decision.history.happen import happen
 from numafit.decision.history.lines import line_of, read_events
 from numafit.decision.history.situation import Situation, situation_of
 from numafit.decision.history.step import Step, with_evictions
