@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import msgspec
 
 from numafit.decision.decision import Preempted
-from numafit.decision.held import memory_blocks
 from numafit.decision.history.event import Event, ExitContainer, RemovePods, ResizePod
 from numafit.decision.history.situation import Situation
 from numafit.decision.history.step import Step, with_evictions
@@ -62,7 +61,7 @@ class OtherMemory(msgspec.Struct, frozen=True, tag_field="kind", tag="other-memo
 
     pod: str
     more: int
-    """Bytes that the pod holds now and did not before; below zero where it gave some back."""
+    """Bytes that they hold now and did not before; below zero where they gave some back."""
 
 
 Effect = LostPlace | WaitsForKubelet | GotDevices | NotStarted | StartedAtLast | OtherMemory
@@ -123,8 +122,8 @@ def _effects(before: Situation, happened: Happened) -> Iterator[Effect]:
         known = decided[uid].ledger if uid in decided else before.ledger
         yield from _devices(pod, known.device.held, after.ledger.device.held)
         yield from _containers(pod, before, after)
-        if uid in before.ledger.active:
-            more = _memory(after, uid) - _memory(before, uid)
+        if uid in before.ledger.active and pod.init_containers:
+            more = _init_memory(after, pod) - _init_memory(before, pod)
             if more:
                 yield OtherMemory(pod.full_name, more)
 
@@ -156,8 +155,10 @@ def _containers(pod: Pod, before: Situation, after: Situation) -> Iterator[NotSt
             yield StartedAtLast(pod.full_name, container.name)
 
 
-def _memory(situation: Situation, uid: str) -> int:
-    return sum(block.size for block in memory_blocks(situation.ledger, uid))
+def _init_memory(situation: Situation, pod: Pod) -> int:
+    held = situation.ledger.memory.entries.get(pod.uid, {})
+    ended = (own.name for own in pod.init_containers if not own.restartable)
+    return sum(block.size for name in ended for block in held.get(name, ()))
 
 
 def effect_in_words(effect: Effect) -> str:

@@ -168,8 +168,8 @@ def _event_notes(simulation: Simulation) -> Iterator[Note]:
         if happened.void:
             yield Note("event-without-effect", about, f"nothing happens: {happened.void}")
         crashed = next((step.decision for step in happened.steps if step.decision.panic), None)
-        last = not any(later.steps for later in simulation.happened[number:])
         if crashed is not None:
+            last = not any(later.steps for later in simulation.happened[number:])
             yield crash_note(crashed, crashed.pod.full_name, undecided if last else (), "not decided")
             undecided = [] if last else undecided
         elif happened.crash:

@@ -22,7 +22,7 @@ class EffectRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     resources: tuple[str, ...] | UnsetType = UNSET
     """Of which no device is free for a container that cannot be started."""
     more: int | UnsetType = UNSET
-    """Bytes of memory that the pod holds now and did not before."""
+    """Bytes of memory that its init containers hold now and did not before."""
 
 
 def effect_records(told: EventTold) -> tuple[EffectRecord, ...]:
