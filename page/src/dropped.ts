@@ -10,7 +10,7 @@ export function isManifest(text: string): boolean {
 }
 
 const WORDS =
-  /^(add|remove|reconcile|restart|stop|start|devices|plugin-(start|stop|restart)|resize|exit|capacity)(\s|$)/;
+  /^(add|remove|reconcile|restart|stop|start|devices|plugin-(start|stop|restart|forget)|resize|exit|capacity)(\s|$)/;
 
 /** A file of events: each of its first lines begins with one of their words. */
 export function isEvents(text: string): boolean {

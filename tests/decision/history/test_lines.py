@@ -1,5 +1,8 @@
 """The words for events."""
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -156,3 +159,13 @@ events = st.one_of(
 def test_what_is_written_is_read_again(happens: list[Event]) -> None:
     text = "\n".join(["add one two", *map(line_of, happens)])
     assert read(text)[1:] == happens
+
+
+def test_the_page_on_events_has_each_word() -> None:
+    """In its table; and so has the page of the agent, which knows a file of events by them."""
+    root = Path(__file__).resolve().parents[3]
+    table = re.findall(r"^\| (`.*) \| .* \|$", (root / "docs" / "events.md").read_text(), re.MULTILINE)
+    named = {word for cell in table for word in re.findall(r"`([a-z-]+)", cell)}
+    assert WORDS.keys() <= named
+    (words,) = re.findall(r"/\^\((.*)\)\(\\s\|\$\)/", (root / "page" / "src" / "dropped.ts").read_text())
+    assert [word for word in WORDS if not re.fullmatch(words, word)] == []
