@@ -46,7 +46,9 @@ class NotStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="not-started
     pod: str
     container: str
     resources: tuple[str, ...]
-    """Of which no healthy device is free; empty where it waits for a container before it."""
+    """Of which no healthy device is free; empty where it waits for the kubelet, or for a container before it."""
+    down: bool = False
+    """The kubelet is."""
 
 
 class StartedAtLast(msgspec.Struct, frozen=True, tag_field="kind", tag="started"):
@@ -150,7 +152,7 @@ def _containers(pod: Pod, before: Situation, after: Situation) -> Iterator[NotSt
                 and not amount.is_zero
                 and is_plugin_resource(after.ledger.device, resource)
             ]
-            yield NotStarted(pod.full_name, container.name, tuple(lacks))
+            yield NotStarted(pod.full_name, container.name, () if after.down else tuple(lacks), after.down)
         elif container.name in waited and container.name not in waits:
             yield StartedAtLast(pod.full_name, container.name)
 
@@ -170,6 +172,8 @@ def effect_in_words(effect: Effect) -> str:
             return "waits: the kubelet is down"
         case GotDevices(_, container, resource, devices):
             return f"container {container} is given {', '.join(devices)} ({resource}) as it starts, without any hint"
+        case NotStarted(_, container, _, True):
+            return f"container {container} waits to be started: the kubelet is down"
         case NotStarted(_, container, resources):
             why = f"no free {' and '.join(resources)}" if resources else "the one before it does not run"
             return f"container {container} cannot be started: {why}"

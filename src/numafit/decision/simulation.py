@@ -85,7 +85,7 @@ def play_events(situation: Situation, events: Iterable[Event], choices: ChoicesM
 
 
 def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outcome:
-    if isinstance(event, AddPods) and not situation.resizes and not situation.unstarted:
+    if isinstance(event, AddPods) and not (event.former or situation.resizes or situation.unstarted):
         return add_pods(situation, event.pods, choices)
     # Most runs know pods that come and nothing else, and start quicker without the rest.
     from numafit.decision.history.happen import happen

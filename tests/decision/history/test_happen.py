@@ -23,9 +23,11 @@ from numafit.decision.history.event import (
     StopPlugin,
 )
 from numafit.decision.history.happen import happen
+from numafit.decision.history.lines import read_events
 from numafit.decision.history.situation import Situation, situation_of
 from numafit.decision.simulation import Simulation, play_events
 from numafit.machine.model import Device
+from numafit.managers.device.plugin import plugins_of
 from numafit.quantity import Quantity, quantity_of
 from numafit.workload.pod import CRITICAL, Pod
 from tests.advice.stages import BOX, stage
@@ -101,6 +103,19 @@ def test_a_tick_of_the_loop_frees_what_gone_pods_held() -> None:
     assert [cpuset_text(each.after.ledger.cpu.default) for each in simulation.happened] == ["0,3", "0,3", "0-3"]
 
 
+def test_a_pod_comes_again_only_if_the_first_one_is_no_more() -> None:
+    """Admitted, it keeps another of its name out; rejected, its controller makes the next one."""
+    node, ledger = running(box(1, 4), STATIC)
+    begin = situation_of(node, ledger, None)
+    pods = [pod("a", cpus("app", "2")), pod("b", cpus("app", "2"))]
+    text = "add a\nadd a b\nremove a\nadd b"
+    named = [replace(each, name=each.uid) for each in pods]
+    simulation = played(begin, *read_events(text, "events", named))
+    refused = "UnexpectedAdmissionError"
+    assert verdicts(simulation) == [("add", "a", "admitted"), ("add", "b", refused), ("add", "b#2", "admitted")]
+    assert [each.void for each in simulation.happened] == ["", "default/a is there already", "", ""]
+
+
 # --- the kubelet stops and starts ------------------------------------------------------------------------------------
 
 
@@ -145,6 +160,8 @@ def test_what_cannot_happen_says_why() -> None:
         happen(begin, ForgetPlugin(GPU)).void,
         happen(begin, ForgetPlugin(NIC)).void,
         happen(stopped, ForgetPlugin(GPU)).void,
+        happen(begin, ListDevices(NIC, ())).void,
+        happen(begin, StartPlugin(NIC, (), again=True)).void,
         happen(begin, ExitContainer(absent, "app")).void,
         happen(begin, Reconcile()).void,
     ] == [
@@ -155,6 +172,8 @@ def test_what_cannot_happen_says_why() -> None:
         f"the plugin of {GPU} is there",
         f"the kubelet knows no plugin of {NIC}",
         "the kubelet is down",
+        f"no plugin of {NIC} runs (plugin-start starts one)",
+        f"no plugin of {NIC} was there (plugin-start starts one)",
         "default/pod-absent does not run",
         "",
     ]
@@ -276,6 +295,16 @@ def test_a_plugin_that_starts_while_the_kubelet_is_down_registers_with_the_next_
     plugin = StartPlugin(NIC, (Device(NIC, "nic0", (0,)),))
     simulation = played(situation_of(node, ledger, None), StopKubelet(), plugin, StartKubelet())
     assert [NIC in each.after.ledger.device.healthy for each in simulation.happened] == [False, False, True]
+
+
+def test_a_gpu_that_was_not_there_before_is_given_like_any_other() -> None:
+    """The plugin of NVIDIA numbers what it lists."""
+    machine = replace(BOX, devices=gpus(0, 1))
+    ordered = settings(topology="restricted")
+    node, ledger = running(machine, ordered, plugins_of(machine))
+    new = (*gpus(0), Device(GPU, "GPU-new", (1,)))
+    simulation = played(situation_of(node, ledger, None), ListDevices(GPU, new), AddPods((wants("p", 2),)))
+    assert list(simulation.after.device.held["p"]["app"][GPU].ids) != []
 
 
 # --- containers ------------------------------------------------------------------------------------------------------

@@ -45,20 +45,24 @@ def begun(ordered: Ordered) -> Situation:
 def happenings(draw: st.DrawFn, ordered: Ordered, most: int = 8) -> tuple[Event, ...]:
     """Events of all kinds; who goes, exits or changes is somebody who came, whether he was admitted or not."""
     came: list[Pod] = []
+    present: list[Pod] = []
     events: list[Event] = []
     resources = sorted({device.resource for device in ordered.machine.devices})
     for number in range(draw(st.integers(1, most))):
         kinds = ["add", "add", "add", "reconcile", "restart", "stop", "start"]
-        kinds += ["remove", "exit"] if came else []
+        kinds += ["exit"] if came else []
+        kinds += ["remove"] if present else []
         kinds += ["devices", "plugin-stop", "plugin-forget", "plugin-start"] if resources else []
         kind = draw(st.sampled_from(kinds))
         match kind:
             case "add":
                 new = draw(pods(f"uid-{number}", OFTEN))
                 came.append(replace(new, static=draw(st.integers(0, 5)) == 0))
+                present.append(came[-1])
                 events.append(AddPods((came[-1],)))
             case "remove":
-                events.append(RemovePods((draw(st.sampled_from(came)),)))
+                present.remove(leaves := draw(st.sampled_from(present)))
+                events.append(RemovePods((leaves,)))
             case "exit":
                 pod = draw(st.sampled_from(came))
                 events.append(ExitContainer(pod, draw(st.sampled_from([own.name for own in pod.containers]))))

@@ -121,12 +121,35 @@ def test_a_pod_that_comes_again_has_a_uid_of_its_own() -> None:
         ("resize one app cpu=4", "write resize POD CONTAINER requests.cpu=4 limits.memory=128Mi …"),
         ("resize one app requests.cpu=four", "write an amount like 4, 500m or 128Mi"),
         ("capacity nobody.io/thing", "write capacity RESOURCE=AMOUNT"),
+        ("capacity nobody.io/thing=-1", "write an amount like 4, 500m or 128Mi"),
+        ("capacity nobody.io/thing=1500m", "a resource of this kind has no parts"),
+        ("plugin-start gpu g0@0", "write it like plugin-start lab.io/gpu g0@0,!g1@0,n0@1+2"),
+        ("plugin-start lab.io/gpu g0@0 g1@0", "write plugin-start RESOURCE ID@NUMA,…"),
     ],
 )
 def test_a_line_that_is_no_event_is_named(line: str, cure: str) -> None:
     with pytest.raises(InputError) as caught:
         read(f"add one\n{line}\n")
     assert (caught.value.source, caught.value.line, caught.value.cure) == ("events", 2, cure)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("remove two\nremove two", 2, "default/two is not there: line 1 removes it"),
+        ("remove one\nadd one", 1, "default/one is not there"),
+    ],
+)
+def test_who_is_not_there_cannot_go(text: str, line: int, problem: str) -> None:
+    """Who was rejected is there until he is removed."""
+    with pytest.raises(InputError) as caught:
+        read(text)
+    assert (caught.value.line, caught.value.message) == (line, problem)
+
+
+def test_a_second_one_of_a_name_knows_the_first() -> None:
+    """Whether that one was admitted, and so keeps it out, nobody knows before it is played."""
+    assert read("add one\nadd one two")[1] == AddPods((replace(ONE, uid="one#2"), TWO), {"one#2": "one"})
 
 
 PLUGINS: tuple[PluginsAt, ...] = ("first", "late", "never")
@@ -140,7 +163,6 @@ amounts = st.dictionaries(
     st.sampled_from(["cpu", "memory"]), st.sampled_from(["1", "500m", "128Mi"]).map(parse_quantity)
 )
 events = st.one_of(
-    st.builds(RemovePods, st.lists(st.sampled_from([ONE, TWO]), min_size=1, max_size=2).map(tuple)),
     st.just(Reconcile()),
     st.builds(RestartKubelet, beginnings),
     st.just(StopKubelet()),
@@ -157,8 +179,9 @@ events = st.one_of(
 
 @given(st.lists(events))
 def test_what_is_written_is_read_again(happens: list[Event]) -> None:
-    text = "\n".join(["add one two", *map(line_of, happens)])
-    assert read(text)[1:] == happens
+    gone = RemovePods((ONE, TWO))
+    text = "\n".join(["add one two", *map(line_of, happens), line_of(gone)])
+    assert read(text)[1:] == [*happens, gone]
 
 
 def test_the_page_on_events_has_each_word() -> None:

@@ -1,5 +1,6 @@
 """What can happen to a node and its kubelet. The words of an event file for each of them are in `lines`."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -24,6 +25,9 @@ class AddPods(HistoryEvent, frozen=True):
     """They come in this order, each to be decided before the next one."""
 
     pods: tuple[Pod, ...]
+    former: Mapping[str, str] = {}
+    """Pod UID -> the UID of one of the same name that came before and was not removed: as long as that one is there,
+    the API server takes no other."""
 
 
 class RemovePods(HistoryEvent, frozen=True):

@@ -22,7 +22,7 @@ from numafit.decision.history.event import (
     StopPlugin,
 )
 from numafit.decision.history.restart import restart
-from numafit.decision.history.situation import Situation, without_pod
+from numafit.decision.history.situation import Situation, there, without_pod
 from numafit.decision.history.step import Step
 from numafit.decision.life import list_devices, reconcile, start_containers
 from numafit.decision.resize.queue import Asked, Resized, resize_pod, resizes_after_restart, retry_resizes
@@ -44,13 +44,18 @@ def happen(situation: Situation, event: Event, choices: ChoicesMaker = WatchedCh
 
 def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outcome:
     match event:
-        case AddPods(pods):
+        case AddPods(pods, former):
+            taken = [pod for pod in pods if pod.uid in former and _is_there(situation, former[pod.uid])]
+            if taken:
+                outcome = happen(situation, AddPods(tuple(pod for pod in pods if pod not in taken)), choices)
+                names = ", ".join(pod.full_name for pod in taken)
+                return replace(outcome, void=f"{names} {'is' if len(taken) == 1 else 'are'} there already")
             outcome = add_pods(situation, pods, choices)
             evicted = any(step.decision.evicted for step in outcome.steps)
             return _retried(outcome, choices) if evicted else outcome
         case RemovePods(pods):
             for pod in pods:
-                situation = without_pod(situation, pod.uid)
+                situation = without_pod(situation, there(situation, pod).uid)
             return _retried(Outcome(situation), choices)
         case Reconcile():
             if situation.down:
@@ -62,21 +67,31 @@ def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outco
             return _start(situation, how, choices) if situation.down else Outcome(situation, void="it runs already")
         case RestartKubelet(how):
             return _start(situation, how, choices)
-        case ListDevices(resource, devices) | StartPlugin(resource, devices):
+        case ListDevices(resource, devices):
+            if resource not in situation.plugins:
+                return Outcome(situation, void=f"no plugin of {resource} runs (plugin-start starts one)")
+            return Outcome(_listed(situation, resource, devices))
+        case StartPlugin(resource, devices, again):
+            if again and resource not in situation.node.device.plugins:
+                return Outcome(situation, void=f"no plugin of {resource} was there (plugin-start starts one)")
             return Outcome(_listed(situation, resource, devices))
         case StopPlugin(resource):
             return _stop_plugin(situation, resource)
         case ForgetPlugin(resource):
             return _forget_plugin(situation, resource)
         case ExitContainer(pod, container):
-            return _exit(situation, pod, container)
+            return _exit(situation, there(situation, pod), container)
         case ResizePod(pod, container, requests, limits):
-            return _resize(situation, Asked(pod, container, requests, limits), choices)
+            return _resize(situation, Asked(there(situation, pod), container, requests, limits), choices)
         case ListCapacity(resource, amount):
             return Outcome(replace(situation, listed={**situation.listed, resource: amount}))
 
 
 # --- pods ------------------------------------------------------------------------------------------------------------
+
+
+def _is_there(situation: Situation, uid: str) -> bool:
+    return uid in situation.ledger.active or any(pod.uid == uid for pod in situation.waiting)
 
 
 def _exit(situation: Situation, pod: Pod, container: str) -> Outcome:
@@ -174,8 +189,12 @@ def _start(situation: Situation, how: Beginning, choices: ChoicesMaker) -> Outco
 
 def _listed(situation: Situation, resource: str, devices: tuple[Device, ...]) -> Situation:
     node = situation.node
-    if resource not in node.device.plugins:
-        new = plugins_of(replace(node.machine, devices=devices))
+    plugin = node.device.plugins.get(resource)
+    if plugin is None or (plugin.minors and any(device.id not in plugin.minors for device in devices)):
+        # The links of those that the machine knows are known, too.
+        known = {device.id: device for device in node.machine.devices if device.resource == resource}
+        own = tuple(known.get(device.id, device) for device in devices)
+        new = plugins_of(replace(node.machine, devices=own))
         node = replace(node, device=replace(node.device, plugins={**node.device.plugins, **new}))
     situation = replace(situation, node=node, plugins={**situation.plugins, resource: devices})
     if situation.down:

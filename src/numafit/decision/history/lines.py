@@ -39,11 +39,11 @@ WORDS = {
     "restart": "restart [plugins=first|late|never] [config=FILE] [reboot]",
     "stop": "stop",
     "start": "start [plugins=first|late|never] [config=FILE] [reboot]",
-    "devices": "devices RESOURCE LIST",
-    "plugin-start": "plugin-start RESOURCE LIST",
+    "devices": "devices RESOURCE ID@NUMA,!ID@NUMA,…",
+    "plugin-start": "plugin-start RESOURCE ID@NUMA,…",
     "plugin-stop": "plugin-stop RESOURCE",
     "plugin-forget": "plugin-forget RESOURCE",
-    "plugin-restart": "plugin-restart RESOURCE LIST",
+    "plugin-restart": "plugin-restart RESOURCE ID@NUMA,…",
     "resize": "resize POD CONTAINER requests.cpu=4 limits.memory=128Mi …",
     "exit": "exit POD CONTAINER",
     "capacity": "capacity RESOURCE=AMOUNT",
@@ -64,12 +64,13 @@ def read_events(
 
     A pod that comes once more after it went has a new UID, as the API server gives it; a static one keeps its own.
     """
-    reader = _Reader(source, (*residents, *pods), config)
-    events = []
-    for number, line in enumerate(text.splitlines(), 1):
-        words = line.partition("#")[0].split()
-        if words:
-            events.append(reader.event(words, number))
+    lines = [(number, line.partition("#")[0].split()) for number, line in enumerate(text.splitlines(), 1)]
+    coming = {name for _, words in lines if words[:1] == ["add"] for name in words[1:]}
+    there = tuple(residents)
+    reader = _Reader(source, (*there, *pods), config)
+    reader.arrive(there)
+    reader.arrive(pod for pod in pods if pod.name not in coming and pod.full_name not in coming)
+    events = [reader.event(words, number) for number, words in lines if words]
     added = {pod.uid for event in events if isinstance(event, AddPods) for pod in event.pods}
     first = [AddPods((pod,), line=f"add {pod.full_name}") for pod in pods if pod.uid not in added]
     return [*first, *events]
@@ -84,20 +85,28 @@ class _Reader:
         """Name, with and without its namespace -> the pod as it was added last."""
         self.comings: dict[str, int] = {}
         """Full name -> how often the pod was added."""
+        self.there: set[str] = set()
+        """Full names of pods that were added and not removed."""
+        self.gone: dict[str, int] = {}
+        """Full name -> the line in which it was removed."""
         for pod in pods:
             self._name(pod)
 
     def _name(self, pod: Pod) -> None:
         self.named |= {pod.name: pod, pod.full_name: pod}
 
+    def arrive(self, pods: Iterable[Pod]) -> None:
+        """They are there before the first line."""
+        self.there |= {pod.full_name for pod in pods}
+
     def event(self, words: Sequence[str], number: int) -> Event:
         self.number = number
         line = " ".join(words)
         match words:
             case ["add", *names] if names:
-                return AddPods(tuple([self._coming(name) for name in names]), line=line)
+                return self._coming(names, line)
             case ["remove", *names] if names:
-                return RemovePods(tuple([self._pod(name) for name in names]), line=line)
+                return RemovePods(tuple([self._going(name) for name in names]), line=line)
             case ["reconcile"]:
                 return Reconcile(line=line)
             case ["restart", *options]:
@@ -107,11 +116,11 @@ class _Reader:
             case ["start", *options]:
                 return StartKubelet(self._beginning(options), line=line)
             case ["devices", resource, *rest] if len(rest) <= 1:
-                return ListDevices(resource, self._devices(resource, rest), line=line)
+                return ListDevices(resource, self._devices(words[0], resource, rest), line=line)
             case ["plugin-start", resource, *rest] if len(rest) <= 1:
-                return StartPlugin(resource, self._devices(resource, rest), line=line)
+                return StartPlugin(resource, self._devices(words[0], resource, rest), line=line)
             case ["plugin-restart", resource, *rest] if len(rest) <= 1:
-                return StartPlugin(resource, self._devices(resource, rest), again=True, line=line)
+                return StartPlugin(resource, self._devices(words[0], resource, rest), again=True, line=line)
             case ["plugin-stop", resource]:
                 return StopPlugin(resource, line=line)
             case ["plugin-forget", resource]:
@@ -139,12 +148,27 @@ class _Reader:
             raise self._error(f"there is no pod {name}", meant_or_there(name, list(there)))
         return pod
 
-    def _coming(self, name: str) -> Pod:
+    def _coming(self, names: Sequence[str], line: str) -> AddPods:
+        pods, former = [], {}
+        for name in names:
+            known = pod = self._pod(name)
+            times = self.comings[pod.full_name] = self.comings.get(pod.full_name, 0) + 1
+            if (times > 1 or pod.full_name in self.there) and not pod.static:
+                pod = replace(pod, uid=f"{pod.uid.partition('#')[0]}#{times}")
+                self._name(pod)
+            if pod.full_name in self.there:
+                former[pod.uid] = known.uid
+            self.there.add(pod.full_name)
+            pods.append(pod)
+        return AddPods(tuple(pods), former, line=line)
+
+    def _going(self, name: str) -> Pod:
         pod = self._pod(name)
-        times = self.comings[pod.full_name] = self.comings.get(pod.full_name, 0) + 1
-        if times > 1 and not pod.static:
-            pod = replace(pod, uid=f"{pod.uid.partition('#')[0]}#{times}")
-            self._name(pod)
+        if pod.full_name not in self.there:
+            since = f": line {self.gone[pod.full_name]} removes it" if pod.full_name in self.gone else ""
+            raise self._error(f"{pod.full_name} is not there{since}", f"add {name} before it is removed")
+        self.there.remove(pod.full_name)
+        self.gone[pod.full_name] = self.number
         return pod
 
     def _container(self, pod: Pod, name: str) -> str:
@@ -166,18 +190,25 @@ class _Reader:
             elif key == "plugins" and at is not None:
                 how = replace(how, plugins=at)
             elif key == "config" and equals and value and self.config is not None:
-                how = replace(how, config=self.config(value))
+                how = replace(how, config=self._sources(value, self.config))
             else:
                 raise self._error(f'"{option}" is no way to start', f"write {WORDS['restart']}")
         return how
 
-    def _devices(self, resource: str, rest: Sequence[str]) -> tuple[Device, ...]:
+    def _sources(self, name: str, config: ConfigReader) -> ConfigSources:
+        try:
+            return config(name)
+        except InputError as error:
+            raise self._error(f"{name}: {error.message}", "name a file beside this one, or from here on") from None
+
+    def _devices(self, word: str, resource: str, rest: Sequence[str]) -> tuple[Device, ...]:
         if not rest:
             return ()
         try:
             return parse_devices([f"{resource}={rest[0]}"])
         except InputError as error:
-            raise self._error(error.message, "write it like devices lab.io/gpu g0@0,!g1@0,n0@1+2") from None
+            problem = error.message if "/" in resource else f'"{resource}" has no domain, as in lab.io/gpu'
+            raise self._error(problem, f"write it like {word} lab.io/gpu g0@0,!g1@0,n0@1+2") from None
 
     def _resize(self, name: str, container: str, amounts: Sequence[str], line: str) -> ResizePod:
         pod = self._pod(name)
@@ -195,9 +226,14 @@ class _Reader:
         if not equals or not key:
             raise self._error(f'"{item}" is not understood', f"write {WORDS[word]}")
         try:
-            return key, parse_quantity(text)
+            amount = parse_quantity(text)
         except KubeletError as error:
             raise self._error(f"{key}: {error}", "write an amount like 4, 500m or 128Mi") from None
+        if amount.sign < 0:
+            raise self._error(f"{key}: {text} is less than nothing", "write an amount like 4, 500m or 128Mi")
+        if word == "capacity" and amount.milli() % 1000:
+            raise self._error(f"{key}: {text} is no whole number", "a resource of this kind has no parts")
+        return key, amount
 
 
 # --- written ---------------------------------------------------------------------------------------------------------
