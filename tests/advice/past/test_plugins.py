@@ -3,6 +3,7 @@
 import pytest
 
 from numafit.advice.past.plugins import LoggedPlugins
+from tests.advice.logs.log_text import klog
 from tests.advice.past.pasts import VERSION, come, devices, happened, kubelet, lists, past, pod, registers, texts
 
 GPUS = devices("lab.io/gpu=g0@0,g1@1")
@@ -48,3 +49,15 @@ def test_connections_that_end_with_the_kubelet_are_no_end_of_plugins() -> None:
 
 def test_a_node_without_devices_starts_with_all_its_plugins() -> None:
     assert LoggedPlugins({}).at_start(set(), set()) == ("first", [])
+
+
+def test_a_plugin_that_is_away_for_five_minutes_is_forgotten() -> None:
+    """1.20 to 1.37: since it ended, or since a kubelet started to which it did not come."""
+    ended = '"Endpoint became unhealthy" resourceName="lab.io/gpu" endpoint="x"'
+    lines = kubelet(VERSION, registers(), come("a"), ended, come("b"))
+    late = klog(come("c"), float(7 * 100 + 400), 7)
+    expected = ["plugin-stop lab.io/gpu", "add default/b", "plugin-forget lab.io/gpu", "add default/c"]
+    assert happened([*lines, late], pod("a"), pod("b"), pod("c"), offered=GPUS)[1:] == expected
+    second = [*kubelet(VERSION, come("a"), process=8), klog(come("c"), float(8 * 100 + 400), 8)]
+    found = happened([*lines[:3], *second], pod("a"), pod("c"), offered=GPUS)
+    assert found[1:] == ["restart plugins=never", "plugin-forget lab.io/gpu", "add default/c"]

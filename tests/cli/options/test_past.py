@@ -75,3 +75,23 @@ def test_objects_are_played_from_a_folder_and_from_a_file(tmp_path: Path, capsys
 def test_what_is_no_past_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*NODE, *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_explain_tells_each_event_of_a_past(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", *NODE[1:], "--past", str(LOG), "--pod", "batch", PODS]) == 0
+    told = capsys.readouterr().out
+    assert "6. start" in told
+    assert "default/batch (Guaranteed): rejected, TopologyAffinityError" in told
+    assert main(["explain", *NODE[1:], "--past", str(LOG), "--log", str(LOG), PODS]) == 2
+    assert "--past: goes without --log" in capsys.readouterr().err
+
+
+def test_pods_beside_a_log_meet_the_node_of_that_time(capsys: pytest.CaptureFixture[str]) -> None:
+    """What a pod held that went while the kubelet was down still counts at its start, so `batch` is rejected."""
+    assert main(["explain", *NODE[1:], "--log", str(LOG), "-o", "json", PODS]) == 0
+    compared = json.loads(capsys.readouterr().out)["compared"]
+    assert [(own["pod"], own["agrees"]) for own in compared] == [
+        ("default/train", True),
+        ("default/serve", True),
+        ("default/batch", True),
+    ]

@@ -165,7 +165,7 @@ class _Composer:
         first = {sign.text for sign in registers if sign.line < admitting}
         late = {sign.text for sign in registers} - first
         stayed = [name for name in self.there if name not in gone]
-        mode, ended = self.plugins.at_start(first, late)
+        mode, ended = self.plugins.at_start(first, late, begin.time)
         consumed = first | late if mode != "never" and not ended else first
         downtime: list[Event] = list(ended)
         if gone:
@@ -218,6 +218,8 @@ class _Composer:
 
     def _follow(self, signs: Sequence[Sign], stop: int) -> None:
         for place, sign in enumerate(signs):
+            for forgotten in self.plugins.given_up(sign.time):
+                self._happens(forgotten, sign.stamp)
             match sign.kind:
                 case "come":
                     self._come(sign, stop)

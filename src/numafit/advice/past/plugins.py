@@ -10,9 +10,12 @@ from msgspec.structs import replace
 
 from numafit.advice.past.past import UNPLAYED
 from numafit.advice.past.signs import Sign
-from numafit.decision.history.event import Event, ListDevices, PluginsAt, StartPlugin, StopPlugin
+from numafit.decision.history.event import Event, ForgetPlugin, ListDevices, PluginsAt, StartPlugin, StopPlugin
 from numafit.machine.model import Device
 from numafit.notes import Note
+
+GIVEN_UP = 300_000_000
+"""Microseconds after which the kubelet forgets a plugin that is away; the same in all releases."""
 
 
 class LoggedPlugins:
@@ -21,6 +24,8 @@ class LoggedPlugins:
         """Resource -> its devices as they were listed last, as far as that is known."""
         self.connected: set[str] = set()
         self.seen: set[str] = set()
+        self.away: dict[str, int] = {}
+        """Resource -> since when its plugin is away."""
         self.notes: list[Note] = []
         self.unknown: set[str] = set()
 
@@ -38,12 +43,22 @@ class LoggedPlugins:
             if resource not in self.connected:
                 return None
             self.connected.discard(resource)
+            self.away[resource] = sign.time
             return StopPlugin(resource)
         return self._listed(sign)
 
     def connect(self, resources: Sequence[str]) -> None:
         self.connected.update(resources)
         self.seen.update(resources)
+        for resource in resources:
+            self.away.pop(resource, None)
+
+    def given_up(self, now: int) -> list[Event]:
+        """Those that have been away for too long."""
+        over = [resource for resource, since in self.away.items() if now > since + GIVEN_UP]
+        for resource in over:
+            del self.away[resource]
+        return [ForgetPlugin(resource) for resource in over]
 
     def _listed(self, sign: Sign) -> Event | None:
         resource = sign.text
@@ -70,7 +85,7 @@ class LoggedPlugins:
             text = "a plugin registered, and the log does not tell its devices; give them with --device"
             self.notes.append(Note(UNPLAYED, resource, text))
 
-    def at_start(self, first: set[str], late: set[str]) -> tuple[PluginsAt, list[Event]]:
+    def at_start(self, first: set[str], late: set[str], now: int = 0) -> tuple[PluginsAt, list[Event]]:
         """How plugins met a kubelet that started: before it admitted pods, soon after that.
 
         What the word for a start cannot say is done by plugins that end while the kubelet is down.
@@ -81,6 +96,7 @@ class LoggedPlugins:
         first, late = first & ours, late & ours
         before = self.connected if self.seen else ours
         self.connected = set()
+        self.away = dict.fromkeys(sorted(ours & self.seen), now)
         if first == ours or not ours:
             self.connect(sorted(first))
             return "first", []

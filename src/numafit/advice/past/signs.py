@@ -34,6 +34,8 @@ SignKind = Literal[
 class Sign(msgspec.Struct, frozen=True, kw_only=True):
     kind: SignKind
     line: int
+    time: int
+    """As of a line of a log."""
     stamp: str
     pods: tuple[tuple[str, str], ...] = ()
     """Name and UID, which may be empty."""
@@ -158,6 +160,7 @@ def _sign(
     return Sign(
         kind=kind,
         line=line.number,
+        time=line.time,
         stamp=line.stamp,
         pods=pods,
         source=source,

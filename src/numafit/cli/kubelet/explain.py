@@ -55,6 +55,11 @@ Examples:
     "--pod", "pod_name", metavar="NAME", help="Only this pod (name or namespace/name); the others are played."
 )
 @click.option("--events", type=click.Path(path_type=Path), help="Play a file of events, and tell each.")
+@click.option(
+    "--past",
+    type=click.Path(path_type=Path),
+    help="The same with a node's past: a kubelet's log, or a folder of API objects with times.",
+)
 @click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 @check_option("a pod that is told is rejected")
 @strict_option
@@ -64,6 +69,7 @@ def explain(
     everything: bool,
     pod_name: str | None,
     events: Path | None,
+    past: Path | None,
     output: str,
     check: bool,
     strict: bool,
@@ -73,8 +79,8 @@ def explain(
     Per container: what is needed, free and held on every NUMA node, what each manager offers, what the merge makes of
     it, and the one sentence that matters.
 
-    With --events each event is told: who came, who was evicted for whom, who lost his place at a restart, what could
-    not be started. With --pod those that this pod has a part in.
+    With --events, or with --past, each event is told: who came, who was evicted for whom, who lost his place at a
+    restart, what could not be started. With --pod those that this pod has a part in.
 
     With --log the story is read from what a kubelet (1.20 or later) wrote. Rejected pods are told, and pods that are
     recreated and rejected again and again. PODS beside it are played in the order of the log, and what is predicted for
@@ -83,32 +89,37 @@ def explain(
     Exit status: 0 answered; with --check 1 if a pod that is told is rejected; 2 bad input or a kubelet that would not
     start, and with --strict also an answer with notes.
     """
-    if log is not None and events is not None:
-        raise InputError("goes without --log: that tells its own events", source="--events")
+    if log is not None and (events is not None or past is not None):
+        source = "--events" if events is not None else "--past"
+        raise InputError("goes without --log: that tells its own events", source=source)
+    if events is not None and past is not None:
+        raise InputError("--events and --past both say what happens", source="--past", cure="give one of them")
     if log is not None:
         notes, failed = _explain_log(options, log, everything=everything, pod_name=pod_name, output=output)
     elif everything:
         raise InputError("goes with --log only", source="--all")
     else:
-        notes, failed = _explain_pods(options, pod_name, events, output)
+        notes, failed = _explain_pods(options, pod_name, events, past, output)
     return status(notes, strict=strict, failed=check and failed)
 
 
-def _explain_pods(options: NodeOptions, pod_name: str | None, events: Path | None, output: str) -> Told:
-    stage = load_stage(replace(options, again=pod_name or ""))
-    simulation = _played(options, stage, events)
+def _explain_pods(
+    options: NodeOptions, pod_name: str | None, events: Path | None, past: Path | None, output: str
+) -> Told:
+    stage, simulation, more = _played(replace(options, again=pod_name or ""), events, past)
+    whole = events is not None or past is not None
     decisions = [step.decision for step in with_evictions(simulation.steps)]
     told = [d for d in decisions if _is_named(d.pod.full_name, pod_name)]
-    if not told and (pod_name is not None or events is None):
+    if not told and (pod_name is not None or not whole):
         undecided = any(_is_named(pod.full_name, pod_name) for pod in simulation.undecided)
         there = meant_or_there(pod_name or "", [pod.full_name for pod in stage.pods])
-        end = "crashes before it comes" if events is None else "is down when it comes"
+        end = "is down when it comes" if whole else "crashes before it comes"
         why = f"was not decided: the kubelet {end}" if undecided else there
         raise InputError(f"there is no decision about {pod_name}", source="--pod", cure=why)
     after = decisions[decisions.index(told[-1]) + 1 :] if told else []
     later = {decision.pod.full_name for decision in after} - {decision.pod.full_name for decision in told}
-    notes = tuple(note for note in stage.notes_on(simulation) if note.about not in later)
-    if events is not None:
+    notes = tuple(note for note in (*stage.notes_on(simulation), *more) if note.about not in later)
+    if whole:
         _say_events(simulation, told[0].pod.full_name if pod_name is not None else "", notes, output)
     else:
         stories = [(decision, story_of(stage.node, decision)) for decision in told]
@@ -120,12 +131,21 @@ def _explain_pods(options: NodeOptions, pod_name: str | None, events: Path | Non
     return notes, undecided or not all(decision.admitted for decision in told)
 
 
-def _played(options: NodeOptions, stage: Stage, events: Path | None) -> Simulation:
+def _played(options: NodeOptions, events: Path | None, past: Path | None) -> tuple[Stage, Simulation, tuple[Note, ...]]:
+    """With notes on what a past does not tell, and where it was otherwise."""
+    if past is not None:
+        from numafit.advice.past.agreement import agreement_with
+        from numafit.cli.options.past import load_past, played
+
+        stage, told = load_past(options, past)
+        simulation = played(stage, told)
+        return stage, simulation, (*told.notes, *agreement_with(told, simulation)[1])
+    stage = load_stage(options)
     if events is None:
-        return stage.play(stage.pods)
+        return stage, stage.play(stage.pods), ()
     from numafit.cli.options.events import read_event_file
 
-    return play_events(stage.situation, read_event_file(options, stage, events))
+    return stage, play_events(stage.situation, read_event_file(options, stage, events)), ()
 
 
 def _say_events(simulation: Simulation, pod: str, notes: Sequence[Note], output: str) -> None:
@@ -161,9 +181,15 @@ def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name:
     notes = report.notes
     compared: tuple[PodAgreement, ...] = ()
     if stage is not None:
-        simulation = stage.play(in_log_order(stage.pods, logged))
-        notes += tuple(stage.notes_on(simulation))
-        decisions = [step.decision for step in simulation.steps if _is_named(step.decision.pod.full_name, pod_name)]
+        from numafit.cli.options.past import played_log
+
+        pods = in_log_order(stage.pods, logged)
+        # What came through a pipe cannot be read twice: of it only the order is known.
+        piped = str(log) == "-"
+        simulation, untold = (stage.play(pods), ()) if piped else played_log(stage, log, pods)
+        notes += (*stage.notes_on(simulation), *untold)
+        first = {step.decision.pod.full_name: step.decision for step in reversed(simulation.steps)}
+        decisions = [decision for name, decision in reversed(first.items()) if _is_named(name, pod_name)]
         compared = agreements(decisions, logged)
     if output == "json":
         click.echo(json_text(log_record(report, machine, notes, compared)))

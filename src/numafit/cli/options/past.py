@@ -2,21 +2,26 @@
 
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from numafit.advice.past.log import past_of_log
 from numafit.advice.past.objects import past_of_objects
-from numafit.advice.past.past import Past
+from numafit.advice.past.past import Past, choices_of
 from numafit.advice.past.signs import read_signs
 from numafit.cli.files import read_bytes
 from numafit.cli.options.node import NodeOptions, load_stage, with_folder
+from numafit.decision.history.event import AddPods
 from numafit.decision.history.situation import Situation, without_plugins
+from numafit.decision.simulation import Simulation, play_events
 from numafit.decision.stage import Stage
 from numafit.errors import InputError
 from numafit.machine.model import Device
+from numafit.notes import Note
 from numafit.workload.objects import ManifestFile
+from numafit.workload.pod import Pod
 
 _OBJECT = re.compile(rb'^[\s{-]*"?(apiVersion|kind)"?\s*:', re.MULTILINE)
 _FIRST_LOOK = 1 << 16
@@ -66,6 +71,22 @@ def _holds_objects(path: Path) -> bool:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from error
     return _OBJECT.search(head) is not None
+
+
+def played(stage: Stage, past: Past, pods: Iterable[Pod] = ()) -> Simulation:
+    """The past, and `pods` that come after it."""
+    events = [*past.events, *(AddPods((pod,)) for pod in pods)]
+    return play_events(beginning(stage, past), events, choices_of(past))
+
+
+def played_log(stage: Stage, path: Path, pods: Sequence[Pod]) -> tuple[Simulation, tuple[Note, ...]]:
+    """What a log tells of a node, then those of `pods` that it does not tell of, in their order."""
+    with path.open("rb") as stream:
+        log = read_signs(stream, str(path))
+    past = past_of_log(log, stage.pods, devices_of(stage), tuple(stage.ledger.active.values()))
+    came = {pod.full_name for event in past.events if isinstance(event, AddPods) for pod in event.pods}
+    notes = tuple(note for note in past.notes if note.about != log.name)
+    return played(stage, past, [pod for pod in pods if pod.full_name not in came]), notes
 
 
 def beginning(stage: Stage, past: Past) -> Situation:
