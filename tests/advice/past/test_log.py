@@ -264,3 +264,11 @@ def test_pods_of_state_files_are_there_before_the_first_start() -> None:
     log = read_signs(BytesIO(text.encode()), "kubelet.log")
     found = past_of_log(log, [B], {}, [A, C])
     assert [line_of(event) for event in found.events] == ["stop", "remove default/c", "add default/b", "start"]
+
+
+def test_without_lines_on_pods_that_come_they_come_as_they_are_admitted() -> None:
+    """At low verbosity (1.20 to 1.30) hints are logged, and no SyncLoop."""
+    check = '"Topology manager admission check" pod="default/%s"'
+    lines = kubelet(check % "b", check % "a", check % "b")
+    assert happened(lines, A, B) == ["add default/b", "add default/a"]
+    assert texts(past(lines, A, B))[-1][1] == "no line tells of pods that come and go (-v=2 does), only of admissions"

@@ -1,8 +1,8 @@
 """A node's past, as events that can be played again: from a kubelet's log, or from objects of an API server.
 
 past       the value: events in their order, when each was, and what came of each pod
-known      the pods of manifests, by the names and UIDs that a source gives them
 signs      what lines of a log tell of a node: pods, containers, plugins, starts
+known      the pods of manifests, by the names and UIDs that a source gives them
 plugins    when plugins registered, and what they listed
 log        signs put together to events
 life       what objects tell of one pod and of the node: times, ends, restarts

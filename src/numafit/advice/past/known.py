@@ -5,12 +5,10 @@ from collections.abc import Iterable, Sized
 from msgspec.structs import replace
 
 from numafit.advice.past.past import UNKNOWN_POD, UNPLAYED
+from numafit.advice.past.signs import API_SOURCE as API
 from numafit.errors import some_of
 from numafit.notes import Note
 from numafit.workload.pod import Pod
-
-API = "api"
-"""The source of pods that an API server tells of; the others are files and addresses of static pods."""
 
 _MOST_NAMES = 5
 

@@ -9,9 +9,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from numafit.advice.logs.admission import Admission
-from numafit.advice.past.known import API, KnownPods
+from numafit.advice.past.known import KnownPods
 from numafit.advice.past.past import UNPLAYED, Past, ToldEnd
 from numafit.advice.past.plugins import LoggedPlugins
+from numafit.advice.past.signs import API_SOURCE as API
 from numafit.advice.past.signs import LogSigns, Sign, node_name
 from numafit.decision.history.event import (
     AddPods,
@@ -361,6 +362,9 @@ class _Composer:
 
     def past(self) -> Past:
         notes = [*self.notes, *self.plugins.notes, *self.known.notes(self.name)]
+        if not self.log.listed:
+            text = "no line tells of pods that come and go (-v=2 does), only of admissions"
+            notes.append(Note(UNPLAYED, self.name, text))
         if self.log.broken:
             text = f"gzip breaks off ({self.log.broken}); what comes before is played"
             notes.append(Note("log-cut", self.name, text))

@@ -63,6 +63,9 @@ class _PodAmounts(msgspec.Struct):
     containers: dict[str, dict[str, dict[str, str]]] = msgspec.field(default_factory=dict, name="ContainerResources")
 
 
+API_SOURCE = "api"
+"""The source of pods that an API server tells of; the others are files and addresses of static pods."""
+
 _FIELD_PATH = re.compile(r"spec\.\w*[cC]ontainers\{([^}]*)\}$")
 _LIFECYCLE = re.compile(r'Type"?:\s*"?(\w+)"?,?\s+"?Data"?:\s*"?([^"\s})]*)|"Type":"(\w+)","Data":"([^"]*)"')
 _NODE = re.compile(r'"?NodeName"?:"?([^",\s}]+)')
@@ -183,6 +186,8 @@ class LogSigns(msgspec.Struct, frozen=True):
     """Of the first kubelet that says it."""
     broken: str = ""
     """How gzip breaks off."""
+    listed: bool = True
+    """Lines tell of pods that come. Where none does, those of one kubelet come as it admits them."""
 
 
 def read_signs(stream: BinaryIO, name: str) -> LogSigns:
@@ -214,14 +219,25 @@ def read_signs(stream: BinaryIO, name: str) -> LogSigns:
         raise InputError(f"no line of a kubelet in {count.lines} lines", source=name, cure=cure)
     end, decided = parse_header(count.last), reader.decided_at()
     logged += reader.finish(later_lines=end is not None and decided > 0 and end.time > decided + AFTERWARDS)
+    admissions = tuple(event for event in logged if isinstance(event, Admission))
+    listed = any(sign.kind == "come" for sign in signs)
+    if not listed and len(processes) == 1:
+        signs = sorted([*signs, *map(_admitted, admissions)], key=lambda sign: sign.line)
+        cuts = {*cuts, *(sign.line for sign in signs[:1])}
     kubelets: list[list[Sign]] = []
     for sign in signs:
         if sign.line in cuts:
             kubelets.append([])
         kubelets[-1].append(sign)
     clear = [tuple(own) for own in map(_cleared, kubelets)]
-    admissions = tuple(event for event in logged if isinstance(event, Admission))
-    return LogSigns(name, tuple(own for own in clear if own), admissions, release, whole.broken)
+    return LogSigns(name, tuple(own for own in clear if own), admissions, release, whole.broken, listed)
+
+
+def _admitted(admission: Admission) -> Sign:
+    pods = ((admission.pod, admission.uid),)
+    return Sign(
+        kind="come", line=admission.line, time=admission.time, stamp=admission.stamp, pods=pods, source=API_SOURCE
+    )
 
 
 def _cleared(signs: list[Sign]) -> list[Sign]:
