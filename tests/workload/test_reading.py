@@ -8,7 +8,7 @@ import pytest
 from numafit.errors import InputError
 from numafit.notes import NOTE_CODES
 from numafit.workload.objects import ManifestFile
-from numafit.workload.reading import NodeChoice, Reading, read_files, read_pods
+from numafit.workload.reading import NodeChoice, Reading, read_files, read_past, read_pods
 from tests.workload.dumps import dump, ended, maker, manifest, owner, pending, running
 
 
@@ -298,3 +298,13 @@ metadata: {name: c}
 spec: {containers: [{name: app}]}
 """
     assert names(read_pods(text)) == ([], ["a", "b", "c"])
+
+
+def test_for_a_past_all_pods_of_a_node_are_to_come_whatever_became_of_them() -> None:
+    objects = [running("b", "10:00:02"), ended("done", "Succeeded"), manifest("new")]
+    elsewhere = running("other", "10:00:01")
+    elsewhere["spec"]["nodeName"] = "elsewhere"
+    node = objects[0]["spec"]["nodeName"]
+    files = [ManifestFile("dump", dump(*objects, elsewhere))]
+    assert names(read_past(files, choice=NodeChoice(node))) == ([], ["b", "done", "new"])
+    assert names(read_past(files, choice=NodeChoice(every=True))) == ([], ["b", "done", "new", "other"])

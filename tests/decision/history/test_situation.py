@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
-from numafit.decision.history.event import Beginning, ListCapacity, ListDevices, RestartKubelet, StopPlugin
+from numafit.decision.history.event import Beginning, ListCapacity, ListDevices, RestartKubelet, StartPlugin, StopPlugin
 from numafit.decision.history.happen import happen
-from numafit.decision.history.situation import situation_of
+from numafit.decision.history.situation import situation_of, without_plugins
 from numafit.quantity import parse_quantity
 from tests.decision.strategies import GPU, SEED_BOX, amounts, gpus, running, settings
 
@@ -23,3 +23,13 @@ def test_the_node_object_lists_healthy_devices_and_none_of_a_plugin_that_is_away
     assert told[:2] == [{"cpu": "28", GPU: "2"}, {"cpu": "28", GPU: "0"}]
     assert told[2] == {"cpu": "28", GPU: "0", "x.io/y": "3"}
     assert told[3][GPU] == "0"
+
+
+def test_a_plugin_that_never_registered_is_as_one_that_the_machine_does_not_have() -> None:
+    """It may start later."""
+    node, ledger = running(SEED_BOX, settings())
+    situation = without_plugins(situation_of(node, ledger, amounts({"cpu": "28"})), {GPU})
+    assert GPU not in situation.plugins
+    assert GPU not in situation.node_allocatable
+    later = happen(situation, StartPlugin(GPU, gpus(0, 1, 1))).situation
+    assert str(later.node_allocatable[GPU]) == "3"
