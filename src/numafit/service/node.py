@@ -15,6 +15,7 @@ from numafit.decision.start import Start
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Machine
 from numafit.notes import Note
+from numafit.settings.facts import NO_FACTS, NodeFacts
 from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.versions import parse_version
 from numafit.show.records.ledger import Known, LedgerView, ledger_view
@@ -35,6 +36,7 @@ class ShownNode(msgspec.Struct, frozen=True):
     version: str
     assumed: bool = False
     """Nobody said which kubelet is there: an example of the newest release stands in."""
+    facts: NodeFacts = NO_FACTS
 
     @property
     def simulation(self) -> bool:
@@ -44,7 +46,9 @@ class ShownNode(msgspec.Struct, frozen=True):
         """The node with nobody on it."""
         sources = ConfigSources(ConfigFile("kubelet", self.kubelet), example=self.assumed)
         version = parse_version(self.version)
-        return new_stage(Start(version=version, release_given=not self.assumed, sources=sources, machine=self.machine))
+        given = not self.assumed
+        known = Start(version=version, release_given=given, sources=sources, machine=self.machine, facts=self.facts)
+        return new_stage(known)
 
 
 class ViewedNode(msgspec.Struct, frozen=True):

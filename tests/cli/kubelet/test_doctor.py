@@ -338,3 +338,23 @@ def test_what_is_guessed_of_the_machine_and_matters_to_the_start_is_noted(
     config.write_text(json.dumps(head))
     assert checkup(arguments, capsys)["notes"] == []
     assert found == [["cores-guessed"], ["cores-guessed", "sockets-guessed"]]
+
+
+def test_a_pod_that_its_node_no_longer_suits_is_rejected_at_the_start(
+    kubelet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Somebody took the label away; only the Node object tells that."""
+    pod, node = tmp_path / "pod.yaml", tmp_path / "node.json"
+    pod.write_text(Path(POD).read_text().replace("spec:\n", "spec:\n  nodeSelector: {disk: ssd}\n"))
+    given = [*MACHINE, *RELEASE, "--kubelet-dir", str(kubelet), str(pod)]
+    assert checkup(given, capsys)["findings"] == []
+    told = {
+        "metadata": {"name": "one", "labels": {"disk": "hdd"}},
+        "status": {"nodeInfo": {"kubeletVersion": "v1.36.4"}},
+    }
+    node.write_text(json.dumps({"apiVersion": "v1", "kind": "Node", **told}))
+    (finding,) = checkup([*given, "--node-object", str(node)], capsys)["findings"]
+    assert finding["code"] == "rejected-at-start"
+    assert finding["details"] == [
+        "NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"
+    ]

@@ -67,6 +67,58 @@ def test_what_is_held_counts(agent: Running, pod: str, capsys: pytest.CaptureFix
     assert "9-12,73-76" in capsys.readouterr().out
 
 
+NODE_OBJECT = """\
+apiVersion: v1
+kind: Node
+metadata: {name: one, labels: {disk: hdd}}
+spec: {taints: [{key: broken, effect: NoExecute}]}
+status:
+  allocatable: {ephemeral-storage: 10Gi, lab.io/dongle: "1"}
+  nodeInfo: {kubeletVersion: v1.35.2}
+"""
+TOLERANT = "  tolerations: [{key: broken, operator: Exists}]\n"
+PODS = "---\n".join(
+    [
+        POD,
+        POD.replace("asked", "tolerant") + TOLERANT,
+        POD.replace("asked", "choosy") + TOLERANT + "  nodeSelector: {disk: ssd}\n",
+        POD.replace("asked", "full").replace("16Gi", "16Gi, ephemeral-storage: 11Gi") + TOLERANT,
+        POD.replace("asked", "dongle").replace("16Gi", '16Gi, lab.io/dongle: "2"') + TOLERANT,
+    ]
+)
+
+
+def test_all_doors_know_what_the_node_object_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Labels, taints, disk, resources of others and the release: by file, from the agent, and from its API."""
+    folder, node_object, pods = tmp_path / "kubelet", tmp_path / "node.yaml", tmp_path / "pods.yaml"
+    folder.mkdir()
+    write_state(folder, with_pods(node(folder).idle, "one", "two"))
+    (folder / "config.yaml").write_text(KUBELET)
+    node_object.write_text(NODE_OBJECT)
+    pods.write_text(PODS)
+    machine = ["--machine", "gpu8-128cpu", "--node-object", str(node_object)]
+    answers = []
+    with running("--kubelet-dir", str(folder), *machine) as agent:
+        answers.append(httpx.post(f"{agent.url}/api/v1/simulate", json={"pods": PODS}, timeout=60).json())
+        assert main(["simulate", "--agent", agent.url, "-o", "json", str(pods)]) == 0
+        answers.append(json.loads(capsys.readouterr().out))
+        assert (
+            main(["simulate", "--agent", agent.url, "-o", "json", "--allocatable", "lab.io/dongle=2", str(pods)]) == 0
+        )
+        other = json.loads(capsys.readouterr().out)
+        empty = {"pods": PODS, "empty": True}
+        alone = httpx.post(f"{agent.url}/api/v1/simulate", json=empty, timeout=60).json()
+    files = ["--kubelet", str(folder / "config.yaml"), "--state", str(folder)]
+    assert main(["simulate", *machine, *files, "-o", "json", str(pods)]) == 0
+    answers.append(json.loads(capsys.readouterr().out))
+    reasons = ["TaintToleration", "", "NodeAffinity", "OutOfephemeral-storage", "OutOflab.io/dongle"]
+    for answer in (*answers, alone):
+        assert [each.get("reason", "") for each in answer["decisions"]] == reasons
+        assert answer["kubeVersion"] == "v1.35.2"
+    assert answers[0]["decisions"] == answers[1]["decisions"] == answers[2]["decisions"]
+    assert [each.get("reason", "") for each in other["decisions"]][-1] == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

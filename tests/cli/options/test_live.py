@@ -5,11 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 
 from numafit.__main__ import main
-from tests.cluster.api_server import CONFIGZ, FORBIDDEN, PODS, TOPOLOGY, ApiServer, Reply, refusal
+from tests.cluster.api_server import CONFIGZ, FORBIDDEN, PODS, TOPOLOGY, ApiServer, Reply, recorded, refusal
 from tests.cluster.conftest import config, server
+from tests.service.agents import running
 
 __all__ = ["config", "server"]
 
@@ -49,6 +51,15 @@ def test_pods_that_run_come_first_in_the_order_of_their_start(capsys: pytest.Cap
     answer = json.loads(printed(capsys, "simulate", "--node", "gpu-1", *MACHINE, POD))
     names = [decision["pod"] for decision in answer["decisions"]]
     assert names == ["web/front-0", "ml/train-0", "ml/cache-0", "default/train"]
+
+
+def test_the_agent_of_a_live_node_knows_what_its_node_object_tells() -> None:
+    """As `simulate --node` does."""
+    with running("--node", "gpu-1", *MACHINE) as agent:
+        facts = httpx.get(f"{agent.url}/api/v1/state", timeout=60).json()["facts"]
+    told = recorded("node.json")
+    assert (facts["name"], facts["labels"]) == ("gpu-1", told["metadata"]["labels"])
+    assert facts["offers"]["ephemeral-storage"] == told["status"]["allocatable"]["ephemeral-storage"]
 
 
 def test_a_pod_that_was_rejected_is_explained_on_request(capsys: pytest.CaptureFixture[str]) -> None:

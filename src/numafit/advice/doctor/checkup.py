@@ -101,7 +101,8 @@ def examine(
         warnings += _reservations(node, text, place)
     if node is not None and not errors:
         ledger = known.restored
-        warnings += state_findings(node, ledger, owners, pods)
+        offered = None if known.allocatable is UNKNOWN else known.allocatable
+        warnings += state_findings(node, ledger, owners, pods, offered)
     elif files:
         unchecked.append(Unchecked("state-sense", "whether the state makes sense", ("a kubelet that starts",)))
     warnings += _unknown_fields(text, inspection.known.version)

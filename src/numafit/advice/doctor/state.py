@@ -19,19 +19,29 @@ from numafit.ledger.ledger import Ledger, MemoryFile, MemoryNode
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.managers.cpu.manager import CpuManager
 from numafit.managers.memory.nodes import MemoryNodes
+from numafit.quantity import Quantity
 from numafit.workload.pod import Pod
 
 SHARED_COST = "Both run on the same CPUs until one of them is deleted."
 STALE_CURE = "nothing: the kubelet removes it itself, CPUs at once, memory and devices when the next pod asks for some"
 
 
-def state_findings(node: Node, ledger: Ledger, owners: Set[str] | None, pods: Sequence[Pod]) -> Iterator[Diagnosis]:
-    """`owners` are the UIDs of all pods of the node when they are known, `pods` those pods that can be admitted."""
+def state_findings(
+    node: Node,
+    ledger: Ledger,
+    owners: Set[str] | None,
+    pods: Sequence[Pod],
+    allocatable: Mapping[str, Quantity] | None = None,
+) -> Iterator[Diagnosis]:
+    """`owners` are the UIDs of all pods of the node when they are known, `pods` those pods that can be admitted.
+
+    `allocatable` is what the node offers as a whole, where that is known.
+    """
     yield from _cpus_held_twice(node, ledger)
     yield from _devices(node, ledger)
     if owners is not None:
         yield from _without_owner(ledger, owners)
-    yield from _rejected_at_start(node, ledger, [pod for pod in pods if pod.uid in holders(ledger)])
+    yield from _rejected_at_start(node, ledger, [pod for pod in pods if pod.uid in holders(ledger)], allocatable)
 
 
 def holders(ledger: Ledger) -> dict[str, set[str]]:
@@ -91,13 +101,18 @@ def _without_owner(ledger: Ledger, owners: Set[str]) -> Iterator[Diagnosis]:
             yield Diagnosis(NO_OWNER, "warning", ", ".join(sorted(files)), text, cure=(STALE_CURE,))
 
 
-def _rejected_at_start(node: Node, ledger: Ledger, pods: Sequence[Pod]) -> Iterator[Diagnosis]:
-    """The kubelet admits pods that run once more when it starts, and may reject them."""
+def _rejected_at_start(
+    node: Node, ledger: Ledger, pods: Sequence[Pod], allocatable: Mapping[str, Quantity] | None
+) -> Iterator[Diagnosis]:
+    """The kubelet admits pods that run once more when it starts, and may reject them.
+
+    Only those that stand in its state are sure to run: others do not count in what is used of the node.
+    """
     if not pods:
         return
     resident = replace(ledger, active={pod.uid: pod for pod in pods})
     outcomes: list[Mapping[str, Decision]] = []
-    begin = situation_of(node, resident, None)
+    begin = situation_of(node, resident, allocatable)
     ways: tuple[PluginsAt, ...] = ("first", "late")
     for plugins in ways:
         try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from numafit.cli.files import read_text
+from numafit.cli.options.facts import facts_told
 from numafit.cli.options.lease import state_option
 from numafit.cli.options.live import ClusterOptions, cluster_options, held, new_client
 from numafit.cli.terminal import warn
@@ -43,6 +44,9 @@ Examples:
 @click.option("--config", type=click.Path(path_type=Path), help="With --kubelet-dir or --node: its configuration.")
 @click.option("--machine", "specs", multiple=True, metavar="SPEC", help="With --kubelet-dir or --node: its machine.")
 @click.option("--kube-version", default=None, metavar="V", help="With --kubelet-dir or --node: its release.")
+@click.option(
+    "--node-object", type=click.Path(path_type=Path), help="With --kubelet-dir: its Node (labels, taints, disk)."
+)
 @state_option
 @click.option("--token-file", type=click.Path(path_type=Path), help="File with the token that requests must bring.")
 @click.option("--allow-writes", is_flag=True, help="Take and release leases by TCP too, with the token.")
@@ -57,6 +61,7 @@ def serve(
     config: Path | None,
     specs: tuple[str, ...],
     kube_version: str | None,
+    node_object: Path | None,
     folder: Path | None,
     token_file: Path | None,
     allow_writes: bool,
@@ -80,10 +85,12 @@ def serve(
         raise InputError("writes by TCP need a token", source="--allow-writes", cure="give one with --token-file")
     what = {"--demo": demo, "--kubelet-dir": kubelet_dir, "--node": node}
     _refuse_several(what, config or specs or kube_version, cluster)
+    if node_object is not None and kubelet_dir is None:
+        raise InputError("goes with --kubelet-dir only", source="--node-object")
     if node is not None:
         source = _cluster_node(node, cluster, config, specs, kube_version)
     else:
-        source = _source(demo, kubelet_dir, config, specs, kube_version, folder)
+        source = _source(demo, kubelet_dir, config, specs, kube_version, node_object, folder)
     agent = Agent(source, Rules(host, token, allow_writes))
     sockets = [tcp_socket(host, port)]
     place = f"[{host}]" if ":" in host else host
@@ -115,6 +122,7 @@ def _source(
     config: Path | None,
     specs: tuple[str, ...],
     version: str | None,
+    node_object: Path | None,
     folder: Path | None,
 ) -> "NodeSource":
     if demo is not None:
@@ -122,13 +130,15 @@ def _source(
 
         return Demo(demo or DEFAULT_MACHINE)
     if kubelet_dir is not None:
-        return _kubelet_node(kubelet_dir, config, specs, version)
+        return _kubelet_node(kubelet_dir, config, specs, version, node_object)
     from numafit.service.sources.host import HostSource
 
     return HostSource(folder)
 
 
-def _kubelet_node(folder: Path, config: Path | None, specs: tuple[str, ...], version: str | None) -> "NodeSource":
+def _kubelet_node(
+    folder: Path, config: Path | None, specs: tuple[str, ...], version: str | None, node_object: Path | None
+) -> "NodeSource":
     from numafit.cli.options.machine import resolve_machine
     from numafit.service.sources.kubelet import KubeletNode
 
@@ -137,8 +147,15 @@ def _kubelet_node(folder: Path, config: Path | None, specs: tuple[str, ...], ver
     file = config or folder / CONFIG
     if config is None and not file.exists():
         raise InputError(f"there is no {CONFIG} in it", source=str(folder), cure="name the configuration with --config")
-    release = str(parse_version(version or str(DEFAULT_VERSION)))
-    return KubeletNode(folder, resolve_machine(specs).machine, read_text(file), release)
+    machine = resolve_machine(specs).machine
+    if node_object is None:
+        return KubeletNode(folder, machine, read_text(file), str(parse_version(version or str(DEFAULT_VERSION))))
+    from numafit.settings.node_object import read_node, with_total_memory
+
+    node = read_node(read_text(node_object), str(node_object))
+    machine = with_total_memory(machine, node)
+    release = str(parse_version(version) if version else node.version())
+    return KubeletNode(folder, machine, read_text(file), release, facts=facts_told(node.facts(), (), machine))
 
 
 def _cluster_node(
@@ -146,7 +163,7 @@ def _cluster_node(
 ) -> "NodeSource":
     from numafit.cli.options.case import case_parts
     from numafit.cli.options.machine import resolve_machine
-    from numafit.settings.node_object import read_node
+    from numafit.settings.node_object import read_node, with_total_memory
 
     client = new_client(cluster)
     from numafit.cluster.case.fetch import fetched, pods_of
@@ -159,9 +176,11 @@ def _cluster_node(
     file = config or parts.kubelet
     if file is None:
         raise InputError(f"the configuration of node {name} is not known", cure="give it with --config")
-    machine = resolve_machine(specs or (parts.machine_source(),)).machine
-    release = parse_version(version) if version else read_node(case.files[NODE], str(parts.node)).version()
-    return ClusterNode(f"node {name}", machine, read_text(file), str(release), lambda: pods_of(client, name))
+    node = read_node(case.files[NODE], str(parts.node))
+    machine = with_total_memory(resolve_machine(specs or (parts.machine_source(),)).machine, node)
+    release = parse_version(version) if version else node.version()
+    facts = facts_told(node.facts(), (), machine)
+    return ClusterNode(f"node {name}", machine, read_text(file), str(release), lambda: pods_of(client, name), facts)
 
 
 def _token(path: Path | None) -> str:

@@ -12,6 +12,7 @@ from numafit.advice.doctor.repair import Repair, repair
 from numafit.advice.inspection.inspection import inspected
 from numafit.cli.files import manifest_paths, read_bytes, read_state, write_whole
 from numafit.cli.options.answer import say, status, strict_option
+from numafit.cli.options.facts import facts_told
 from numafit.cli.options.live import live_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, config_sources, node_options, read_manifests, with_cases
@@ -25,6 +26,7 @@ from numafit.machine.sketch.devices import with_devices
 from numafit.notes import Note
 from numafit.settings.config import ROOT_DIR
 from numafit.settings.gates import default_gates
+from numafit.settings.node_object import with_total_memory
 from numafit.show.json import json_text
 from numafit.show.records.checkup import WrittenRepairs, checkup_record
 from numafit.show.text.checkup import checkup_text
@@ -101,8 +103,12 @@ def doctor(
     ward = _ward(options, {**default_gates(version), **written_down.feature_gates}, written_down.root_dir)
     _check_owners(ward)
     combined = resolve_machine(options.machines)
-    machine = with_memory(with_devices(combined.machine, options.devices))
-    known = replace(known, machine=machine, files=ward.texts)
+    machine = with_devices(combined.machine, options.devices)
+    node = options.node()
+    if node is not None:
+        machine = with_total_memory(machine, node)
+    facts = facts_told(options.told(node), options.offers, machine)
+    known = replace(known, machine=with_memory(machine), files=ward.texts, facts=facts)
     checkup = examine(known, owners=ward.owners, pods=ward.pods, place=place)
     written = _repair(checkup, ward, in_place=yes) if repairs else ()
     notes = (*combined.notes, *config_notes(read.known), *checkup.notes, *options.notes, *ward.notes)

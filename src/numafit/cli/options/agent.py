@@ -49,6 +49,10 @@ def _shown_by(agent: str) -> AgentNode:
         active = state.active()
     except (msgspec.ValidationError, KubeletError):
         raise InputError("the agent tells of pods that are none", source=agent) from None
+    try:
+        facts = state.node_facts()
+    except (msgspec.ValidationError, KubeletError):
+        raise InputError("what the agent tells of its node is not understood", source=agent) from None
     machine = source_of(msgspec.json.encode(state.machine), "machine.json")
     kubelet = ConfigFile("kubelet.yaml", state.kubelet)
-    return AgentNode(machine, kubelet, files, active, state.version, state.assumed)
+    return AgentNode(machine, kubelet, files, active, state.version, state.assumed, facts)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -10,11 +9,7 @@ from numafit.cli.files import read_bytes
 from numafit.errors import InputError
 from numafit.machine.model import Machine
 from numafit.quantity import QuantityError, quantity_of
-from numafit.settings.facts import NO_FACTS, NodeFacts, is_offer
-
-if TYPE_CHECKING:
-    from numafit.settings.node_object import NodeObject
-
+from numafit.settings.facts import NodeFacts, is_offer
 
 # Read by code that most commands do without: they start quicker.
 
@@ -39,9 +34,10 @@ def node_among(paths: Sequence[Path], name: str) -> Path | None:
     return found[0] if len(found) == 1 else None
 
 
-def facts_told(node: "NodeObject | None", offers: Sequence[str], machine: Machine) -> NodeFacts:
-    """`offers` are typed as RESOURCE=AMOUNT, and count before the Node object; devices of the machine, before both."""
-    facts = NO_FACTS if node is None else node.facts()
+def facts_told(facts: NodeFacts, offers: Sequence[str], machine: Machine) -> NodeFacts:
+    """`offers` are typed as RESOURCE=AMOUNT, and count before what was told; devices of the machine, before both."""
+    if not facts.offers and not offers:
+        return facts
     listed = {device.resource for device in machine.devices}
     found = {name: amount for name, amount in facts.offers.items() if name not in listed}
     for text in offers:

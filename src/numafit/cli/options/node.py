@@ -24,7 +24,7 @@ from numafit.machine.sketch.devices import with_devices
 from numafit.machine.source import Source
 from numafit.notes import Note
 from numafit.settings.example import EXAMPLE_NAME, example_kubelet
-from numafit.settings.facts import NO_FACTS
+from numafit.settings.facts import NO_FACTS, NodeFacts
 from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
@@ -51,6 +51,7 @@ class AgentNode(msgspec.Struct, frozen=True):
     version: str
     assumed: bool = False
     """Its kubelet and release are those of an example."""
+    facts: NodeFacts = NO_FACTS
 
 
 class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +107,12 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
 
         data = read_bytes(self.node_object)
         return read_node(data, _source_name(self.node_object), self.node_name, mixed=self.node_object in self.pods)
+
+    def told(self, node: "NodeObject | None") -> NodeFacts:
+        """By the Node object, else by an agent."""
+        if node is not None:
+            return node.facts()
+        return NO_FACTS if self.agent is None else self.agent.facts
 
 
 def node_options(command: F) -> F:
@@ -222,7 +229,7 @@ def load_stage(options: NodeOptions, *, idle: bool = False, past: bool = False) 
         from numafit.settings.node_object import node_disagreements, with_total_memory
 
         machine = with_total_memory(machine, node)
-    facts = facts_told(node, options.offers, machine) if node is not None or options.offers else NO_FACTS
+    facts = facts_told(options.told(node), options.offers, machine)
     known = Start(version=version, release_given=given, machine=with_memory(machine), facts=facts)
     file = options.kubelet_file()
     example = ""

@@ -253,6 +253,7 @@ def state_of(snapshot: Snapshot) -> State:
     place = snapshot.place
     files = state_files(snapshot.stage.node, snapshot.ledger)
     pods = msgspec.to_builtins(tuple(snapshot.ledger.active.values()), enc_hook=str)
+    facts = msgspec.to_builtins(place.facts, enc_hook=str)
     return State(
-        machine_value(place.machine), place.kubelet, place.version, files, snapshot.revision, pods, place.assumed
+        machine_value(place.machine), place.kubelet, place.version, files, snapshot.revision, pods, place.assumed, facts
     )

@@ -18,6 +18,7 @@ from numafit.errors import some_of
 from numafit.machine.model import Machine
 from numafit.service.node import Change, ShownNode
 from numafit.service.sources.holders import Holders, came, gone, holders_of
+from numafit.settings.facts import NO_FACTS, NodeFacts
 from numafit.show.records.ledger import Known
 from numafit.show.records.time import now_text
 from numafit.workload.pod import Pod
@@ -38,10 +39,18 @@ class _PodList(msgspec.Struct):
 class ClusterNode:
     """`ask` fetches the list of the pods on the node; it may raise errors of `errors`."""
 
-    def __init__(self, name: str, machine: Machine, kubelet: str, version: str, ask: Callable[[], bytes]) -> None:
+    def __init__(
+        self,
+        name: str,
+        machine: Machine,
+        kubelet: str,
+        version: str,
+        ask: Callable[[], bytes],
+        facts: NodeFacts = NO_FACTS,
+    ) -> None:
         self.ask = ask
         self.leases = None
-        self.place = ShownNode(machine, name, "cluster", kubelet, version)
+        self.place = ShownNode(machine, name, "cluster", kubelet, version, facts=facts)
         self.idle = self.place.stage()
         self.known: dict[str, Known] = {}
         self.holders: Holders = {}

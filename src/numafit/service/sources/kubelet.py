@@ -23,6 +23,7 @@ from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE, STATE
 from numafit.machine.model import Machine
 from numafit.service.node import Change, ShownNode
 from numafit.service.sources.holders import Holders, came, gone, holders_of
+from numafit.settings.facts import NO_FACTS, NodeFacts
 from numafit.show.records.ledger import Known
 from numafit.show.records.time import now_text
 
@@ -38,11 +39,19 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class KubeletNode:
-    def __init__(self, folder: Path, machine: Machine, kubelet: str, version: str, pod_logs: Path = POD_LOGS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        machine: Machine,
+        kubelet: str,
+        version: str,
+        pod_logs: Path = POD_LOGS,
+        facts: NodeFacts = NO_FACTS,
+    ) -> None:
         self.folder = folder
         self.pod_logs = pod_logs
         self.leases = None
-        self.place = ShownNode(machine, str(folder), "kubelet", kubelet, version)
+        self.place = ShownNode(machine, str(folder), "kubelet", kubelet, version, facts=facts)
         self.idle = self.place.stage()
         self.known: dict[str, Known] = {}
         self.holders: Holders = {}

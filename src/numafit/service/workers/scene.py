@@ -21,6 +21,7 @@ from numafit.service.node import Snapshot
 from numafit.service.workers.question import Place as Asked
 from numafit.service.workers.question import Shorthand
 from numafit.settings.example import example_kubelet
+from numafit.settings.facts import NO_FACTS
 from numafit.settings.gates import default_gates
 from numafit.settings.options import CPU_OPTION_STAGES, TOPOLOGY_OPTION_STAGES, OptionStages, stage_of
 from numafit.settings.read.decoder import API_VERSION, KIND
@@ -160,8 +161,11 @@ class Scenes:
         assumed = place.assumed if own else True
         sources = ConfigSources(ConfigFile(SOURCE, text), example=assumed and asked.kubelet is None)
         given = asked.version is not None or not assumed
+        # Of another machine nobody told any.
+        facts = place.facts if own else NO_FACTS
+        known = Start(version=version, release_given=given, sources=sources, machine=machine, facts=facts)
         try:
-            known = start(Start(version=version, release_given=given, sources=sources, machine=machine), "valid")
+            known = start(known, "valid")
             refuse_unknown(known.merged, version)
             return new_stage(known), text
         except StartError as error:

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from numafit.quantity import parse_quantity
+from numafit.settings.facts import NodeFacts
 from numafit.workload.pod import Pod
 
 STATE_PATH = "/api/v1/state"
@@ -24,10 +25,16 @@ class State(msgspec.Struct, frozen=True):
 
     assumed: bool = False
     """Nobody said which kubelet is there: an example of the newest release stands in."""
+    facts: dict[str, Any] = {}
+    """What no machine shows of it: name, labels, taints, and what else it has for pods."""
 
     def active(self) -> tuple[Pod, ...]:
         """Raises msgspec.ValidationError for pods that are none."""
         return msgspec.convert(self.pods, tuple[Pod, ...], dec_hook=lambda _, text: parse_quantity(text))
+
+    def node_facts(self) -> NodeFacts:
+        """Raises msgspec.ValidationError for facts that are none."""
+        return msgspec.convert(self.facts, NodeFacts, dec_hook=lambda _, text: parse_quantity(text))
 
 
 NodeKind = Literal["live", "demo", "kubelet", "cluster"]
