@@ -95,3 +95,24 @@ def test_only_a_pod_can_be_static() -> None:
 def test_a_priority_is_a_number_of_32_bits() -> None:
     with pytest.raises(InputError, match="32 bits"):
         pod_of(manifest(", priority: 2147483648"))
+
+
+@pytest.mark.parametrize(
+    ("metadata", "node", "name"),
+    [
+        ("", "Node1", "web-node1"),
+        ("", "", "web"),
+        (", uid: given", "node1", "web-node1"),
+        (', annotations: {kubernetes.io/config.mirror: "1"}', "node1", "web"),
+        (", annotations: {kubernetes.io/config.source: file}", "node1", "web"),
+    ],
+)
+def test_a_static_pod_is_called_after_its_node(metadata: str, node: str, name: str) -> None:
+    """1.20 to 1.37, in small letters. A mirror pod, and what the kubelet itself tells of, is called so already."""
+    (pod,) = read_files([ManifestFile("", manifest(metadata=metadata), static=True, node=node)]).pods
+    assert (pod.name, pod.static) == (name, True)
+
+
+def test_other_pods_are_not_called_after_their_node() -> None:
+    (pod,) = read_files([ManifestFile("", manifest(), node="node1")]).pods
+    assert pod.name == "web"

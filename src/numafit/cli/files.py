@@ -130,3 +130,16 @@ def write_whole(path: Path, data: bytes) -> None:
     with WholeFile(path) as file:
         file.write(data)
         file.commit()
+
+
+def drop_in_paths(folder: Path) -> list[Path]:
+    """The kubelet's drop-in files under its folder of them."""
+    if not folder.is_dir():
+        raise InputError("is not a folder", source=str(folder), cure="name the kubelet's --config-dir")
+    found = [path for path in folder.rglob("*.conf") if path.is_symlink() or not path.is_dir()]
+    for path in found:
+        # A link that leads nowhere or to a folder, a pipe, a device.
+        if not path.is_file():
+            why = "is no file that can be read, and the kubelet would read it and not start"
+            raise InputError(why, source=str(path), cure="remove it, or what it leads to is missing")
+    return found

@@ -19,7 +19,7 @@ class Taint(NamedTuple):
 
 class NodeFacts(msgspec.Struct, frozen=True):
     name: str = ""
-    """Of the Node object; empty where none was given."""
+    """Of the node; empty where nobody told it."""
     labels: Mapping[str, str] | None = None
     """None: nobody told them."""
     taints: tuple[Taint, ...] = ()

@@ -81,19 +81,24 @@ def read_workload(
     life: Life | None = None,
     pod_level: bool = True,
     static: bool = False,
+    node: str = "",
     classes: PriorityClasses = NO_CLASSES,
 ) -> Workload:
     """What this template of the object makes.
 
     `life` is that of a Pod, for who knows it already. `pod_level`: the gate PodLevelResources is on; where it is off
-    the API server drops `spec.resources`. `static`: the file is one of those in which the kubelet looks for pods.
+    the API server drops `spec.resources`. `static`: the file is one of those in which the kubelet looks for pods. It
+    calls them after the `node`, if that is known; those that it wrote itself, or their mirrors, are called so already.
     """
     metadata = part.part("metadata")
     name = _object_name(part.document, metadata.value, metadata.path)
     namespace = metadata.text("namespace") or "default"
     if kind == "Pod":
         life, uid = life or life_of(part, metadata), uid_of(metadata)
-        static = static or is_static(metadata)
+        written = is_static(metadata)
+        if static and node and not written:
+            name = f"{name}-{node.lower()}"
+        static = static or written
     else:
         life, uid = Life(served=is_served(metadata.value)), ""
     first = name

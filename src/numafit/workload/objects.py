@@ -18,6 +18,8 @@ class ManifestFile(NamedTuple):
     data: str | bytes
     static: bool = False
     """One of those in which the kubelet looks for pods of its own."""
+    node: str = ""
+    """The name of its node, where somebody tells it: static pods are called after it."""
 
 
 class Maker(NamedTuple):
@@ -47,6 +49,7 @@ class FileObjects:
     def __init__(self, file: ManifestFile) -> None:
         self.source = file.source
         self.static = file.static
+        self.node = file.node
         self.makers: list[Maker] = []
         self.nodes: list[str] = []
         """The names of its Node objects."""

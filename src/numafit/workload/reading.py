@@ -90,7 +90,7 @@ def read_files(
             if lives.leaves_out(maker) or _makes_others(maker, owners, notices):
                 continue
             life = lives.of(maker)
-            for workload in _workloads(maker, life, notices, pod_level=pod_level, static=page.static, classes=classes):
+            for workload in _workloads(maker, life, notices, page, pod_level=pod_level, classes=classes):
                 pods.add(workload)
         _tell_skipped(page, notices)
     if not pods.makers:
@@ -117,7 +117,7 @@ def read_past(
             if life is not None and node and life.node not in ("", node):
                 notices.add(LEFT_OUT, maker.title, f"is on the node {life.node}")
                 continue
-            for workload in _workloads(maker, life, notices, pod_level=pod_level, static=page.static, classes=classes):
+            for workload in _workloads(maker, life, notices, page, pod_level=pod_level, classes=classes):
                 pods.add(msgspec.structs.replace(workload, life=Life(served=workload.life.served)))
         _tell_skipped(page, notices)
     return Reading((), tuple(pods.coming), pods.makers, notes=notices.notes())
@@ -304,12 +304,19 @@ def _makes_others(maker: Maker, owners: _Owners, notices: _Notices) -> bool:
 
 
 def _workloads(
-    maker: Maker, life: Life | None, notices: _Notices, *, pod_level: bool, static: bool, classes: PriorityClasses
+    maker: Maker, life: Life | None, notices: _Notices, page: FileObjects, *, pod_level: bool, classes: PriorityClasses
 ) -> Iterator[Workload]:
     for template in maker.templates:
         try:
             workload = read_workload(
-                maker.part, maker.kind, template, life=life, pod_level=pod_level, static=static, classes=classes
+                maker.part,
+                maker.kind,
+                template,
+                life=life,
+                pod_level=pod_level,
+                static=page.static,
+                node=page.node,
+                classes=classes,
             )
         except InputError as error:
             if not template.found:

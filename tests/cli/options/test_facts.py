@@ -131,3 +131,25 @@ def test_a_node_object_without_labels_does_not_tell_them(folder: Path) -> None:
     """Each real one has some."""
     (folder / "node.yaml").write_text(NODE.replace(", labels: {disk: ssd}", ""))
     assert load_stage(NodeOptions(pods=(folder,))).node.facts.labels is None
+
+
+@pytest.mark.parametrize(
+    ("node_name", "node_object", "name"),
+    [("", False, "default/big"), ("other", False, "default/big-other"), ("", True, "default/big-small")],
+)
+def test_static_pods_are_called_after_a_node_whose_name_is_known(
+    folder: Path, node_name: str, node_object: bool, name: str
+) -> None:
+    """By the option, or by the Node object."""
+    static = folder / "static"
+    static.mkdir()
+    (folder / "pod.yaml").rename(static / "pod.yaml")
+    (folder / "object.yaml").write_text(NODE)
+    options = NodeOptions(
+        machines=(str(folder / "machine.json"),),
+        kubelet=folder / "kubelet.yaml",
+        static=(static,),
+        node_name=node_name,
+        node_object=folder / "object.yaml" if node_object else None,
+    )
+    assert [pod.full_name for pod in load_stage(options).pods] == [name]

@@ -106,6 +106,20 @@ def test_a_pod_that_comes_again_has_a_uid_of_its_own() -> None:
     assert uids == ["one", "static", "one", "static", "one#2", "static", "one#2", "one#3"]
 
 
+def test_a_static_pod_may_be_called_by_the_name_of_its_manifest() -> None:
+    """Its kubelet has added the name of the node to it; the line is then that of the pod's full name."""
+    pods = [replace(STATIC, uid=name, name=name) for name in ("etcd-node1", "etcd-2-node1")]
+    events = read_events("add etcd default/etcd-2\nexit etcd app", "events", pods, node="Node1")
+    assert events == [
+        AddPods(tuple(pods), line="add etcd-node1 default/etcd-2-node1"),
+        ExitContainer(pods[0], "app", line="exit etcd-node1 app"),
+    ]
+    with pytest.raises(InputError, match="there is no pod etcd"):
+        read_events("add etcd", "events", pods)
+    with pytest.raises(InputError, match="there is no pod one"):
+        read_events("add one", "events", [replace(ONE, name="one-node1")], node="node1")
+
+
 @pytest.mark.parametrize(
     ("line", "cure"),
     [

@@ -18,4 +18,5 @@ def read_event_file(options: NodeOptions, stage: Stage, path: Path) -> list[Even
         found = beside if beside.is_file() else Path(name)
         return config_sources(options, ConfigFile(str(found), read_text(found)))
 
-    return read_events(read_text(path), str(path), stage.pods, stage.ledger.active.values(), config=config)
+    there, node = stage.ledger.active.values(), stage.node.facts.name
+    return read_events(read_text(path), str(path), stage.pods, there, config=config, node=node)

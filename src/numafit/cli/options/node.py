@@ -9,7 +9,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from numafit.cli.files import MANIFESTS, manifest_paths, read_bytes, read_text
+from numafit.cli.files import MANIFESTS, drop_in_paths, manifest_paths, read_bytes, read_text
 from numafit.cli.options.case import case_parts
 from numafit.cli.options.facts import facts_told, is_node, node_among
 from numafit.cli.options.machine import complete_machine, resolve_machine
@@ -230,6 +230,8 @@ def load_stage(options: NodeOptions, *, idle: bool = False, past: bool = False) 
 
         machine = with_total_memory(machine, node)
     facts = facts_told(options.told(node), options.offers, machine)
+    if options.node_name and not facts.name:
+        facts = replace(facts, name=options.node_name)
     known = Start(version=version, release_given=given, machine=with_memory(machine), facts=facts)
     file = options.kubelet_file()
     example = ""
@@ -327,25 +329,14 @@ def _machine(options: NodeOptions) -> tuple[Machine, tuple[Note, ...]]:
 def config_sources(options: NodeOptions, file: ConfigFile | None) -> ConfigSources:
     """`file` with the drop-in files and flags of the options."""
     env = options.kubelet_env
-    drop_ins = _drop_ins(options.config_dir)
+    folder = options.config_dir
+    drop_ins = None
+    if folder is not None:
+        drop_ins = tuple(ConfigFile(str(path), read_text(path)) for path in drop_in_paths(folder))
     if env is None:
         return ConfigSources(file, drop_ins)
     text = read_text(env)
     return ConfigSources(file, drop_ins, arguments_of_env(text, str(env)), str(env), text)
-
-
-def _drop_ins(folder: Path | None) -> tuple[ConfigFile, ...] | None:
-    if folder is None:
-        return None
-    if not folder.is_dir():
-        raise InputError("is not a folder", source=str(folder), cure="name the kubelet's --config-dir")
-    found = [path for path in folder.rglob("*.conf") if path.is_symlink() or not path.is_dir()]
-    for path in found:
-        # A link that leads nowhere or to a folder, a pipe, a device.
-        if not path.is_file():
-            why = "is no file that can be read, and the kubelet would read it and not start"
-            raise InputError(why, source=str(path), cure="remove it, or what it leads to is missing")
-    return tuple(ConfigFile(str(path), read_text(path)) for path in found)
 
 
 def _over_state(known: Start, options: NodeOptions) -> Start:
@@ -392,7 +383,10 @@ def read_manifests(
     if not paths and not options.static and not past:
         raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
     files = [ManifestFile(_source_name(path), read_bytes(path)) for path in paths]
-    files += [ManifestFile(str(path), read_bytes(path), static=True) for path in manifest_paths(options.static)]
+    own = options.node_name or options.told(node).name
+    files += [
+        ManifestFile(str(path), read_bytes(path), static=True, node=own) for path in manifest_paths(options.static)
+    ]
     here: tuple[str, ...] = () if node is None else (node.name,)
     here += () if options.machine_sources else (_host_name(),)
     cure = "choose one by --node-name, or --all-nodes"

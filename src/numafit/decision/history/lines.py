@@ -59,15 +59,17 @@ def read_events(
     residents: Iterable[Pod] = (),
     *,
     config: ConfigReader | None = None,
+    node: str = "",
 ) -> list[Event]:
     """Pods that the file never adds are added first, in their order. `residents` are there already, and may go.
 
-    A pod that comes once more after it went has a new UID, as the API server gives it; a static one keeps its own.
+    A pod that comes once more after it went has a new UID, as the API server gives it; a static one keeps its own. A
+    static pod may be called by the name of its manifest, to which its kubelet adds that of the `node`.
     """
-    lines = [(number, line.partition("#")[0].split()) for number, line in enumerate(text.splitlines(), 1)]
-    coming = {name for _, words in lines if words[:1] == ["add"] for name in words[1:]}
     there = tuple(residents)
-    reader = _Reader(source, (*there, *pods), config)
+    reader = _Reader(source, (*there, *pods), config, node)
+    lines = [(number, line.partition("#")[0].split()) for number, line in enumerate(text.splitlines(), 1)]
+    coming = {reader.full(name) for _, words in lines if words[:1] == ["add"] for name in words[1:]}
     reader.arrive(there)
     reader.arrive(pod for pod in pods if pod.name not in coming and pod.full_name not in coming)
     events = [reader.event(words, number) for number, words in lines if words]
@@ -77,7 +79,7 @@ def read_events(
 
 
 class _Reader:
-    def __init__(self, source: str, pods: Iterable[Pod], config: ConfigReader | None) -> None:
+    def __init__(self, source: str, pods: Iterable[Pod], config: ConfigReader | None, node: str) -> None:
         self.source = source
         self.config = config
         self.number = 0
@@ -91,6 +93,7 @@ class _Reader:
         """Full name -> the line in which it was removed."""
         for pod in pods:
             self._name(pod)
+        self.node = node.lower()
 
     def _name(self, pod: Pod) -> None:
         self.named |= {pod.name: pod, pod.full_name: pod}
@@ -101,6 +104,7 @@ class _Reader:
 
     def event(self, words: Sequence[str], number: int) -> Event:
         self.number = number
+        words = [words[0], *(self.full(word) for word in words[1:])]
         line = " ".join(words)
         match words:
             case ["add", *names] if names:
@@ -137,6 +141,10 @@ class _Reader:
         if word in WORDS:
             raise self._error(f'"{line}" is not understood', f"write {WORDS[word]}")
         raise self._error(f'"{word}" is no event', meant_or_there(word, list(WORDS)))
+
+    def full(self, word: str) -> str:
+        full = self.named.get(f"{word}-{self.node}") if self.node and word not in self.named else None
+        return f"{word}-{self.node}" if full is not None and full.static else word
 
     def _error(self, problem: str, cure: str) -> InputError:
         return InputError(problem, source=self.source, line=self.number, cure=cure)

@@ -141,7 +141,7 @@ def _played(scenes: Scenes, asked: question.Simulate) -> tuple[Simulation, tuple
 def _run(stage: Stage, events: str | None) -> Simulation:
     if events is None:
         return stage.play(stage.pods)
-    lines = read_events(events, "events", stage.pods, stage.ledger.active.values())
+    lines = read_events(events, "events", stage.pods, stage.ledger.active.values(), node=stage.node.facts.name)
     if len(lines) > MOST_EVENTS:
         raise InputError(f"there are {len(lines)} events, and at most {MOST_EVENTS} are played", source="events")
     return play_events(stage.situation, lines)
