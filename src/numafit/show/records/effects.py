@@ -21,6 +21,8 @@ class EffectRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     devices: tuple[str, ...] | UnsetType = UNSET
     resources: tuple[str, ...] | UnsetType = UNSET
     """Of which no device is free for a container that cannot be started."""
+    down: bool | UnsetType = UNSET
+    """It waits, since the kubelet is down."""
     more: int | UnsetType = UNSET
     """Bytes of memory that its init containers hold now and did not before."""
 
