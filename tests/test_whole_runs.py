@@ -69,3 +69,22 @@ def test_a_run_is_replayed_from_its_folder(folder: Path, capsys: pytest.CaptureF
     (row,) = [line.split() for line in captured.out.splitlines() if " run " in line]
     expected = ["0", "1", "0", "0"] if folder.name in CHANCE else ["1", "0", "0", "0"]
     assert row[3:] == expected, captured.out
+
+
+@pytest.mark.parametrize("folder", [pytest.param(own, id=own.name) for own in RUNS if own.name in CHANCE])
+def test_what_chance_made_of_a_restart_is_among_the_outcomes_that_are_listed(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = read_run(folder)
+    assert main(["simulate", *arguments_of(run, tmp_path), "--outcomes", "100", "-o", "json"]) in (0, 1)
+    events = json.loads(capsys.readouterr().out)["events"]
+    number = next(i for i, entry in enumerate(events) if entry["event"].startswith("restart"))
+    shown = {each["pod"]: each["admitted"] for each in events[number]["decisions"]}
+    listed: dict[str, dict[str, bool]] = {}
+    for each in events[number]["decisions"]:
+        assert each.get("outcomes", {}).get("extent", "all") == "all"
+        for other in each.get("outcomes", {}).get("others", ()):
+            listed.setdefault(json.dumps(other["depends"]), dict(shown))[each["pod"]] = other["admitted"]
+    seen = {each["pod"]: each["admitted"] for each in run.expected[number]["decisions"]}
+    assert seen != shown
+    assert seen in listed.values()

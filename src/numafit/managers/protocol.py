@@ -81,11 +81,14 @@ class Choices:
         return next(outcomes)
 
 
+DrawKind = Literal["devices", "preferred", "nodes", "resources", "stale", "pods", "victim", "cpus"]
+"""The method of `Choices`."""
+
+
 class Draw(msgspec.Struct, frozen=True):
     """Something that was left to chance, with more than one possibility."""
 
-    kind: Literal["devices", "preferred", "nodes", "resources", "stale", "pods", "victim", "cpus"]
-    """The method of `Choices`."""
+    kind: DrawKind
     container: str = ""
     resource: str = ""
     candidates: int = 0

@@ -26,7 +26,11 @@ def test_other_outcomes_are_listed_with_whether_they_are_all(
     assert main(["simulate", *box, "--outcomes", "5"]) == 0
     out = capsys.readouterr().out
     listed = out[out.index("POD            COULD ALSO BE") :].split("\n\n")[0].splitlines()[1:]
-    assert [line.split(", ", 2)[-1].strip() for line in listed] == ["a, c", "b, c", "(these are all)"]
+    assert [line.split(", ", 2)[-1].strip() for line in listed] == [
+        "a, c  c is taken instead of b",
+        "b, c  c is taken instead of a",
+        "(these are all)",
+    ]
 
 
 def test_a_row_that_depends_on_a_guess_has_a_star(box: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,3 +55,57 @@ def test_a_run_without_chance_says_so(tmp_path: Path, box: list[str], capsys: py
     (tmp_path / "pod.json").write_text(pod("plain", cpu="2", memory="1Gi"))
     assert main(["simulate", *box, "--outcomes", "5"]) == 0
     assert "No decision of this run was left to chance." in capsys.readouterr().out
+
+
+def test_a_program_learns_what_an_outcome_depends_on(box: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", *box, "--outcomes", "1", "-o", "json"]) == 0
+    [other] = json.loads(capsys.readouterr().out)["decisions"][0]["outcomes"]["others"]
+    draw = {"kind": "preferred", "taken": ["a", "c"], "instead": ["a", "b"]}
+    assert other["depends"] == [{**draw, "container": "app", "resource": "nvidia.com/gpu"}]
+
+
+def test_a_story_says_in_a_sentence_what_was_left_to_chance(box: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    sentence = "Which nvidia.com/gpu it gets is left to chance."
+    assert main(["explain", *box]) == 0
+    assert f"\n  {sentence}\n" in capsys.readouterr().out
+    assert main(["explain", *box, "-o", "json"]) == 0
+    [told] = json.loads(capsys.readouterr().out)["stories"]
+    assert told["story"]["chance"] == sentence
+
+
+def test_a_story_of_events_says_it_at_the_decision(
+    tmp_path: Path, box: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It draws when it comes; at the restart it keeps what it has."""
+    (tmp_path / "events").write_text("add train\nrestart\n")
+    assert main(["explain", *box, "--events", str(tmp_path / "events")]) == 0
+    out = capsys.readouterr().out
+    assert out.count("Which nvidia.com/gpu it gets is left to chance.") == 1
+    assert main(["explain", *box, "--events", str(tmp_path / "events"), "-o", "json"]) == 0
+    stories = json.loads(capsys.readouterr().out)["stories"]
+    follows = "What it gets follows from what is left to chance before it."
+    assert [each["story"]["chance"] for each in stories] == ["Which nvidia.com/gpu it gets is left to chance.", follows]
+
+
+def test_a_story_tells_whose_place_depends_on_the_order_of_static_pods(
+    tmp_path: Path, box: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of seven CPUs four and five are wanted, none of them exclusive."""
+    paths = []
+    for name, cpus in (("one", "4"), ("two", "5")):
+        content = json.loads(pod(name))
+        content["metadata"]["annotations"] = {"kubernetes.io/config.source": "file"}
+        content["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpus}}
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+        paths.append(str(tmp_path / f"{name}.json"))
+    (tmp_path / "events").write_text("add one\nadd two\nrestart\n")
+    arguments = [*box[:-1], *paths, "--events", str(tmp_path / "events")]
+    assert main(["explain", *arguments]) == 0
+    sentence = "Whether it is admitted depends on the order of the static pods at the restart, which is left to chance."
+    assert capsys.readouterr().out.count(sentence) == 2
+    assert main(["simulate", *arguments, "--outcomes", "5"]) == 0
+    listed = capsys.readouterr().out
+    assert (
+        "(restart)  default/two admitted: shared CPUs               default/two is admitted before default/one"
+        in listed
+    )

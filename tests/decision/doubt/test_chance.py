@@ -1,7 +1,6 @@
 """What the kubelet leaves to chance, and what else could have come out."""
 
 from itertools import combinations, permutations
-from math import comb
 
 import pytest
 from hypothesis import given, settings
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 from numafit.decision.admit import admit
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
-from numafit.decision.doubt.chance import FOLLOWS, ScriptedChoices, chance_notes, others, others_of_run
+from numafit.decision.doubt.chance import FOLLOWS, chance_notes, others, others_of_run
 from numafit.decision.history.event import AddPods, RestartKubelet
 from numafit.decision.history.situation import situation_of
 from numafit.decision.simulation import Simulation, play, play_events
@@ -152,18 +151,6 @@ def test_each_of_equal_pods_may_be_the_one_that_goes_for_a_critical_one() -> Non
     assert found[number].extent == "all"
     (note,) = chance_notes(simulation)
     assert note.text.startswith("which of 3 equal pods is evicted for it is left to chance")
-
-
-def test_a_script_counts_through_all_choices() -> None:
-    """Two draws: two of four devices, and one of two CPU sets."""
-    tried = []
-    script: list[int] | None = []
-    while script is not None:
-        choices = ScriptedChoices(script)
-        devices = choices.devices("app", GPU, {"a", "b", "c", "d"}, 2)
-        tried.append((tuple(devices), choices.cpus("app", iter([1, 2])), tuple(choices.resources("app", ["only"]))))
-        script = choices.following()
-    assert len(tried) == len(set(tried)) == comb(4, 2) * 2
 
 
 def test_a_search_that_is_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -122,7 +122,8 @@ def _explain_pods(
     if whole:
         _say_events(simulation, told[0].pod.full_name if pod_name is not None else "", notes, output)
     else:
-        stories = [(decision, story_of(stage.node, decision)) for decision in told]
+        chances = _chances(simulation)
+        stories = [(each, story_of(stage.node, each, chances.get(id(each), ""))) for each in told]
         if output == "json":
             click.echo(json_text(stories_record(stories, notes)))
         else:
@@ -151,10 +152,23 @@ def _played(options: NodeOptions, events: Path | None, past: Path | None) -> tup
 def _say_events(simulation: Simulation, pod: str, notes: Sequence[Note], output: str) -> None:
     from numafit.show.text.events import events_story
 
+    chances = _chances(simulation)
     if output == "json":
-        click.echo(json_text(events_explained(simulation, pod, notes)))
+        click.echo(json_text(events_explained(simulation, pod, notes, chances)))
     else:
-        say(lambda screen: events_story(simulation, pod, screen=screen), notes)
+        say(lambda screen: events_story(simulation, pod, chances, screen=screen), notes)
+
+
+def _chances(simulation: Simulation) -> dict[int, str]:
+    """What was left to chance, by the `id` of the decision."""
+    if not any(step.draws for step in simulation.steps):
+        return {}
+    from numafit.decision.doubt.chance import chance_sentences
+
+    sentences = chance_sentences(simulation)
+    return {
+        id(simulation.steps[number].decision): f"{text[0].upper()}{text[1:]}." for number, text in sentences.items()
+    }
 
 
 def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name: str | None, output: str) -> Told:

@@ -36,7 +36,7 @@ from numafit.show.table import Screen
 if TYPE_CHECKING:
     from numafit.advice.past.agreement import PastAgreement
     from numafit.advice.past.past import Past
-    from numafit.decision.doubt.chance import Others
+    from numafit.decision.doubt.other import Others
 
 EACH = "{n}"
 """Stands for the number of an event in the name of a picture."""

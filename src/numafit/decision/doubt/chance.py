@@ -1,206 +1,294 @@
 """What else could have come out where the kubelet leaves a decision to chance.
 
 A decision is made again and again, each time with other choices, until no other ones are left or enough outcomes are
-found. Every outcome listed is one that some order of Go's maps leads to; the decisions before it are as they are.
+found. Every outcome listed is one that some order of Go's maps leads to; the decisions before it are as they are. A
+restart, and a resize with those that are tried again after it, is one decision in this: what came out of the whole is
+compared.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations, islice, permutations
-from math import comb, factorial
-from typing import Literal, TypeVar
+from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from numafit.decision.decide import decide
 from numafit.decision.decision import Decision
+from numafit.decision.doubt.orders import decided, orders_of_start
+from numafit.decision.doubt.other import Dependence, Other, Others
+from numafit.decision.doubt.script import LastChoices, ScriptedChoices
+from numafit.decision.history.coming import ChoicesMaker
+from numafit.decision.history.event import AddPods, Event, RestartKubelet, StartKubelet
+from numafit.decision.history.happen import happen
+from numafit.decision.history.restart import batch_of
+from numafit.decision.history.situation import Situation
 from numafit.decision.history.step import Step
-from numafit.decision.simulation import Simulation, play_events
-from numafit.managers.protocol import Choices, Draw, WatchedChoices
+from numafit.decision.simulation import Happened, Simulation, play_events
+from numafit.managers.protocol import Choices, Draw
 from numafit.notes import Note
-
-T = TypeVar("T")
 
 MOST_TRIES = 2000
 """Decisions that are made to find the outcomes of one."""
 
-Extent = Literal["all", "more", "not searched"]
-"""Of a list of outcomes: there are no others; there are others; nobody knows, for there are too many orders to try."""
+MOST_DECISIONS = 10000
+"""Of pods at a restart, to find its outcomes."""
 
 
-class Others(msgspec.Struct, frozen=True):
-    decisions: tuple[Decision, ...]
-    """Each with another outcome; without the one that is shown."""
-    extent: Extent
+def others(
+    made: Decision, again: Callable[[Choices], Decision], most: int, names: Mapping[str, str] | None = None
+) -> Others:
+    """Up to `most` outcomes of a decision besides the one that was made; `again` makes it with other choices. `names`
+    of pods by their UIDs."""
+    return _searched([made], lambda choices: [again(choices)], most, names or {})
 
 
-class ScriptedChoices(Choices):
-    """The choice of each draw by its number; 0, what numafit chooses, where the script ends."""
-
-    def __init__(self, script: Sequence[int] = ()) -> None:
-        self.script = script
-        self.taken: list[int] = []
-        self.options: list[int] = []
-        """How many there were at each draw."""
-
-    def _next(self, options: int) -> int:
-        """A draw with one possibility is none."""
-        if options < 2:
-            return 0
-        place = len(self.taken)
-        self.taken.append(self.script[place] if place < len(self.script) else 0)
-        self.options.append(options)
-        return self.taken[-1]
-
-    def following(self) -> list[int] | None:
-        """The script of the next try, in lexicographic order; None after the last one."""
-        script = list(self.taken)
-        while script and script[-1] + 1 == self.options[len(script) - 1]:
-            script.pop()
-        return [*script[:-1], script[-1] + 1] if script else None
-
-    def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
-        ordered = sorted(candidates)
-        count = min(count, len(ordered))
-        number = self._next(comb(len(ordered), count))
-        return next(islice(combinations(ordered, count), number, None))
-
-    def preferred(self, container: str, resource: str, answers: Iterator[tuple[str, ...]]) -> tuple[str, ...]:
-        listed = list(answers)
-        return listed[self._next(len(listed))]
-
-    def nodes(self, nodes: Iterable[int]) -> Sequence[int]:
-        return self._permuted(sorted(nodes))
-
-    def resources(self, container: str, names: Iterable[str]) -> Sequence[str]:
-        return self._permuted(sorted(names))
-
-    def stale(self, containers: Iterable[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-        return self._permuted(sorted(containers))
-
-    def victim(self, uids: Sequence[str]) -> str:
-        return uids[-1 - self._next(len(uids))]
-
-    def cpus(self, container: str, outcomes: Iterator[int]) -> int:
-        listed = list(outcomes)
-        return listed[self._next(len(listed))]
-
-    def _permuted(self, ordered: list[T]) -> Sequence[T]:
-        return next(islice(permutations(ordered), self._next(factorial(len(ordered))), None))
-
-
-def others(made: Decision, again: Callable[[Choices], Decision], most: int) -> Others:
-    """Up to `most` outcomes of a decision besides the one that was made; `again` makes it with other choices."""
-    seen = [_outcome(made)]
-    found: list[Decision] = []
+def _searched(
+    made: Sequence[Decision],
+    again: Callable[[Choices], Sequence[Decision]],
+    most: int,
+    names: Mapping[str, str],
+) -> Others:
+    shown = [_outcome(decision) for decision in made]
+    seen = [shown]
+    found: list[Other] = []
     script: list[int] | None = []
     for _ in range(MOST_TRIES):
         if script is None:
             return Others(tuple(found), "all")
         choices = ScriptedChoices(script)
-        decision = again(choices)
+        decisions = again(choices)
         script = choices.following()
-        if _outcome(decision) in seen:
+        outcome = [_outcome(decision) for decision in decisions]
+        if outcome in seen:
             continue
         if len(found) == most:
             return Others(tuple(found), "more")
-        seen.append(_outcome(decision))
-        found.append(decision)
+        seen.append(outcome)
+        found.append(Other(_unlike(made, decisions, _outcome), _named(choices.depends, names)))
     return Others(tuple(found), "all" if script is None else "not searched")
 
 
-def _of_step(simulation: Simulation, step: Step, most: int) -> Others:
-    before = step.before
-    if before is None:
-        return Others((), "not searched")
+def others_of_run(simulation: Simulation, most: int) -> dict[int, Others]:
+    """By the number of the step, of a restart its first one; only where there are others, or may be."""
+    found: dict[int, Others] = {}
+    for first, before, happened in _drawn_events(simulation):
+        found |= _others_of(first, before, happened, most)
+    return {number: own for number, own in found.items() if own.found or own.extent != "all"}
+
+
+def _drawn_events(simulation: Simulation) -> list[tuple[int, Situation, Happened]]:
+    """The number of its first step, and how the node stood before it."""
+    found = []
+    first, before = 0, simulation.begin
+    for happened in simulation.happened:
+        if any(step.draws for step in happened.steps):
+            found.append((first, before, happened))
+        first += len(happened.steps)
+        before = happened.after
+    return found
+
+
+def _others_of(first: int, before: Situation, happened: Happened, most: int) -> dict[int, Others]:
+    event, steps = happened.event, happened.steps
+    names = _names(before, happened)
+    if isinstance(event, RestartKubelet | StartKubelet):
+        return {first: replace(_of_start(before, event, steps, most, names), steps=_numbers(first, steps))}
+    if not isinstance(event, AddPods) or any(step.draws for step in steps if step.event == "resize"):
+        return {first: replace(_of_event(before, event, steps, most, names), steps=_numbers(first, steps))}
+    return {
+        number: _of_step(before, step, most, names)
+        for number, step in zip(_numbers(first, steps), steps, strict=True)
+        if step.draws
+    }
+
+
+def _numbers(first: int, steps: Sequence[Step]) -> tuple[int, ...]:
+    return tuple(range(first, first + len(steps)))
+
+
+def _of_step(before: Situation, step: Step, most: int, names: Mapping[str, str]) -> Others:
+    """A pod that came; with all decisions before it as they are."""
+    ledger = before.ledger if step.before is None else step.before
+    node = before.node if step.node is None else step.node
 
     def again(choices: Choices) -> Decision:
-        return decide(simulation.node_of(step), before, step.decision.pod, simulation.allocatable, choices)
+        return decide(node, ledger, step.decision.pod, before.offered, choices)
 
-    return others(step.decision, again, most)
+    return others(step.decision, again, most, names)
 
 
-def others_of_run(simulation: Simulation, most: int) -> dict[int, Others]:
-    """By the number of the step; only where there are others, or may be."""
-    found = {number: _of_step(simulation, step, most) for number, step in enumerate(simulation.steps) if step.draws}
-    return {number: own for number, own in found.items() if own.decisions or own.extent != "all"}
+def _of_event(before: Situation, event: Event, steps: Sequence[Step], most: int, names: Mapping[str, str]) -> Others:
+    def again(choices: Choices) -> Sequence[Decision]:
+        return [step.decision for step in happen(before, event, lambda: choices).steps]
+
+    return _searched([step.decision for step in steps], again, most, names)
+
+
+def _of_start(
+    before: Situation,
+    event: RestartKubelet | StartKubelet,
+    steps: Sequence[Step],
+    most: int,
+    names: Mapping[str, str],
+    *,
+    noted: bool = False,
+) -> Others:
+    """`noted`: for those who only ask whose outcome is open."""
+    budget = MOST_DECISIONS // 5 if noted else MOST_DECISIONS
+    found = orders_of_start(batch_of(before, event.how, Choices()), most, budget, near=not noted)
+    listed = []
+    for order in found.found:
+        choices = ScriptedChoices(order.script, order.uids)
+        played = happen(before, event, _at_start(choices)).steps
+        decisions = _unlike([step.decision for step in steps], [step.decision for step in played], decided)
+        listed.append(Other(decisions, _named(choices.depends, names)))
+    return Others(tuple(listed), found.extent)
+
+
+def _at_start(choices: Choices) -> ChoicesMaker:
+    """These, for all but the reading of the state, which comes first."""
+    makers = iter([Choices()])
+    return lambda: next(makers, choices)
+
+
+def _names(before: Situation, happened: Happened) -> dict[str, str]:
+    there = (*before.ledger.active.values(), *before.waiting, *before.refused)
+    decided_on = (step.decision.pod for step in happened.steps)
+    return {pod.uid: pod.full_name for pod in (*there, *decided_on)}
+
+
+def _named(depends: Sequence[Dependence], names: Mapping[str, str]) -> tuple[Dependence, ...]:
+    return tuple(
+        replace(own, taken=_full(own.taken, names), instead=_full(own.instead, names))
+        if own.draw.kind in ("pods", "victim", "stale")
+        else own
+        for own in depends
+    )
+
+
+def _full(uids: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Of a stale container the UID stands before its name."""
+    found = []
+    for text in uids:
+        uid, slash, container = text.partition("/")
+        found.append(f"{names.get(uid, uid)}{slash}{container}")
+    return tuple(found)
+
+
+def _unlike(
+    made: Sequence[Decision], other: Sequence[Decision], told: Callable[[Decision], tuple[object, ...]]
+) -> tuple[Decision, ...]:
+    shown = {(decision.pod.uid, bool(decision.resize)): told(decision) for decision in made}
+    return tuple(each for each in other if shown.get((each.pod.uid, bool(each.resize))) != told(each))
 
 
 def _outcome(decision: Decision) -> tuple[object, ...]:
-    held = decision.containers if decision.admitted else None
-    evicted = {victim.pod.uid for victim in decision.evicted}
-    return decision.admitted, decision.reason, decision.message, decision.panic, held, evicted
-
-
-class LastChoices(WatchedChoices):
-    """Chooses at each draw what numafit would choose last: a run that is as possible as the one that is shown."""
-
-    def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
-        return super().devices(container, resource, candidates, count)[::-1]
-
-    def preferred(self, container: str, resource: str, answers: Iterator[tuple[str, ...]]) -> tuple[str, ...]:
-        return list(answers)[-1]
-
-    def nodes(self, nodes: Iterable[int]) -> Sequence[int]:
-        return super().nodes(nodes)[::-1]
-
-    def resources(self, container: str, names: Iterable[str]) -> Sequence[str]:
-        return super().resources(container, names)[::-1]
-
-    def stale(self, containers: Iterable[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-        return super().stale(containers)[::-1]
-
-    def victim(self, uids: Sequence[str]) -> str:
-        super().victim(uids)
-        return uids[0]
-
-    def cpus(self, container: str, outcomes: Iterator[int]) -> int:
-        return list(outcomes)[-1]
+    return *decided(decision), decision.message, decision.panic
 
 
 def chance_notes(simulation: Simulation) -> tuple[Note, ...]:
     """For each pod whose decision could have come out otherwise, or follows from one that could."""
-    steps = simulation.steps
-    own = {number for number, step in enumerate(steps) if step.draws and _differs(simulation, step)}
-    notes = {number: _text(steps[number].draws) for number in own}
-    if any(step.draws for step in steps):
-        notes |= dict.fromkeys(_followers(simulation) - own, FOLLOWS)
-    return tuple(
-        Note("left-to-chance", steps[number].decision.pod.full_name, text) for number, text in sorted(notes.items())
-    )
+    notes: dict[Note, None] = {}
+    drawn: set[str] = set()
+    for number, text in chance_sentences(simulation).items():
+        name = simulation.steps[number].decision.pod.full_name
+        if text != FOLLOWS:
+            drawn.add(name)
+            notes[Note("left-to-chance", name, f"{text} (`simulate --outcomes 5` lists others)")] = None
+        elif name not in drawn:
+            notes[Note("left-to-chance", name, text)] = None
+    return tuple(notes)
 
 
-def _differs(simulation: Simulation, step: Step) -> bool:
+def chance_sentences(simulation: Simulation) -> dict[int, str]:
+    """By the number of the step: what is left to chance in it, and what on."""
+    if not any(step.draws for step in simulation.steps):
+        return {}
+    own: dict[int, str] = {}
+    for first, before, happened in _drawn_events(simulation):
+        steps = happened.steps
+        if isinstance(happened.event, RestartKubelet | StartKubelet):
+            own |= _start_sentences(first, before, happened.event, steps)
+            continue
+        for number, step in zip(_numbers(first, steps), steps, strict=True):
+            if step.draws and _differs(before, happened, step):
+                own[number] = _text(step.draws)
+    return dict(sorted((_followers(simulation) | own).items()))
+
+
+def _differs(before: Situation, happened: Happened, step: Step) -> bool:
     """Other devices are another outcome at once; of orders only a try can tell."""
     if step.decision.admitted and any(draw.kind in ("devices", "preferred") for draw in step.draws):
         return True
-    return bool(_of_step(simulation, step, 1).decisions)
+    if step.event == "resize":
+        return bool(_of_event(before, happened.event, happened.steps, 1, {}).found)
+    return bool(_of_step(before, step, 1, {}).found)
 
 
-def _followers(simulation: Simulation) -> set[int]:
+def _start_sentences(
+    first: int, before: Situation, event: RestartKubelet | StartKubelet, steps: Sequence[Step]
+) -> dict[int, str]:
+    found = _of_start(before, event, steps, MOST_NOTED, {}, noted=True)
+    texts: dict[int, str] = {}
+    for number, step in zip(_numbers(first, steps), steps, strict=True):
+        shown = step.decision
+        for other in found.found:
+            mine = [each for each in other.decisions if each.pod.uid == shown.pod.uid and each.resize == shown.resize]
+            if not mine:
+                continue
+            if any(own.draw.kind == "pods" for own in other.depends):
+                verdict = any(each.admitted != shown.admitted for each in mine)
+                if verdict or number not in texts:
+                    texts[number] = BY_ORDER_ADMITTED if verdict else BY_ORDER_GIVEN
+            elif number not in texts:
+                drawn = [draw for draw in step.draws if draw.kind != "pods"]
+                texts[number] = _text(drawn) if drawn else FOLLOWS
+    return texts
+
+
+def _followers(simulation: Simulation) -> dict[int, str]:
     """The decisions that came out otherwise in one other run. That none did there proves nothing."""
     first = next(number for number, step in enumerate(simulation.steps) if step.draws)
     if first + 1 == len(simulation.steps):
-        return set()
-    other = play_events(simulation.begin, simulation.events, LastChoices).steps
-    return {
-        number
-        for number, step in enumerate(simulation.steps)
-        if number > first and (number >= len(other) or _outcome(other[number].decision) != _outcome(step.decision))
-    }
+        return {}
+    other = play_events(simulation.begin, simulation.events, LastChoices)
+    found: dict[int, str] = {}
+    number = 0
+    for shown, played in zip(simulation.happened, other.happened, strict=True):
+        # Amounts in the messages of a restart say only who came before.
+        told = decided if isinstance(shown.event, RestartKubelet | StartKubelet) else _outcome
+        there = {_subject(step): step.decision for step in played.steps}
+        drawn = number <= first
+        for step in shown.steps:
+            decision = there.get(_subject(step))
+            if decision is None or told(decision) != told(step.decision):
+                if drawn and any(draw.kind == "pods" for draw in step.draws):
+                    verdict = decision is None or decision.admitted != step.decision.admitted
+                    found[number] = BY_ORDER_ADMITTED if verdict else BY_ORDER_GIVEN
+                elif number > first:
+                    found[number] = FOLLOWS
+            number += 1
+    return found
 
+
+def _subject(step: Step) -> tuple[str, str]:
+    return step.decision.pod.uid, step.event
+
+
+MOST_NOTED = 50
+"""Outcomes of a restart that are looked at to say whose they are."""
 
 FOLLOWS = "what it gets follows from what is left to chance before it"
+_ORDER = "the order of the static pods at the restart, which is left to chance"
+BY_ORDER_ADMITTED = f"whether it is admitted depends on {_ORDER}"
+BY_ORDER_GIVEN = f"what it gets depends on {_ORDER}"
 
 
 def _text(draws: Sequence[Draw]) -> str:
     chosen = next((draw for draw in draws if draw.kind in ("devices", "preferred")), None)
     victim = next((draw for draw in draws if draw.kind == "victim"), None)
     if chosen is None and victim is not None:
-        what = f"which of {victim.candidates} equal pods is evicted for it is left to chance"
-    elif chosen is None:
-        what = "what it gets is left to chance"
-    elif chosen.kind == "devices":
-        what = f"which {chosen.count} of {chosen.candidates} {chosen.resource} it gets is left to chance"
-    else:
-        what = f"which {chosen.resource} it gets is left to chance"
-    return f"{what} (`simulate --outcomes 5` lists others)"
+        return f"which of {victim.candidates} equal pods is evicted for it is left to chance"
+    if chosen is None:
+        return "what it gets is left to chance"
+    if chosen.kind == "devices":
+        return f"which {chosen.count} of {chosen.candidates} {chosen.resource} it gets is left to chance"
+    return f"which {chosen.resource} it gets is left to chance"

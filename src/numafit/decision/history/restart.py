@@ -37,27 +37,47 @@ class Restart(msgspec.Struct, frozen=True):
         return tuple(decision for decision, _ in self.decisions)
 
 
-def restart(situation: Situation, how: Beginning, choices: Callable[[], Choices] = Choices) -> Restart:
-    """Raises StartError where the kubelet does not start. `choices` are asked for at the start and for each pod."""
-    known = start(_beginning(situation, how, choices()), "restored")
+class Batch(msgspec.Struct, frozen=True):
+    """The kubelet runs again, and has decided on nobody yet."""
+
+    situation: Situation
+    static: tuple[Pod, ...]
+    """They come first, in any order, and with those that were rejected before; here in the order in which they came."""
+    others: tuple[Pod, ...]
+    """By their creation."""
+    device_file_error: str
+
+
+def batch_of(situation: Situation, how: Beginning, choices: Choices) -> Batch:
+    """Raises StartError where the kubelet does not start."""
+    known = start(_beginning(situation, how, choices), "restored")
     node = known.node
     if how.config is not None:
         # What the node object lists beside that outlives the kubelet.
         situation = replace(situation, allocatable={**(situation.allocatable or {}), **known.allocatable})
-    order = choices()
     asked = pods_at_restart(node.settings, situation.ledger, situation.resizes)
-    situation = replace(situation, ledger=replace(situation.ledger, active=asked))
-    pods = _batch(situation, order)
+    there = (*asked.values(), *situation.waiting)
+    static = tuple(pod for pod in (*there, *situation.refused) if pod.static)
+    others = tuple(pod for pod in there if not pod.static)
     idle = frozenset((uid, name) for uid, names in situation.unstarted for name in names)
     running: frozenset[tuple[str, str]] = frozenset()
     if not how.reboot:
-        there = situation.ledger.active.values()
-        running = frozenset((pod.uid, own.name) for pod in there for own in pod.all_containers) - idle
-    ledger = replace(known.restored, ready=False, running=running)
+        running = frozenset((pod.uid, own.name) for pod in asked.values() for own in pod.all_containers) - idle
+    # Who has not come yet does not count, and is not evicted for a critical pod.
+    ledger = replace(known.restored, ready=False, running=running, active={})
     if how.plugins == "first":
         ledger = registered(node, ledger, situation.plugins)
-    situation, decisions = _admit_all(replace(situation, node=node, ledger=ledger), pods, choices)
-    ledger = situation.ledger
+    return Batch(replace(situation, node=node, ledger=ledger), static, others, known.device_state[1])
+
+
+def restart(situation: Situation, how: Beginning, choices: Callable[[], Choices] = Choices) -> Restart:
+    """Raises StartError where the kubelet does not start. `choices` are asked for at the start and for each pod."""
+    batch = batch_of(situation, how, choices())
+    order = choices()
+    pods = (*order.pods(batch.static), *batch.others)
+    situation, decisions = _admit_all(batch.situation, pods, choices)
+    node, ledger = situation.node, situation.ledger
+    running = ledger.running
     if how.plugins == "late":
         ledger = registered(node, ledger, situation.plugins)
     ledger = replace(ledger, ready=True, running=frozenset())
@@ -69,7 +89,7 @@ def restart(situation: Situation, how: Beginning, choices: Callable[[], Choices]
         if left:
             unstarted.append((pod.uid, left))
     after = replace(situation, ledger=ledger, down=crashed, waiting=(), unstarted=tuple(unstarted))
-    return Restart(after, decisions, order, known.device_state[1])
+    return Restart(after, decisions, order, batch.device_file_error)
 
 
 def registered(node: Node, ledger: Ledger, plugins: Mapping[str, tuple[Device, ...]]) -> Ledger:
@@ -100,19 +120,10 @@ def _beginning(situation: Situation, how: Beginning, choices: Choices) -> Start:
     )
 
 
-def _batch(situation: Situation, choices: Choices) -> tuple[Pod, ...]:
-    """Static pods come first, in any order and with those that were rejected; then the others by their creation."""
-    there = (*situation.ledger.active.values(), *situation.waiting)
-    static = [pod for pod in (*there, *situation.refused) if pod.static]
-    others = [pod for pod in there if not pod.static]
-    return (*choices.pods(static), *others)
-
-
 def _admit_all(
     situation: Situation, pods: Iterable[Pod], choices: Callable[[], Choices]
 ) -> tuple[Situation, tuple[tuple[Decision, Choices], ...]]:
-    # Who has not come yet does not count, and is not evicted for a critical pod.
-    node, ledger = situation.node, replace(situation.ledger, active={})
+    node, ledger = situation.node, situation.ledger
     load = Load()
     decisions: list[tuple[Decision, Choices]] = []
     refused = []

@@ -35,13 +35,15 @@ class Story(msgspec.Struct, frozen=True):
     chapters: tuple[Chapter, ...]
     cause: Cause
     """What the sentence says."""
+    chance: str = ""
+    """What of it was left to chance, in a sentence."""
 
 
-def story_of(node: Node, decision: Decision) -> Story:
+def story_of(node: Node, decision: Decision, chance: str = "") -> Story:
     ask = ask_of(decision.pod, node.settings)
     chapters = tuple(_chapter(node, ask, step) for step in decision.merges or ())
     cause = cause_of(node, decision, ask)
-    return Story(cause_in_words(cause), chapters, cause)
+    return Story(cause_in_words(cause), chapters, cause, chance)
 
 
 def decision_sentence(node: Node, decision: Decision, who: str = "") -> str:

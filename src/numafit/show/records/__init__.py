@@ -2,6 +2,7 @@
 
     simulation story            what a kubelet decides, and why
     effects                     what an event of a run changed besides its decisions
+    outcomes                    what could have come out, too, and if what
     whatif walk                 both together with what comes of it, and how each merge walked
     advice fit comparison       what to change, how many fit, what another kubelet changes
     lint sarif checkup log      mistakes in files (ours, and as SARIF), the health of a node, the log of a kubelet

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 from numafit.advice.past.agreement import PastAgreement
 from numafit.bits import cpuset_text
 from numafit.decision.decision import ResizeVerdict
-from numafit.decision.doubt.chance import Extent, Others
+from numafit.decision.doubt.other import Others
 from numafit.decision.effects import told_events
 from numafit.decision.history.lines import line_of
 from numafit.decision.history.step import Step, StepEvent, with_evictions
@@ -24,6 +24,7 @@ from numafit.replay.outcomes import (
     decision_outcome,
 )
 from numafit.show.records.effects import EffectRecord, effect_records
+from numafit.show.records.outcomes import OtherOutcomes, outcomes_by_step
 
 
 class Free(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -33,22 +34,6 @@ class Free(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     cpus: str
     memory: tuple[MemoryBlock, ...]
     devices: Mapping[str, tuple[str, ...]]
-
-
-class OtherOutcome(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What a decision could have been too; its fields are those of the decision."""
-
-    admitted: bool
-    containers: Mapping[str, PlacementOutcome] | UnsetType = UNSET
-    reason: str | UnsetType = UNSET
-    message: str | UnsetType = UNSET
-    panic: str | UnsetType = UNSET
-
-
-class OtherOutcomes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    others: tuple[OtherOutcome, ...]
-    extent: Extent
-    """`all`: there are no further ones; `more`: there are; `not searched`: not all orders were tried."""
 
 
 class Simulated(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -124,7 +109,8 @@ def simulation_record(
     files = FileLog() if with_files else None
     if files is not None:
         files.changed(node, simulation.before)
-    others = {id(simulation.steps[number]): own for number, own in (outcomes or {}).items()}
+    own_outcomes = outcomes_by_step(simulation, outcomes) if outcomes else {}
+    others = {id(simulation.steps[number]): own for number, own in own_outcomes.items()}
     decisions = [
         _simulated(
             simulation,
@@ -175,7 +161,7 @@ def _simulated(
     step: Step,
     files: FileLog | None,
     notes: tuple[Note, ...],
-    others: Others | None,
+    others: OtherOutcomes | None,
     *,
     event: StepEvent | UnsetType,
 ) -> Simulated:
@@ -203,16 +189,8 @@ def _simulated(
         files=changed,
         files_after_start=started,
         notes=notes or UNSET,
-        outcomes=UNSET if others is None else _others(others),
+        outcomes=UNSET if others is None else others,
     )
-
-
-def _others(others: Others) -> OtherOutcomes:
-    found = []
-    for decision in others.decisions:
-        outcome = decision_outcome(decision)
-        found.append(OtherOutcome(outcome.admitted, outcome.containers, outcome.reason, outcome.message, outcome.panic))
-    return OtherOutcomes(tuple(found), others.extent)
 
 
 def _free(left: NodeLeft) -> Free:

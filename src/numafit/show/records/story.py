@@ -80,6 +80,8 @@ class StoryTold(msgspec.Struct, frozen=True):
     sentence: str
     chapters: tuple[Chapter, ...]
     cause: CauseRecord
+    chance: str | UnsetType = UNSET
+    """What of it was left to chance, in a sentence."""
 
 
 class Explained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -122,8 +124,10 @@ def stories_record(stories: Iterable[tuple[Decision, Story]], notes: Sequence[No
     return ExplainAnswer(stories=tuple(explained), notes=tuple(notes))
 
 
-def events_explained(simulation: Simulation, pod: str = "", notes: Sequence[Note] = ()) -> ExplainAnswer:
-    """Of one pod (namespace/name), or of all."""
+def events_explained(
+    simulation: Simulation, pod: str = "", notes: Sequence[Note] = (), chances: Mapping[int, str] | None = None
+) -> ExplainAnswer:
+    """Of one pod (namespace/name), or of all. `chances`: what was left to chance, by the `id` of the decision."""
     about = notes_by_subject(notes)
     events = []
     for told in told_events(simulation, pod):
@@ -131,7 +135,8 @@ def events_explained(simulation: Simulation, pod: str = "", notes: Sequence[Note
         for step in told.steps:
             decision = step.decision
             own = about.get(decision.pod.full_name, ())
-            stories.append(_explained(decision, story_of(simulation.node_of(step), decision), own, step.event))
+            story = story_of(simulation.node_of(step), decision, (chances or {}).get(id(decision), ""))
+            stories.append(_explained(decision, story, own, step.event))
         events.append(
             EventExplained(
                 event=line_of(told.happened.event),
@@ -149,6 +154,6 @@ def events_explained(simulation: Simulation, pod: str = "", notes: Sequence[Note
 def _explained(
     decision: Decision, story: Story, notes: tuple[Note, ...], event: StepEvent | UnsetType = UNSET
 ) -> Explained:
-    told = StoryTold(story.sentence, story.chapters, cause_record(story.cause))
+    told = StoryTold(story.sentence, story.chapters, cause_record(story.cause), story.chance or UNSET)
     own = notes or UNSET
     return Explained(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told, own, event)

@@ -1,6 +1,6 @@
 """How the events of a run read: a table with the decisions of each event below it, and each event told as a story."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from numafit.decision.decision import Decision
 from numafit.decision.effects import EventTold, effect_in_words, told_events
@@ -42,13 +42,16 @@ def events_table(
     return "\n\n".join(part for part in found if part)
 
 
-def events_story(simulation: Simulation, pod: str = "", *, screen: Screen = PLAIN) -> str:
-    """Each event told; of one pod (namespace/name), those that it has a part in."""
+def events_story(
+    simulation: Simulation, pod: str = "", chances: Mapping[int, str] | None = None, *, screen: Screen = PLAIN
+) -> str:
+    """Each event told; of one pod (namespace/name), those that it has a part in. `chances`: what was left to chance, by
+    the `id` of the decision."""
     found = []
     for told in told_events(simulation, pod):
         title = f"{told.number}. {line_of(told.happened.event)}"
         parts = ["\n".join([title, *(f"   {line}" for line in _lines(told, screen))])]
-        parts += [_told(simulation, step, told.before.ledger, screen) for step in told.steps]
+        parts += [_told(simulation, step, told.before.ledger, chances or {}, screen) for step in told.steps]
         found.append("\n\n".join(parts))
     return "\n\n".join(found)
 
@@ -65,13 +68,15 @@ def _lines(told: EventTold, screen: Screen) -> list[str]:
     return lines
 
 
-def _told(simulation: Simulation, step: Step, before: Ledger, screen: Screen) -> str:
+def _told(simulation: Simulation, step: Step, before: Ledger, chances: Mapping[int, str], screen: Screen) -> str:
     decision = step.decision
+    chance = chances.get(id(decision), "")
     # Nobody reads the same merge twice: who sits where he sat is told in a line.
     if step.event == "restart" and decision.admitted and _keeps(before, decision):
         place = decision_text(decision).removeprefix("admitted: ")
-        return f"{decision.pod.full_name} ({decision.qos}): keeps its place\n  {place}"
-    return decision_story(decision, story_of(simulation.node_of(step), decision), step.event, screen=screen)
+        parts = [f"{decision.pod.full_name} ({decision.qos}): keeps its place", place, chance]
+        return "\n  ".join(part for part in parts if part)
+    return decision_story(decision, story_of(simulation.node_of(step), decision, chance), step.event, screen=screen)
 
 
 def _keeps(before: Ledger, decision: Decision) -> bool:

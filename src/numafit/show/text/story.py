@@ -23,6 +23,7 @@ def decision_story(decision: Decision, story: Story, event: StepEvent = "add", *
     verdict = _verdict(decision, event)
     verdict = screen.paint(verdict, GOOD if decision.admitted else CRASH if decision.panic else BAD)
     parts = [f"{decision.pod.full_name} ({decision.qos}): {verdict}", f"  {story.sentence}"]
+    parts += [f"  {story.chance}"] if story.chance else []
     parts += [_chapter(chapter, screen) for chapter in story.chapters]
     if decision.message:
         who = "API server" if decision.resize == "refused" else "kubelet"
