@@ -23,11 +23,15 @@ TRAIN = pod("train", cpus("app", "2", {GPU: "1"}))
 WIDE = pod("wide", cpus("app", "9"))
 
 
+LATER = pod("later", cpus("app", "2", {GPU: "1"}))
+
+
 def played(text: str) -> Simulation:
-    return play_events(stage().situation, read_events(text, "events", [TRAIN, WIDE]))
+    pods = [own for own in (TRAIN, WIDE, LATER) if own.name in text]
+    return play_events(stage().situation, read_events(text, "events", pods))
 
 
-RUN = "add pod-train pod-wide\nstop\nadd pod-train\nstop\nstart reboot plugins=late"
+RUN = "add pod-train pod-wide\nstop\nadd pod-later\nstop\nstart reboot plugins=late"
 
 
 def test_each_event_stands_above_its_decisions_and_effects() -> None:
@@ -38,19 +42,19 @@ def test_each_event_stands_above_its_decisions_and_effects() -> None:
         "   default/pod-train  Guaranteed  admitted                  0     1,9   1Gi@0   GPU0",
         "   default/pod-wide   Guaranteed  TopologyAffinityError     -     -     -       -",
         "2. stop",
-        "3. add pod-train",
-        "   default/pod-train: waits: the kubelet is down",
+        "3. add pod-later",
+        "   default/pod-later: waits: the kubelet is down",
         "4. stop",
         "   nothing happens: it is down already",
         "5. start reboot plugins=late",
         "   default/pod-train  Guaranteed  UnexpectedAdmissionError  -     1,9   1Gi@0   GPU0",
-        "   default/pod-train  Guaranteed  UnexpectedAdmissionError  -     -     -       -",
+        "   default/pod-later  Guaranteed  UnexpectedAdmissionError  -     -     -       -",
         "   default/pod-train: ran, and loses its place (UnexpectedAdmissionError)",
     ]
     assert [line.partition(":")[0] for line in why.splitlines()] == [
         "default/pod-wide (event 1)",
         "default/pod-train (event 5)",
-        "default/pod-train (event 5)",
+        "default/pod-later (event 5)",
     ]
 
 

@@ -34,6 +34,8 @@ class RemovePods(HistoryEvent, frozen=True):
     """They are deleted, and their containers have ended."""
 
     pods: tuple[Pod, ...]
+    absent: tuple[str, ...] = ()
+    """Names of others that are deleted, too, and that nobody has added, or somebody has removed before."""
 
 
 class Reconcile(HistoryEvent, frozen=True):

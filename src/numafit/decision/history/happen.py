@@ -53,10 +53,11 @@ def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outco
             outcome = add_pods(situation, pods, choices)
             evicted = any(step.decision.evicted for step in outcome.steps)
             return _retried(outcome, choices) if evicted else outcome
-        case RemovePods(pods):
+        case RemovePods(pods, absent):
             for pod in pods:
                 situation = without_pod(situation, there(situation, pod).uid)
-            return _retried(Outcome(situation), choices)
+            void = f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not there" if absent else ""
+            return _retried(Outcome(situation, void=void), choices)
         case Reconcile():
             if situation.down:
                 return Outcome(situation, void="the kubelet is down")
@@ -142,7 +143,7 @@ def _retried(outcome: Outcome, choices: ChoicesMaker) -> Outcome:
         return outcome
     node, ledger = situation.node, situation.ledger
     after = _resized(situation, retry_resizes(node, ledger, situation.resizes, situation.offered, choices))
-    return replace(after, steps=(*outcome.steps, *after.steps))
+    return replace(after, steps=(*outcome.steps, *after.steps), void=outcome.void)
 
 
 def _resized(situation: Situation, resized: Resized) -> Outcome:

@@ -89,8 +89,6 @@ class _Reader:
         """Full name -> how often the pod was added."""
         self.there: set[str] = set()
         """Full names of pods that were added and not removed."""
-        self.gone: dict[str, int] = {}
-        """Full name -> the line in which it was removed."""
         for pod in pods:
             self._name(pod)
         self.node = node.lower()
@@ -110,7 +108,7 @@ class _Reader:
             case ["add", *names] if names:
                 return self._coming(names, line)
             case ["remove", *names] if names:
-                return RemovePods(tuple([self._going(name) for name in names]), line=line)
+                return self._going(names, line)
             case ["reconcile"]:
                 return Reconcile(line=line)
             case ["restart", *options]:
@@ -170,14 +168,15 @@ class _Reader:
             pods.append(pod)
         return AddPods(tuple(pods), former, line=line)
 
-    def _going(self, name: str) -> Pod:
-        pod = self._pod(name)
-        if pod.full_name not in self.there:
-            since = f": line {self.gone[pod.full_name]} removes it" if pod.full_name in self.gone else ""
-            raise self._error(f"{pod.full_name} is not there{since}", f"add {name} before it is removed")
-        self.there.remove(pod.full_name)
-        self.gone[pod.full_name] = self.number
-        return pod
+    def _going(self, names: Sequence[str], line: str) -> RemovePods:
+        pods, absent = [], []
+        for pod in map(self._pod, names):
+            if pod.full_name in self.there:
+                self.there.remove(pod.full_name)
+                pods.append(pod)
+            else:
+                absent.append(pod.full_name)
+        return RemovePods(tuple(pods), tuple(absent), line=line)
 
     def _container(self, pod: Pod, name: str) -> str:
         names = [container.name for container in pod.all_containers]
@@ -254,8 +253,8 @@ def line_of(event: Event) -> str:
     match event:
         case AddPods(pods):
             return " ".join(["add", *(pod.full_name for pod in pods)])
-        case RemovePods(pods):
-            return " ".join(["remove", *(pod.full_name for pod in pods)])
+        case RemovePods(pods, absent):
+            return " ".join(["remove", *(pod.full_name for pod in pods), *absent])
         case Reconcile():
             return "reconcile"
         case StopKubelet():
