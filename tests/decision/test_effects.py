@@ -1,6 +1,7 @@
 """What an event changes besides the decisions that it causes."""
 
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from numafit.decision.effects import (
@@ -9,6 +10,7 @@ from numafit.decision.effects import (
     LostPlace,
     NotStarted,
     OtherMemory,
+    StartedAgain,
     StartedAtLast,
     WaitsForKubelet,
     effect_in_words,
@@ -16,6 +18,7 @@ from numafit.decision.effects import (
 )
 from numafit.decision.history.lines import read_events
 from numafit.decision.simulation import Simulation, play_events
+from numafit.show.records.effects import effect_records
 from numafit.workload.pod import Pod
 from tests.advice.stages import stage
 from tests.decision.strategies import GI, GPU, cpus, memory, pod
@@ -61,7 +64,7 @@ def test_a_container_without_a_free_device_starts_when_there_is_one() -> None:
     """What could not be started is tried after each event."""
     text = "add pod-router\nplugin-start example.com/nic !n0@0\nexit pod-router app\ndevices example.com/nic n0@0"
     assert effects(text, ROUTER)[2:] == [
-        (NotStarted("default/pod-router", "app", (NIC,)),),
+        (NotStarted("default/pod-router", "app", (NIC,), (0,), (0,)),),
         (GotDevices("default/pod-router", "app", NIC, ("n0",)), StartedAtLast("default/pod-router", "app")),
     ]
 
@@ -71,8 +74,28 @@ def test_init_containers_are_charged_at_a_restart_until_a_container_starts() -> 
     found = effects("add pod-job\nrestart\nexit pod-job app", JOB)
     assert found[1:] == [
         (OtherMemory("default/pod-job", 2 * GI),),
-        (OtherMemory("default/pod-job", -2 * GI),),
+        (StartedAgain("default/pod-job", "app", ()), OtherMemory("default/pod-job", -2 * GI)),
     ]
+
+
+def test_a_container_that_ends_starts_again_with_the_devices_that_it_holds() -> None:
+    found = effects("add pod-train\nexit pod-train", TRAIN)
+    assert found == [(), (StartedAgain("default/pod-train", "app", ("GPU0",)),)]
+
+
+def test_a_container_that_does_not_run_cannot_end() -> None:
+    text = "add pod-router\nplugin-start example.com/nic !n0@0\nexit pod-router\nexit pod-router"
+    run = played(text, ROUTER)
+    assert [each.void for each in run.happened] == ["", "", "", "container app of default/pod-router does not run"]
+    assert [len(told.effects) for told in told_events(run)] == [0, 0, 1, 0]
+
+
+def test_every_effect_has_its_record() -> None:
+    """A container that waits for the kubelet had none: -o json ended with a TypeError."""
+    text = "add pod-train\nstop\nexit pod-train\nstart"
+    records = [effect_records(told) for told in told_events(played(text, TRAIN))]
+    (waits,) = records[2]
+    assert (waits.kind, waits.container, waits.down, waits.resources) == ("not-started", "app", True, UNSET)
 
 
 def test_of_one_pod_the_events_that_it_has_a_part_in_are_told() -> None:
@@ -90,8 +113,13 @@ def test_of_one_pod_the_events_that_it_has_a_part_in_are_told() -> None:
             GotDevices("p", "c", NIC, ("a", "b")),
             "container c is given a, b (example.com/nic) as it starts, without any hint",
         ),
-        (NotStarted("p", "c", (NIC,)), "container c cannot be started: no free example.com/nic"),
+        (NotStarted("p", "c", (NIC,), (0,), (0,)), "container c cannot be started: no example.com/nic is healthy"),
+        (NotStarted("p", "c", (NIC,), (2,), (0,)), "container c cannot be started: no example.com/nic is free"),
+        (NotStarted("p", "c", (NIC,), (2,), (1,)), "container c cannot be started: only 1 example.com/nic is free"),
+        (NotStarted("p", "c", (), down=True), "container c waits to be started: the kubelet is down"),
         (NotStarted("p", "c", ()), "container c cannot be started: the one before it does not run"),
+        (StartedAgain("p", "c", ()), "container c starts again"),
+        (StartedAgain("p", "c", ("a", "b")), "container c starts again with a, b"),
         (StartedAtLast("p", "c"), "container c starts at last"),
         (OtherMemory("p", GI), "holds 1Gi of memory more: that of its init containers is charged again"),
         (OtherMemory("p", -GI), "gives back 1Gi of memory that its init containers held"),

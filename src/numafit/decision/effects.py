@@ -12,10 +12,10 @@ from numafit.decision.history.event import Event, ExitContainer, RemovePods, Res
 from numafit.decision.history.situation import Situation
 from numafit.decision.history.step import Step, with_evictions
 from numafit.decision.simulation import Happened, Simulation
-from numafit.ledger.ledger import HeldDevices
-from numafit.managers.device.manager import is_plugin_resource
+from numafit.ledger.ledger import DeviceLedger, HeldDevices
+from numafit.managers.device.manager import free_devices, is_plugin_resource
 from numafit.quantity import Quantity
-from numafit.workload.pod import Pod
+from numafit.workload.pod import Container, Pod
 
 
 class LostPlace(msgspec.Struct, frozen=True, tag_field="kind", tag="lost-place"):
@@ -46,7 +46,11 @@ class NotStarted(msgspec.Struct, frozen=True, tag_field="kind", tag="not-started
     pod: str
     container: str
     resources: tuple[str, ...]
-    """Of which no healthy device is free; empty where it waits for the kubelet, or for a container before it."""
+    """Of which too few healthy devices are free; empty where it waits for the kubelet, or for a container before it."""
+    healthy: tuple[int, ...] = ()
+    """Of each of them: how many devices are healthy."""
+    free: tuple[int, ...] = ()
+    """Of each of them: how many of the healthy ones nobody holds."""
     down: bool = False
     """The kubelet is."""
 
@@ -58,6 +62,14 @@ class StartedAtLast(msgspec.Struct, frozen=True, tag_field="kind", tag="started"
     container: str
 
 
+class StartedAgain(msgspec.Struct, frozen=True, tag_field="kind", tag="started-again"):
+    """A container that ended, and runs again with what it held."""
+
+    pod: str
+    container: str
+    devices: tuple[str, ...]
+
+
 class OtherMemory(msgspec.Struct, frozen=True, tag_field="kind", tag="other-memory"):
     """Init containers that have ended are charged again as the kubelet starts, and free again as a container starts."""
 
@@ -66,7 +78,7 @@ class OtherMemory(msgspec.Struct, frozen=True, tag_field="kind", tag="other-memo
     """Bytes that they hold now and did not before; below zero where they gave some back."""
 
 
-Effect = LostPlace | WaitsForKubelet | GotDevices | NotStarted | StartedAtLast | OtherMemory
+Effect = LostPlace | WaitsForKubelet | GotDevices | NotStarted | StartedAtLast | StartedAgain | OtherMemory
 
 
 class EventTold(msgspec.Struct, frozen=True):
@@ -124,6 +136,7 @@ def _effects(before: Situation, happened: Happened) -> Iterator[Effect]:
         known = decided[uid].ledger if uid in decided else before.ledger
         yield from _devices(pod, known.device.held, after.ledger.device.held)
         yield from _containers(pod, before, after)
+        yield from _exited(pod, before, happened)
         if uid in before.ledger.active and pod.init_containers:
             more = _init_memory(after, pod) - _init_memory(before, pod)
             if more:
@@ -143,18 +156,36 @@ def _containers(pod: Pod, before: Situation, after: Situation) -> Iterator[NotSt
     waited, waits = dict(before.unstarted).get(pod.uid, ()), dict(after.unstarted).get(pod.uid, ())
     for container in pod.all_containers:
         if container.name in waits and container.name not in waited:
-            held = after.ledger.device.held.get(pod.uid, {}).get(container.name, {})
-            lacks = [
-                resource
-                for resource, amount in container.limits.items()
-                if "/" in resource
-                and resource not in held
-                and not amount.is_zero
-                and is_plugin_resource(after.ledger.device, resource)
-            ]
-            yield NotStarted(pod.full_name, container.name, () if after.down else tuple(lacks), after.down)
+            yield (
+                NotStarted(pod.full_name, container.name, (), down=True)
+                if after.down
+                else _lacking(pod, container, after.ledger.device)
+            )
         elif container.name in waited and container.name not in waits:
             yield StartedAtLast(pod.full_name, container.name)
+
+
+def _lacking(pod: Pod, container: Container, device: DeviceLedger) -> NotStarted:
+    held = device.held.get(pod.uid, {}).get(container.name, {})
+    lacks = {
+        resource: len(free_devices(device, resource))
+        for resource, amount in container.limits.items()
+        if "/" in resource and resource not in held and amount.value() and is_plugin_resource(device, resource)
+    }
+    # What there is enough of was not asked for yet.
+    short = {resource: free for resource, free in lacks.items() if free < container.limits[resource].value()} or lacks
+    healthy = tuple(len(device.healthy.get(resource, ())) for resource in short)
+    return NotStarted(pod.full_name, container.name, tuple(short), healthy, tuple(short.values()))
+
+
+def _exited(pod: Pod, before: Situation, happened: Happened) -> Iterator[StartedAgain]:
+    event, after = happened.event, happened.after
+    if not isinstance(event, ExitContainer) or happened.void or event.pod.full_name != pod.full_name or after.down:
+        return
+    held, had = (each.ledger.device.held.get(pod.uid, {}).get(event.container, {}) for each in (after, before))
+    if event.container not in dict(after.unstarted).get(pod.uid, ()) and held == had:
+        devices = tuple(sorted(name for own in held.values() for name in own.ids))
+        yield StartedAgain(pod.full_name, event.container, devices)
 
 
 def _init_memory(situation: Situation, pod: Pod) -> int:
@@ -172,11 +203,14 @@ def effect_in_words(effect: Effect) -> str:
             return "waits: the kubelet is down"
         case GotDevices(_, container, resource, devices):
             return f"container {container} is given {', '.join(devices)} ({resource}) as it starts, without any hint"
-        case NotStarted(_, container, _, True):
+        case NotStarted(_, container, down=True):
             return f"container {container} waits to be started: the kubelet is down"
-        case NotStarted(_, container, resources):
-            why = f"no free {' and '.join(resources)}" if resources else "the one before it does not run"
-            return f"container {container} cannot be started: {why}"
+        case NotStarted(_, container, resources, healthy, free):
+            lacks = [_lack(*own) for own in zip(resources, healthy, free, strict=True)]
+            return f"container {container} cannot be started: {' and '.join(lacks) or 'the one before it does not run'}"
+        case StartedAgain(_, container, devices):
+            again = f"container {container} starts again"
+            return f"{again} with {', '.join(devices)}" if devices else again
         case StartedAtLast(_, container):
             return f"container {container} starts at last"
         case OtherMemory(_, more):
@@ -184,3 +218,9 @@ def effect_in_words(effect: Effect) -> str:
             if more < 0:
                 return f"gives back {amount} of memory that its init containers held"
             return f"holds {amount} of memory more: that of its init containers is charged again"
+
+
+def _lack(resource: str, healthy: int, free: int) -> str:
+    if not healthy:
+        return f"no {resource} is healthy"
+    return f"only {free} {resource} {'is' if free == 1 else 'are'} free" if free else f"no {resource} is free"

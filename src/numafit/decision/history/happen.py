@@ -100,8 +100,9 @@ def _exit(situation: Situation, pod: Pod, container: str) -> Outcome:
         return Outcome(situation, void=f"{pod.full_name} does not run")
     others = tuple(item for item in situation.unstarted if item[0] != pod.uid)
     waiting = next((names for uid, names in situation.unstarted if uid == pod.uid), ())
-    names = waiting if container in waiting else (*waiting, container)
-    return Outcome(replace(situation, unstarted=(*others, (pod.uid, names))))
+    if container in waiting:
+        return Outcome(situation, void=f"container {container} of {pod.full_name} does not run")
+    return Outcome(replace(situation, unstarted=(*others, (pod.uid, (*waiting, container)))))
 
 
 def _started(situation: Situation) -> Situation:

@@ -20,17 +20,20 @@ class EffectRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     resource: str | UnsetType = UNSET
     devices: tuple[str, ...] | UnsetType = UNSET
     resources: tuple[str, ...] | UnsetType = UNSET
-    """Of which no device is free for a container that cannot be started."""
+    """Of which too few devices are free for a container that cannot be started."""
+    healthy: tuple[int, ...] | UnsetType = UNSET
+    """How many devices of each of these are healthy."""
+    free: tuple[int, ...] | UnsetType = UNSET
+    """How many of the healthy ones nobody holds."""
     down: bool | UnsetType = UNSET
-    """It waits, since the kubelet is down."""
+    """It waits for the kubelet, which is down."""
     more: int | UnsetType = UNSET
     """Bytes of memory that its init containers hold now and did not before."""
 
 
 def effect_records(told: EventTold) -> tuple[EffectRecord, ...]:
-    return tuple(
-        [
-            EffectRecord(kind=str(effect.__struct_config__.tag), text=effect_in_words(effect), **asdict(effect))
-            for effect in told.effects
-        ]
-    )
+    found = []
+    for effect in told.effects:
+        said = {key: value for key, value in asdict(effect).items() if value not in ((), False)}
+        found.append(EffectRecord(kind=str(effect.__struct_config__.tag), text=effect_in_words(effect), **said))
+    return tuple(found)
