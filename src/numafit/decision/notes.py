@@ -23,6 +23,7 @@ from numafit.workload.pod import Pod
 from numafit.workload.unread import DISK, PORTS, SELECTORS, STORAGE
 
 KUBELET = "kubelet"
+NOT_STARTED = "kubelet-not-started"
 MOST_NAMED = 5
 """Of pods that were not decided."""
 
@@ -173,7 +174,7 @@ def _event_notes(simulation: Simulation) -> Iterator[Note]:
             yield crash_note(crashed, crashed.pod.full_name, undecided if last else (), "not decided")
             undecided = [] if last else undecided
         elif happened.crash:
-            yield Note("kubelet-not-started", about, f"the kubelet does not start: {happened.crash}")
+            yield Note(NOT_STARTED, about, "the kubelet does not start again")
     if undecided:
         yield Note("kubelet-down", KUBELET, f"it is down at the end{_so(undecided, 'not decided')}")
 

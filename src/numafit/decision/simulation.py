@@ -9,6 +9,7 @@ from numafit.decision.history.event import AddPods, Event
 from numafit.decision.history.situation import Situation, situation_of
 from numafit.decision.history.step import Step
 from numafit.decision.node import Node
+from numafit.errors import StartError
 from numafit.ledger.ledger import Ledger
 from numafit.managers.protocol import WatchedChoices
 from numafit.quantity import Quantity
@@ -25,6 +26,8 @@ class Happened(msgspec.Struct, frozen=True):
     """What the kubelet says at its end: it crashed over a pod, or did not start."""
     void: str = ""
     """Why nothing happened."""
+    refusal: StartError | None = None
+    """Of a kubelet that did not start."""
 
 
 class Simulation(msgspec.Struct, frozen=True):
@@ -59,6 +62,12 @@ class Simulation(msgspec.Struct, frozen=True):
         return tuple(each.event for each in self.happened)
 
     @property
+    def failed(self) -> bool:
+        """A pod was rejected or not decided, or the kubelet ended or did not start again."""
+        unhappy = any(each.crash for each in self.happened) or bool(self.undecided)
+        return unhappy or not all(step.decision.admitted for step in self.steps)
+
+    @property
     def undecided(self) -> tuple[Pod, ...]:
         """Those that came while the kubelet was down, and were not decided any more."""
         crashed = {step.decision.pod.uid for step in self.steps if step.decision.panic}
@@ -80,7 +89,7 @@ def play_events(situation: Situation, events: Iterable[Event], choices: ChoicesM
     for event in events:
         outcome = _outcome(situation, event, choices)
         situation = outcome.situation
-        happened.append(Happened(event, outcome.steps, situation, outcome.crash, outcome.void))
+        happened.append(Happened(event, outcome.steps, situation, outcome.crash, outcome.void, outcome.refusal))
     return Simulation(begin, tuple(happened), tuple([step for each in happened for step in each.steps]))
 
 

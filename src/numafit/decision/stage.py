@@ -69,7 +69,8 @@ class Stage(msgspec.Struct, frozen=True):
 
     def notes_on(self, simulation: Simulation) -> tuple[Note, ...]:
         """What a run on this node stands on."""
-        return (*self.notes, *run_notes(simulation), *self.contradictions(simulation))
+        # A pod that comes again and again has each note once.
+        return tuple(dict.fromkeys((*self.notes, *run_notes(simulation), *self.contradictions(simulation))))
 
     def contradictions(self, simulation: Simulation) -> Iterator[Note]:
         """Pods of which an API server tells another end than this run: the node was not as it is given."""

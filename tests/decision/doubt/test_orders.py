@@ -95,7 +95,7 @@ def test_a_pod_that_was_rejected_may_take_the_place_of_one_that_ran() -> None:
 def test_a_note_tells_of_those_whose_place_depends_on_the_order() -> None:
     simulation = restarted("5", static("a", "2"), static("b", "3"), static("c", "3"))
     notes = {note.about: note.text for note in chance_notes(simulation)}
-    text = f"{BY_ORDER_ADMITTED} (`simulate --outcomes 5` lists others)"
+    text = f"at event 4, {BY_ORDER_ADMITTED} (`simulate --outcomes 5` lists others)"
     assert notes == {"default/pod-b": text, "default/pod-c": text}
 
 

@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 
 from numafit.cli.options.agent import agent_option
-from numafit.cli.options.answer import check_option, say, status, strict_option
+from numafit.cli.options.answer import check_option, notes_on_run, say, status, strict_option
 from numafit.cli.options.live import live_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
@@ -110,17 +110,18 @@ def _explain_pods(
     whole = events is not None or past is not None
     decisions = [step.decision for step in with_evictions(simulation.steps)]
     told = [d for d in decisions if _is_named(d.pod.full_name, pod_name)]
-    if not told and (pod_name is not None or not whole):
-        undecided = any(_is_named(pod.full_name, pod_name) for pod in simulation.undecided)
+    # With events, the one pod that is followed, whether it is ever decided or not.
+    followed = _followed(stage, simulation, pod_name) if whole and pod_name is not None else ""
+    undecided = any(_is_named(pod.full_name, pod_name) for pod in simulation.undecided)
+    if not told and not whole:
         there = meant_or_there(pod_name or "", [pod.full_name for pod in stage.pods])
-        end = "is down when it comes" if whole else "crashes before it comes"
-        why = f"was not decided: the kubelet {end}" if undecided else there
+        why = "was not decided: the kubelet crashes before it comes" if undecided else there
         raise InputError(f"there is no decision about {pod_name}", source="--pod", cure=why)
     after = decisions[decisions.index(told[-1]) + 1 :] if told else []
     later = {decision.pod.full_name for decision in after} - {decision.pod.full_name for decision in told}
-    notes = tuple(note for note in (*stage.notes_on(simulation), *more) if note.about not in later)
+    notes = tuple(note for note in (*notes_on_run(stage, simulation), *more) if note.about not in later)
     if whole:
-        _say_events(simulation, told[0].pod.full_name if pod_name is not None else "", notes, output)
+        _say_events(simulation, followed, notes, output)
     else:
         chances = _chances(simulation)
         stories = [(each, story_of(stage.node, each, chances.get(id(each), ""))) for each in told]
@@ -128,8 +129,19 @@ def _explain_pods(
             click.echo(json_text(stories_record(stories, notes)))
         else:
             say(lambda screen: story_text(stories, screen), notes)
-    undecided = pod_name is None and bool(simulation.undecided)
-    return notes, undecided or not all(decision.admitted for decision in told)
+    failed = pod_name is None and simulation.failed
+    return notes, failed or undecided or not all(decision.admitted for decision in told)
+
+
+def _followed(stage: Stage, simulation: Simulation, name: str) -> str:
+    decided = (step.decision.pod for step in with_evictions(simulation.steps))
+    pods = dict.fromkeys(pod.full_name for pod in (*decided, *simulation.before.active.values(), *stage.pods))
+    named = [pod for pod in pods if _is_named(pod, name)]
+    if not named:
+        raise InputError(f"there is no pod {name}", source="--pod", cure=meant_or_there(name, list(pods)))
+    if len(named) > 1:
+        raise InputError(f"{name} is {' or '.join(sorted(named))}", source="--pod", cure="write the namespace, too")
+    return named[0]
 
 
 def _played(options: NodeOptions, events: Path | None, past: Path | None) -> tuple[Stage, Simulation, tuple[Note, ...]]:

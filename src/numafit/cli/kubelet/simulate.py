@@ -17,7 +17,7 @@ import msgspec
 
 from numafit.cli.files import write_whole
 from numafit.cli.options.agent import agent_option
-from numafit.cli.options.answer import check_option, say, status, strict_option
+from numafit.cli.options.answer import check_option, notes_on_run, say, status, strict_option
 from numafit.cli.options.live import live_option
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
@@ -86,7 +86,7 @@ Examples:
     help="Draw the machine with who sits where (SVG); with --events at their end, or after each event {n} in the name.",
 )
 @click.option("--record", type=click.Path(path_type=Path), help="Write a recording (JSON lines) for `numafit replay`.")
-@check_option("a pod is rejected or not decided")
+@check_option("a pod is rejected or not decided, or the kubelet does not start again")
 @strict_option
 def simulate(
     options: NodeOptions,
@@ -143,8 +143,10 @@ def simulate(
         _write_state(simulation, write_state)
     if record is not None:
         _write_record(stage, simulation, record, events=events is not None or told is not None)
-    notes = stage.notes_on(simulation)
-    others = _others(simulation, outcomes) if outcomes is not None else None
+    notes = notes_on_run(stage, simulation)
+    others = None
+    if outcomes is not None:
+        others, notes = _others(simulation, outcomes), _without_hint(notes)
     agreement = None
     if told is not None:
         from numafit.advice.past.agreement import agreement_with
@@ -153,8 +155,7 @@ def simulate(
         notes = (*notes, *told.notes, *differences)
     whole = events is not None or told is not None
     _say(simulation, notes, output, others, events=whole, files=files, agreement=agreement)
-    failed = bool(simulation.undecided) or not all(step.decision.admitted for step in simulation.steps)
-    return status(notes, strict=strict, failed=check and failed)
+    return status(notes, strict=strict, failed=check and simulation.failed)
 
 
 def _past(options: NodeOptions, path: Path, events: Path | None, write_events: Path | None) -> "tuple[Stage, Past]":
@@ -184,6 +185,13 @@ def _others(simulation: Simulation, most: int) -> "Mapping[int, Others]":
     from numafit.decision.doubt.chance import others_of_run
 
     return others_of_run(simulation, most)
+
+
+def _without_hint(notes: Sequence[Note]) -> tuple[Note, ...]:
+    """Nobody is told to give the option that he has given."""
+    from numafit.decision.doubt.chance import OUTCOMES_HINT
+
+    return tuple([Note(note.code, note.about, note.text.removesuffix(OUTCOMES_HINT)) for note in notes])
 
 
 def _say(

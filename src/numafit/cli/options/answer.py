@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 import click
 
 from numafit.cli.terminal import answer, this_screen, warn
+from numafit.decision.simulation import Simulation
+from numafit.decision.stage import Stage
 from numafit.notes import Note
 from numafit.show.table import Screen
 from numafit.show.text.notes import notes_text
@@ -24,6 +26,17 @@ def strict_option(command: F) -> F:
 def check_option(words: str) -> Callable[[F], F]:
     """Adds `--check`, for scripts: without it an answer is an answer, good news or bad."""
     return click.option("--check", is_flag=True, help=f"Exit with 1 if {words}.")
+
+
+def notes_on_run(stage: Stage, simulation: Simulation) -> tuple[Note, ...]:
+    """A kubelet that did not start again has its line and its cure in them."""
+    notes = stage.notes_on(simulation)
+    if not any(happened.refusal for happened in simulation.happened):
+        return notes
+    # Only such a run needs it, and a command starts quicker without.
+    from numafit.advice.refusal import with_cures
+
+    return with_cures(simulation, notes)
 
 
 def say(said: str | Callable[[Screen], str], notes: Sequence[Note]) -> None:

@@ -22,9 +22,12 @@ from numafit.decision.history.restart import batch_of
 from numafit.decision.history.situation import Situation
 from numafit.decision.history.step import Step
 from numafit.decision.simulation import Happened, Simulation, play_events
+from numafit.errors import some_of
 from numafit.managers.protocol import Choices, Draw
 from numafit.notes import Note
 
+MOST_NAMED = 3
+"""Of the events that a note is about."""
 MOST_TRIES = 2000
 """Decisions that are made to find the outcomes of one."""
 
@@ -185,17 +188,32 @@ def _outcome(decision: Decision) -> tuple[object, ...]:
 
 
 def chance_notes(simulation: Simulation) -> tuple[Note, ...]:
-    """For each pod whose decision could have come out otherwise, or follows from one that could."""
-    notes: dict[Note, None] = {}
+    """For each pod whose decision could have come out otherwise, or follows from one that could.
+
+    Once for each name, with the events where there are several decisions about it.
+    """
+    steps = simulation.steps
+    events = [number for number, each in enumerate(simulation.happened, 1) for _ in each.steps]
+    times: dict[str, set[int]] = {}
+    for event, step in zip(events, steps, strict=True):
+        times.setdefault(step.decision.pod.full_name, set()).add(event)
     drawn: set[str] = set()
+    found: dict[tuple[str, str], dict[str, None]] = {}
     for number, text in chance_sentences(simulation).items():
-        name = simulation.steps[number].decision.pod.full_name
+        name = steps[number].decision.pod.full_name
         if text != FOLLOWS:
             drawn.add(name)
-            notes[Note("left-to-chance", name, f"{text} (`simulate --outcomes 5` lists others)")] = None
-        elif name not in drawn:
-            notes[Note("left-to-chance", name, text)] = None
-    return tuple(notes)
+        elif name in drawn:
+            continue
+        found.setdefault((name, text if text == FOLLOWS else f"{text}{OUTCOMES_HINT}"), {})[str(events[number])] = None
+    return tuple(
+        Note("left-to-chance", name, f"{_at(list(numbers)) if len(times[name]) > 1 else ''}{text}")
+        for (name, text), numbers in found.items()
+    )
+
+
+def _at(events: Sequence[str]) -> str:
+    return f"at event{'s' if len(events) > 1 else ''} {some_of(events, MOST_NAMED)}, "
 
 
 def chance_sentences(simulation: Simulation) -> dict[int, str]:
@@ -276,6 +294,7 @@ def _subject(step: Step) -> tuple[str, str]:
 MOST_NOTED = 50
 """Outcomes of a restart that are looked at to say whose they are."""
 
+OUTCOMES_HINT = " (`simulate --outcomes 5` lists others)"
 FOLLOWS = "what it gets follows from what is left to chance before it"
 _ORDER = "the order of the static pods at the restart, which is left to chance"
 BY_ORDER_ADMITTED = f"whether it is admitted depends on {_ORDER}"

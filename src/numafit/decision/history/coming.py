@@ -12,6 +12,7 @@ from numafit.decision.decide import decide, load_after, load_beside
 from numafit.decision.history.situation import Situation, without_pod
 from numafit.decision.history.step import Step
 from numafit.decision.life import start_containers
+from numafit.errors import StartError
 from numafit.managers.protocol import Choices
 from numafit.workload.pod import Pod
 
@@ -27,6 +28,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """What the kubelet says at its end: it crashed over a pod, or did not start."""
     void: str = ""
     """Why nothing happened."""
+    refusal: StartError | None = None
+    """Of a kubelet that did not start: its own error, for those who look for the line that it is about."""
 
 
 def add_pods(situation: Situation, pods: tuple[Pod, ...], choices: ChoicesMaker) -> Outcome:

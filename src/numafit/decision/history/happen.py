@@ -169,7 +169,7 @@ def _start(situation: Situation, how: Beginning, choices: ChoicesMaker) -> Outco
     try:
         restarted = restart(situation, how, choices)
     except StartError as error:
-        return Outcome(replace(situation, down=True), crash=error.message)
+        return Outcome(replace(situation, down=True), crash=error.message, refusal=error)
     after = restarted.situation
     steps = []
     for decision, own in restarted.decisions:

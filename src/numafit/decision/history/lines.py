@@ -85,12 +85,17 @@ class _Reader:
         self.number = 0
         self.named: dict[str, Pod] = {}
         """Name, with and without its namespace -> the pod as it was added last."""
+        self.namesakes: dict[str, list[str]] = {}
+        """Name without namespace -> the full names of those who have it."""
         self.comings: dict[str, int] = {}
         """Full name -> how often the pod was added."""
         self.there: set[str] = set()
         """Full names of pods that were added and not removed."""
         for pod in pods:
             self._name(pod)
+            namesakes = self.namesakes.setdefault(pod.name, [])
+            if pod.full_name not in namesakes:
+                namesakes.append(pod.full_name)
         self.node = node.lower()
 
     def _name(self, pod: Pod) -> None:
@@ -152,6 +157,9 @@ class _Reader:
         if pod is None:
             there = dict.fromkeys(pod.full_name for pod in self.named.values())
             raise self._error(f"there is no pod {name}", meant_or_there(name, list(there)))
+        namesakes = self.namesakes.get(name, ())
+        if len(namesakes) > 1:
+            raise self._error(f"{name} is {' or '.join(namesakes)}", "write the namespace, too")
         return pod
 
     def _coming(self, names: Sequence[str], line: str) -> AddPods:

@@ -88,7 +88,7 @@ def restart(situation: Situation, how: Beginning, choices: Callable[[], Choices]
         ledger, left = start_containers(node, ledger, pod.uid, names)
         if left:
             unstarted.append((pod.uid, left))
-    after = replace(situation, ledger=ledger, down=crashed, waiting=(), unstarted=tuple(unstarted))
+    after = replace(situation, ledger=ledger, down=crashed, unstarted=tuple(unstarted))
     return Restart(after, decisions, order, batch.device_file_error)
 
 
@@ -140,7 +140,12 @@ def _admit_all(
         load = load_after(node.settings, load, decision)
         if not decision.admitted and pod.static:
             refused.append(pod)
+    # Those whose turn did not come before a crash: each is what it was.
+    came, tried = ({pod.uid for pod in pods} for pods in (situation.waiting, situation.refused))
     if waiting:
-        ledger = replace(ledger, active={**ledger.active, **{pod.uid: pod for pod in waiting}})
+        ran = {pod.uid: pod for pod in waiting if pod.uid not in came | tried}
+        ledger = replace(ledger, active={**ledger.active, **ran})
         load = load_of(node.settings, ledger.active.values())
-    return replace(situation, ledger=ledger, load=load, refused=tuple(refused)), tuple(decisions)
+    refused += [pod for pod in waiting if pod.uid in tried]
+    wait = tuple([pod for pod in waiting if pod.uid in came])
+    return replace(situation, ledger=ledger, load=load, waiting=wait, refused=tuple(refused)), tuple(decisions)

@@ -15,5 +15,7 @@ def notes_text(notes: Iterable[Note]) -> str:
     about: dict[tuple[str, str], list[str]] = {}
     for note in notes:
         about.setdefault((note.code, note.text), []).append(note.about)
-    lines = [printable(f"- {some_of(names, MOST_NAMED)}: {text}") for (_, text), names in about.items()]
+    lines = [
+        printable(f"- {some_of(list(dict.fromkeys(names)), MOST_NAMED)}: {text}") for (_, text), names in about.items()
+    ]
     return "\n".join(["Notes:", *lines]) if lines else ""

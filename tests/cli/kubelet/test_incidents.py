@@ -1,0 +1,96 @@
+"""What an operator asked in an incident, and got no good answer to: each with the events that showed it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from numafit.__main__ import main
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "small-node"
+MACHINE, KUBELET = str(EXAMPLE / "machine.json"), str(EXAMPLE / "kubelet.yaml")
+NODE = ["--machine", MACHINE, "--kubelet", KUBELET, "--kube-version", "1.36"]
+Asked = Callable[..., tuple[int, str, str]]
+
+
+def manifest(name: str, amounts: str, kind: str = "limits", *, more: str = "", namespace: str = "default") -> str:
+    return f"""\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, namespace: {namespace}}}
+spec:
+  {more or "restartPolicy: Always"}
+  containers:
+  - {{name: main, image: x, resources: {{{kind}: {{{amounts}}}}}}}
+---
+"""
+
+
+GPU_POD = "cpu: 4, memory: 4Gi, nvidia.com/gpu: 1"
+A, B = manifest("a", GPU_POD), manifest("b", GPU_POD)
+
+
+@pytest.fixture
+def ask(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Asked:
+    def asked(events: str, pods: str, *options: str, command: str = "simulate") -> tuple[int, str, str]:
+        (tmp_path / "e.txt").write_text(events.replace("; ", "\n"))
+        (tmp_path / "pods.yaml").write_text(pods)
+        files = ["--events", str(tmp_path / "e.txt"), str(tmp_path / "pods.yaml")]
+        code = main([command, *NODE, *files, *options])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return asked
+
+
+@pytest.mark.parametrize("command", ["simulate", "explain"])
+def test_a_kubelet_that_does_not_start_again_fails_the_check(ask: Asked, tmp_path: Path, command: str) -> None:
+    """It is told once, below its event; the note has the line of the new configuration and the cure."""
+    bad = (EXAMPLE / "kubelet.yaml").read_text().replace("memory: 412Mi", "memory: 1436Mi")
+    (tmp_path / "bad.yaml").write_text(bad)
+    code, out, _ = ask("add a; restart config=bad.yaml", A, "--check", command=command)
+    assert code == 1
+    assert out.count("is not equal to the value") == 1
+    note = f"event 2: the kubelet does not start again: {tmp_path}/bad.yaml:17:3: reservedMemory (add 1Gi to"
+    assert note in out
+    assert ask("add a; restart config=bad.yaml", A)[0] == 0
+
+
+def test_a_pod_that_is_never_decided_can_be_followed(ask: Asked) -> None:
+    code, out, _ = ask("stop; add a", A, "--pod", "a", command="explain")
+    assert (code, out.splitlines()[:2]) == (0, ["2. add a", "   default/a: waits: the kubelet is down"])
+    assert ask("stop; add a", A, "--pod", "a", "--check", command="explain")[0] == 1
+    code, _, err = ask("stop; add a", A, "--pod", "c", command="explain")
+    assert (code, err) == (2, "numafit: --pod: there is no pod c (there are default/a)\n")
+
+
+def test_pods_that_wait_for_a_kubelet_that_crashes_again_were_not_decided(ask: Asked) -> None:
+    """They came while it was down, and so run nowhere: at the next start, too."""
+    pods = manifest("huge", "cpu: 2, memory: 1Gi, hugepages-32Mi: 32Mi") + A
+    events = "add huge; add a; start; start"
+    code, out, _ = ask(events, pods, "--pod", "a", "--check", command="explain")
+    assert (code, out.splitlines()[0]) == (1, "2. add a")
+    assert "so default/a was not decided" in ask(events, pods)[1]
+
+
+def test_a_name_of_two_pods_is_no_name(ask: Asked) -> None:
+    pods = manifest("a", GPU_POD, namespace="one") + manifest("a", GPU_POD, namespace="two")
+    code, _, err = ask("add a", pods)
+    assert (code, err.rpartition("e.txt")[2]) == (2, ":1: a is one/a or two/a (write the namespace, too)\n")
+    assert ask("add one/a; remove one/a; add two/a", pods, "--check")[0] == 0
+    code, _, err = ask("add one/a two/a", pods, "--pod", "a", command="explain")
+    assert (code, err) == (2, "numafit: --pod: a is one/a or two/a (write the namespace, too)\n")
+
+
+def test_a_pod_that_comes_again_and_again_has_each_note_once(ask: Asked) -> None:
+    """Of 3,333 such pods each decision had 3,333 notes."""
+    once, nic = "; ".join(["add a", "remove a"] * 5), manifest("a", "cpu: 4, memory: 4Gi, lab.io/nic: 1")
+    devices = ["--device", "lab.io/nic=n0@0,n1@0"]
+    _, out, _ = ask(once, nic, *devices)
+    which = "which 1 of 2 lab.io/nic it gets is left to chance"
+    assert f"- default/a: at events 1, 3, 5 and 2 more, {which} (`simulate --outcomes 5` lists others)\n" in out
+    _, out, _ = ask(once, nic, *devices, "--outcomes", "2")
+    assert f"- default/a: at events 1, 3, 5 and 2 more, {which}\n" in out
+    decisions = json.loads(ask(once, nic, *devices, "-o", "json")[1])["decisions"]
+    assert [len(decision["notes"]) for decision in decisions] == [1] * 5
