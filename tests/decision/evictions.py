@@ -85,6 +85,7 @@ def check_turn(
     assert cause.distance == own[0]
     assert cause.among == len(rivals)
     assert cause.equals == sum(rank == own for rank in ranks.values()) - 1
+    assert cause.larger == sum(rank[0] == own[0] and rank[1:] > own[1:] for rank in ranks.values())
 
 
 def missing_of(short: Iterable[NodeShort]) -> dict[str, int]:

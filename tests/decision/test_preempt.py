@@ -215,7 +215,7 @@ def test_those_who_go_free_enough_and_none_of_them_goes_for_nothing(
 
 
 def as_decision(preemptor: Pod, victim: Victim) -> Decision:
-    chosen = (victim.missing, victim.frees, victim.distance, victim.among, victim.equals)
+    chosen = (victim.missing, victim.frees, victim.distance, victim.among, victim.equals, victim.larger)
     cause = Preempted(preemptor.full_name, victim.qos, *chosen)
     return Decision(victim.pod, victim.qos, False, Ledger(), PREEMPTING, PREEMPTED, cause=cause)
 

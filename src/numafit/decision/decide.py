@@ -152,9 +152,8 @@ def _recovered(settings: Settings, decision: Decision, choices: Choices) -> Deci
 
 
 def _evicted(victim: Victim, ledger: Ledger, by: Pod) -> Decision:
-    cause = Preempted(
-        by.full_name, victim.qos, victim.missing, victim.frees, victim.distance, victim.among, victim.equals
-    )
+    choice = (victim.missing, victim.frees, victim.distance, victim.among, victim.equals, victim.larger)
+    cause = Preempted(by.full_name, victim.qos, *choice)
     return Decision(victim.pod, victim.qos, False, ledger, PREEMPTING, PREEMPTED, cause=cause)
 
 

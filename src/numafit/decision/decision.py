@@ -91,6 +91,8 @@ class Preempted(msgspec.Struct, frozen=True, tag_field="kind", tag="preempted"):
     """So many pods of its class could have gone, itself included."""
     equals: int
     """So many others were as near and as small: which of them goes is left to chance."""
+    larger: int = 0
+    """So many others were as near, and ask for more memory, or for as much and more CPU."""
 
 
 class Unsuited(msgspec.Struct, frozen=True, tag_field="kind", tag="unsuited"):

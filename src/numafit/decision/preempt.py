@@ -42,6 +42,8 @@ class Victim(msgspec.Struct, frozen=True):
     """So many pods of its class could have gone, itself included."""
     equals: int
     """So many others were as near, with as much memory and CPU: which of them goes is left to chance."""
+    larger: int = 0
+    """So many others were as near, and ask for more memory, or for as much and more CPU."""
 
 
 class NoVictims(msgspec.Struct, frozen=True):
@@ -102,7 +104,8 @@ def _nearest(candidates: Sequence[_Candidate], missing: Mapping[str, int], choic
         # The kubelet takes the last of equal pods, in an order that comes out of a map.
         taken = equal[choices.victim(list(equal))]
         frees = {name: taken.frees[name] for name in missing}
-        victim = Victim(taken.pod, taken.qos, missing, frees, best[0], len(left), len(equal) - 1)
+        near = sum(rank[0] == best[0] for rank in ranks)
+        victim = Victim(taken.pod, taken.qos, missing, frees, best[0], len(left), len(equal) - 1, near - len(equal))
         chosen.append(_Chosen(taken, victim))
         left.remove(taken)
         missing = _without(missing, [taken])

@@ -60,7 +60,7 @@ def test_what_does_not_fit_now_is_deferred(version: str, told: bool) -> None:
     assert (decision.resize, decision.reason, decision.message) == ("Deferred", "Deferred", message if told else "")
     assert decision.ledger.active == ledger.active
     assert decision_sentence(node, decision) == (
-        "The managers found a place, but of cpu the node as a whole has 3 CPUs left of 7 CPUs, and the pod asks for "
+        "Of cpu the node as a whole has 3 CPUs left of 7 CPUs, and the pod asks for "
         "5 CPUs. The pod runs on as it was, and the resize is tried again when something frees."
     )
 
@@ -225,6 +225,6 @@ def test_a_node_that_has_lost_the_label_of_a_pod_puts_its_resize_off(version: st
     decision = try_resize(node, ledger, more(had, cpu="2"), OFFERED)
     assert (decision.resize, decision.message, decision.ledger.active) == ("Deferred", message, ledger.active)
     assert decision_sentence(node, decision) == (
-        "The managers found a place, but the pod wants a node with disk=ssd, and its disk is hdd. The pod runs on "
+        "The pod wants a node with disk=ssd, and its disk is hdd. The pod runs on "
         "as it was, and the resize is tried again when something frees."
     )

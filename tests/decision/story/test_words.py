@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from numafit.decision.admit import admit
 from numafit.decision.decide import decide
 from numafit.decision.decision import Unsuited
-from numafit.decision.life import start_containers
+from numafit.decision.life import list_devices, start_containers
 from numafit.decision.story.claims import places_of
 from numafit.decision.story.story import Story, story_of
 from numafit.decision.story.words import cause_in_words, hints_in_words, places_in_words
@@ -247,6 +247,43 @@ def test_a_critical_pod_tells_who_went_for_it_and_each_of_those_why() -> None:
     ]
 
 
+def test_of_equally_near_victims_the_smallest_goes_and_says_so() -> None:
+    """An operator read that it was nearest, and could not understand why the other one stayed."""
+    small, large = (pod(uid, container("app", {}, requests={"cpu": cpu})) for uid, cpu in (("small", "4"), ("l", "5")))
+    assert told({"cpu": "9", "pods": "110"}, CRITICAL_POD, large, small)[1] == (
+        "Evicted for the critical pod default/pod-vip: with all BestEffort pods gone, the node as a whole would still "
+        "lack 4 CPUs, and both Burstable pods that may go are equally near to that: the one that asks for the "
+        "least memory goes, and then for the least CPU; it gives back 4 CPUs."
+    )
+
+
+def test_a_critical_pod_that_a_manager_refuses_says_that_nobody_is_evicted_for_that() -> None:
+    """The topology manager comes first and knows no priority."""
+    aligned, wants = settings(topology="single-numa-node"), pod("vip", cpus("app", "2", {GPU: "3"}))
+    sentence = last_sentence(box(2, 16, devices=gpus(0, 1)), aligned, replace(wants, priority=CRITICAL))
+    assert sentence.endswith(
+        " The pod is critical, but the kubelet evicts others only for what the node as a whole lacks, not for this."
+    )
+    assert "critical" not in last_sentence(box(2, 16, devices=gpus(0, 1)), aligned, wants)
+
+
+def test_devices_that_are_not_healthy_are_not_said_to_be_held() -> None:
+    """An operator looked for who holds the GPUs, when their plugin had died."""
+    node, ledger = running(box(2, 16, devices=gpus(0, 1)), settings(topology="single-numa-node", scope="pod"))
+    wants = pod("a", cpus("app", "2", {GPU: "1"}))
+    stopped = replace(ledger, device=node.device.stopped(ledger.device, GPU))
+    ill = [replace(device, healthy=False) for device in node.machine.devices if device.resource == GPU]
+    none = list_devices(node, ledger, GPU, ill)
+    some = list_devices(node, decide(node, ledger, wants, {}).ledger, GPU, [replace(ill[0], healthy=True), *ill[1:]])
+    cases = (stopped, none, some)
+    found = [story_of(node, decide(node, each, replace(wants, uid="b"), {})).sentence for each in cases]
+    assert [sentence.removesuffix(": `single-numa-node` rejects the pod.") for sentence in found] == [
+        "1 nvidia.com/gpu is asked for, and none is healthy: the device plugin is not there",
+        "1 nvidia.com/gpu is asked for, and none is healthy",
+        "1 nvidia.com/gpu is asked for, and none is free (1 is not healthy)",
+    ]
+
+
 def test_a_victim_that_chance_chose_says_so() -> None:
     equals = [pod(uid, container("app", {})) for uid in ("a", "b", "c")]
     assert told({"cpu": "5", "pods": "3"}, CRITICAL_POD, *equals)[1] == (
@@ -270,10 +307,18 @@ def test_a_critical_pod_for_which_too_few_may_go_tells_what_would_be_missing() -
 
 def test_a_node_without_any_of_a_resource_says_so() -> None:
     (sentence,) = told({"cpu": "5"}, pod("a", container("app", {}, requests={"cpu": "1", "hugepages-32Mi": "32Mi"})))
-    assert sentence == (
-        "The managers found a place, but the node as a whole has no hugepages-32Mi: the pod asks for 32Mi of "
-        "hugepages-32Mi."
-    )
+    assert sentence == ("The node as a whole has no hugepages-32Mi: the pod asks for 32Mi of hugepages-32Mi.")
+
+
+def test_managers_have_found_a_place_only_where_they_had_something_to_place() -> None:
+    node, ledger = running(box(2, 16, devices=gpus(0)), settings("1.36"))
+    wants = pod("a", cpus("app", "2", {GPU: "1"}))
+    sentences = [
+        story_of(node, decide(node, ledger, each, amounts({"cpu": "1"}))).sentence
+        for each in (wants, pod("b", cpus("app", "2")))
+    ]
+    short = "of cpu the node as a whole has 1 CPU left of 1 CPU, and the pod asks for 2 CPUs."
+    assert sentences == [f"The managers found a place, but {short}", f"O{short[1:]}"]
 
 
 @pytest.mark.parametrize(
@@ -282,7 +327,7 @@ def test_a_node_without_any_of_a_resource_says_so() -> None:
         ({"selector": "disk=hdd", "label": "ssd"}, "wants a node with disk=hdd, and its disk is ssd."),
         ({"selector": "disk=hdd", "label": ""}, "wants a node with disk=hdd, and it has no such label."),
         ({"affinity": "zone In a,b"}, "the node has no labels for the pod's node affinity: zone In a,b."),
-        ({"port": "80/TCP", "pod": "default/web"}, "default/web has the host port 80/TCP already."),
+        ({"port": "80/TCP", "pod": "default/web"}, "the host port 80/TCP is held by default/web already."),
         ({"taint": "gpu:NoExecute"}, "does not tolerate the taint gpu:NoExecute of the node."),
         ({"sidecar": "log"}, "is a sidecar, and the gate SidecarContainers of the kubelet is off."),
         ({"system": "windows"}, "The pod is for windows, and the node runs linux."),

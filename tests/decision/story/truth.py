@@ -243,6 +243,14 @@ def check_offer(world: World, offer: Offer, single: bool) -> None:
     elif isinstance(offer, TooMuch):
         for resource, free in offer.free.items():
             assert free == world.everything(resource) < needs[resource]
+            if resource == "cpu" or is_bytes(resource):
+                assert (offer.healthy, offer.unhealthy, offer.plugin) == (None, 0, True)
+                continue
+            device = world.ledger.device
+            healthy = device.healthy.get(resource, frozenset())
+            assert offer.healthy == len(healthy)
+            assert offer.unhealthy == sum(1 for name in device.devices.get(resource, {}) if name not in healthy)
+            assert offer.plugin == (resource in device.connected)
     elif isinstance(offer, LeftNowhere):
         ((resource, _),) = needs.items()
         known = world.ledger.device.devices[resource]

@@ -237,7 +237,7 @@ def _not_offered(needs: Mapping[str, int | None], supply: Supply) -> AnyOffer:
         return HeldOtherwise(needs, *changed)
     free = supply.free_in_all(resource)
     if free < wanted:
-        return TooMuch(needs, {resource: free})
+        return TooMuch(needs, {resource: free}, *supply.health(resource))
     nowhere = supply.left_nowhere(resource) if supply.container else ()
     if nowhere:
         return LeftNowhere(needs, nowhere)

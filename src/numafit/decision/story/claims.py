@@ -145,6 +145,12 @@ class NotSingle(Offer, frozen=True, tag="not-single"):
 class TooMuch(Offer, frozen=True, tag="too-much"):
     free: Mapping[str, int]
     """In the whole machine."""
+    healthy: int | None = None
+    """Of devices: how many are healthy, whoever holds them."""
+    unhealthy: int = 0
+    """How many are listed beside those."""
+    plugin: bool = True
+    """Their plugin is there; where it is not, none is healthy."""
 
 
 class FewPlaced(Offer, frozen=True, tag="few-placed"):

@@ -7,6 +7,7 @@ from numafit.decision.story.terms import amount_in_words, listed
 from numafit.workload.pod import BEST_EFFORT, BURSTABLE, GUARANTEED
 
 MOST_NAMED = 5
+_SMALLEST = "the one that asks for the least memory goes, and then for the least CPU"
 _GONE = {
     GUARANTEED: "with all Burstable and BestEffort pods gone, ",
     BURSTABLE: "with all BestEffort pods gone, ",
@@ -28,6 +29,13 @@ def preempted_in_words(cause: Preempted) -> str:
     kind = f"{cause.qos} pods that may go"
     if cause.among == 1:
         choice = f"it is the only one of the {kind}"
+    elif cause.larger:
+        near = cause.larger + cause.equals + 1
+        who = f"{near} of the {cause.among}" if near < cause.among else "both" if near == 2 else f"all {near}"
+        choice = f"{who} {kind} are equally near to that: {_SMALLEST}"
+        if cause.equals:
+            others = "another is" if cause.equals == 1 else f"{cause.equals} others are"
+            choice += f"; {others} as small, and chance decides between them"
     elif cause.equals:
         others = "another is" if cause.equals == 1 else f"{cause.equals} others are"
         choice = f"of the {cause.among} {kind} it is nearest to that, and {others} as near: chance decides between them"

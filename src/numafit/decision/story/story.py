@@ -8,14 +8,19 @@ from collections.abc import Mapping
 
 import msgspec
 
-from numafit.decision.decision import Decision, MergeStep
+from numafit.decision.decision import Decision, ManagerRefused, MergeStep, Unsuited
 from numafit.decision.node import Node
 from numafit.decision.story.cause import cause_of
-from numafit.decision.story.claims import Cause
+from numafit.decision.story.claims import Cause, MergeRefused
 from numafit.decision.story.grid import Row, grid_of
-from numafit.decision.story.words import cause_in_words, hint_in_words, hints_in_words
+from numafit.decision.story.terms import upper
+from numafit.decision.story.words import PLACED, cause_in_words, hint_in_words, hints_in_words
 from numafit.ledger.ledger import Hint
 from numafit.managers.ask import Ask, ask_of
+
+NOBODY_EVICTED = (
+    "The pod is critical, but the kubelet evicts others only for what the node as a whole lacks, not for this."
+)
 
 
 class Chapter(msgspec.Struct, frozen=True):
@@ -43,12 +48,23 @@ def story_of(node: Node, decision: Decision, chance: str = "") -> Story:
     ask = ask_of(decision.pod, node.settings)
     chapters = tuple(_chapter(node, ask, step) for step in decision.merges or ())
     cause = cause_of(node, decision, ask)
-    return Story(cause_in_words(cause), chapters, cause, chance)
+    return Story(_sentence(decision, cause), chapters, cause, chance)
 
 
 def decision_sentence(node: Node, decision: Decision, who: str = "") -> str:
     """Why. `who` is what a merge rejects, where its reader knows neither a pod nor a container."""
-    return cause_in_words(cause_of(node, decision, ask_of(decision.pod, node.settings)), who)
+    return _sentence(decision, cause_of(node, decision, ask_of(decision.pod, node.settings)), who)
+
+
+def _sentence(decision: Decision, cause: Cause, who: str = "") -> str:
+    text = cause_in_words(cause, who)
+    placed = any(own.cpus is not None or own.memory or own.devices for own in decision.containers.values())
+    if text.startswith(PLACED) and not placed:
+        text = upper(text.removeprefix(PLACED))
+    # To be critical helps only where the node as a whole is short of something.
+    if decision.pod.critical and isinstance(cause, MergeRefused | ManagerRefused | Unsuited):
+        return f"{text} {NOBODY_EVICTED}"
+    return text
 
 
 def _chapter(node: Node, ask: Ask, step: MergeStep) -> Chapter:

@@ -99,6 +99,15 @@ class Supply(msgspec.Struct, frozen=True):
         there = set(self.numa_nodes)
         return sum(1 for numas in self._numas_of(resource) if there.intersection(numas))
 
+    def health(self, resource: str) -> tuple[int | None, int, bool]:
+        """How many of its devices are healthy and how many are not, and whether their plugin is there."""
+        device = self.ledger.device
+        if resource == CPU or is_memory(resource):
+            return None, 0, True
+        healthy = device.healthy.get(resource, frozenset())
+        listed = device.devices.get(resource, {})
+        return len(healthy), len(listed.keys() - healthy), resource in device.connected
+
     def left_nowhere(self, resource: str) -> tuple[str, ...]:
         """Devices that an init container leaves, whose list of NUMA nodes names none of this machine."""
         ledger, there = self.ledger.device, set(self.numa_nodes)

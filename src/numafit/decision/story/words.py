@@ -52,6 +52,8 @@ from numafit.ledger.ledger import Hint
 from numafit.managers.ask import is_memory
 from numafit.managers.topology.hint import HintFamily, HintList
 
+PLACED = "The managers found a place, but "
+"""Before what the node as a whole says to a pod for which they had something to place."""
 MANY = 1_000
 MANAGERS = {"cpu": "CPU", "memory": "memory"}
 FEW_NODES = 8
@@ -195,11 +197,7 @@ def _clause(offer: AnyOffer) -> str:
 
 def _no_clause(offer: AnyOffer, what: str, one: bool) -> str:
     if isinstance(offer, TooMuch):
-        ((_, free),) = offer.free.items()
-        if not free:
-            return f"{what} {'is' if one else 'are'} asked for, and none is free"
-        left = "1 that is" if free == 1 else f"{free} that are"
-        return f"{what} {'is' if one else 'are'} more than the {left} free on the whole machine"
+        return _too_much(offer, what, "is" if one else "are")
     if isinstance(offer, FewPlaced):
         placed = f"{offer.placed} names" if offer.placed == 1 else f"{offer.placed or 'none'} name"
         if offer.free == 1:
@@ -221,6 +219,19 @@ def _no_clause(offer: AnyOffer, what: str, one: bool) -> str:
         )
     assert isinstance(offer, NotOffered)
     return f"{what} cannot be given now"
+
+
+def _too_much(offer: TooMuch, what: str, verb: str) -> str:
+    ((_, free),) = offer.free.items()
+    if not offer.plugin and not free:
+        return f"{what} {verb} asked for, and none is healthy: the device plugin is not there"
+    if offer.healthy == 0 and not free:
+        return f"{what} {verb} asked for, and none is healthy"
+    ill = f" ({offer.unhealthy} {'is' if offer.unhealthy == 1 else 'are'} not healthy)" if offer.unhealthy else ""
+    if not free:
+        return f"{what} {verb} asked for, and none is free{ill}"
+    left = "1 that is" if free == 1 else f"{free} that are"
+    return f"{what} {verb} more than the {left} free on the whole machine{ill}"
 
 
 def _one(needs: Mapping[str, int | None]) -> bool:
@@ -322,11 +333,11 @@ def _node_short(cause: NodeShort) -> str:
         return f"The node takes {cause.capacity} pods, and {cause.used} are there."
     if not cause.capacity:
         asked = amount_in_words(cause.resource, cause.asked, milli=True)
-        return f"The managers found a place, but the node as a whole has no {cause.resource}: the pod asks for {asked}."
+        return f"{PLACED}the node as a whole has no {cause.resource}: the pod asks for {asked}."
     left = max(0, cause.capacity - cause.used)
     amounts = amounts_in_words(cause.resource, (cause.asked, left, cause.capacity))
     return (
-        f"The managers found a place, but of {cause.resource} the node as a whole has {amounts[1]} left of "
+        f"{PLACED}of {cause.resource} the node as a whole has {amounts[1]} left of "
         f"{amounts[2]}, and the pod asks for {amounts[0]}."
     )
 
@@ -336,14 +347,14 @@ def _unsuited(cause: Unsuited) -> str:
     if "selector" in facts:
         name = facts["selector"].partition("=")[0]
         has = f"its {name} is {facts['label']}" if facts["label"] else "it has no such label"
-        return f"The managers found a place, but the pod wants a node with {facts['selector']}, and {has}."
+        return f"{PLACED}the pod wants a node with {facts['selector']}, and {has}."
     if "affinity" in facts:
         wish = facts["affinity"] or "nothing that could hold"
-        return f"The managers found a place, but the node has no labels for the pod's node affinity: {wish}."
+        return f"{PLACED}the node has no labels for the pod's node affinity: {wish}."
     if "port" in facts:
-        return f"The managers found a place, but {facts['pod']} has the host port {facts['port']} already."
+        return f"{PLACED}the host port {facts['port']} is held by {facts['pod']} already."
     if "taint" in facts:
-        return f"The managers found a place, but the pod does not tolerate the taint {facts['taint']} of the node."
+        return f"{PLACED}the pod does not tolerate the taint {facts['taint']} of the node."
     if "sidecar" in facts:
         return (
             f"The init container {facts['sidecar']} is a sidecar, and the gate SidecarContainers of the kubelet is off."
