@@ -94,3 +94,19 @@ def test_a_pod_that_comes_again_and_again_has_each_note_once(ask: Asked) -> None
     assert f"- default/a: at events 1, 3, 5 and 2 more, {which}\n" in out
     decisions = json.loads(ask(once, nic, *devices, "-o", "json")[1])["decisions"]
     assert [len(decision["notes"]) for decision in decisions] == [1] * 5
+
+
+def test_the_doctor_knows_a_pod_over_which_the_kubelet_crashes_as_it_starts(
+    ask: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was called a pod that is rejected, and the kubelet one that would start."""
+    pods = manifest("a", "cpu: 4, memory: 4Gi, lab.io/nic: 1")
+    ask(
+        "plugin-start lab.io/nic n0@0,n1@0; add a; plugin-restart lab.io/nic n1@0", pods, "--write-state", str(tmp_path)
+    )
+    state = ["--state", str(tmp_path), "--device", "lab.io/nic=n1@0", str(tmp_path / "pods.yaml")]
+    assert main(["doctor", *NODE, *state]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("The kubelet v1.36 would not start.\n\n1. error crash-at-start: default/a\n")
+    assert "n0 of lab.io/nic is held, and its plugin no longer lists it" in out
+    assert "rejected-at-start" not in out

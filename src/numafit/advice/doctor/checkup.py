@@ -102,7 +102,10 @@ def examine(
     if node is not None and not errors:
         ledger = known.restored
         offered = None if known.allocatable is UNKNOWN else known.allocatable
-        warnings += state_findings(node, ledger, owners, pods, offered)
+        found = list(state_findings(node, ledger, owners, pods, offered))
+        # A crash comes with the pods, after the managers have started.
+        errors += [each for each in found if each.severity == "error"]
+        warnings += [each for each in found if each.severity != "error"]
     elif files:
         unchecked.append(Unchecked("state-sense", "whether the state makes sense", ("a kubelet that starts",)))
     warnings += _unknown_fields(text, inspection.known.version)

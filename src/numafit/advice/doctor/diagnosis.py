@@ -21,9 +21,10 @@ HELD_TWICE = "held-twice"
 DEVICE_GONE = "device-gone"
 NO_OWNER = "no-owner"
 REJECTED_AT_START = "rejected-at-start"
+CRASH_AT_START = "crash-at-start"
 
 Gravity = Literal["error", "warning"]
-"""`error`: the kubelet does not start. `warning`: it starts, but not as somebody expects."""
+"""`error`: the kubelet does not start, or crashes as it does. `warning`: it starts, but not as somebody expects."""
 
 
 class Remedy(msgspec.Struct, frozen=True):

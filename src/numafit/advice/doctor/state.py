@@ -4,13 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from msgspec.structs import replace
 
-from numafit.advice.doctor.diagnosis import DEVICE_GONE, HELD_TWICE, NO_OWNER, REJECTED_AT_START, Diagnosis
+from numafit.advice.doctor.diagnosis import (
+    CRASH_AT_START,
+    DEVICE_GONE,
+    HELD_TWICE,
+    NO_OWNER,
+    REJECTED_AT_START,
+    Diagnosis,
+)
 from numafit.bits import cpuset_text, mask_of, parse_cpuset
-from numafit.decision.decision import Decision
+from numafit.decision.decision import Crash, Decision
 from numafit.decision.history.event import Beginning, PluginsAt
 from numafit.decision.history.restart import restart
 from numafit.decision.history.situation import situation_of
 from numafit.decision.node import Node
+from numafit.decision.story.refused_words import blame_in_words
 from numafit.errors import KubeletError, StartError
 from numafit.ledger.files.checkpoint import RestoreError
 from numafit.ledger.files.cpu import CpuFile, parse_cpu
@@ -126,9 +134,12 @@ def _rejected_at_start(
         if decision is None:
             continue
         name = pod.full_name
+        if decision.panic:
+            yield _crash(decision, sure=bool(early))
+            continue
         how = "would be rejected when the kubelet starts" if early else "may be rejected when the kubelet starts"
         when = "" if early else ", as long as its device plugin is not back"
-        says = decision.panic or f"{decision.reason}: {decision.message}"
+        says = f"{decision.reason}: {decision.message}"
         yield Diagnosis(
             REJECTED_AT_START,
             "warning",
@@ -139,6 +150,23 @@ def _rejected_at_start(
             cure=("drain the node before the kubelet is restarted",),
             cost="The pod fails; its controller makes another one.",
         )
+
+
+def _crash(decision: Decision, *, sure: bool) -> Diagnosis:
+    name = decision.pod.full_name
+    blame = blame_in_words(decision.cause) if isinstance(decision.cause, Crash) else ""
+    return Diagnosis(
+        CRASH_AT_START,
+        "error",
+        name,
+        f"the kubelet {'crashes' if sure else 'may crash'} over {name} each time it starts: {decision.panic}",
+        why=f"What it meets: {blame}." if blame else "",
+        cure=(
+            "drain the node before the kubelet is restarted",
+            f"where it is down: kubectl delete pod -n {decision.pod.namespace} {decision.pod.name} --force",
+        ),
+        cost="The pod is gone; its controller makes another one.",
+    )
 
 
 _FIELDS = ("total", "system_reserved", "allocatable")
