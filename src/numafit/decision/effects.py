@@ -3,11 +3,11 @@
 All of it is read off how the node stood before and after the event.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from numafit.decision.decision import Preempted
+from numafit.decision.decision import Decision, Preempted
 from numafit.decision.history.event import Event, ExitContainer, RemovePods, ResizePod
 from numafit.decision.history.situation import Situation
 from numafit.decision.history.step import Step, with_evictions
@@ -91,17 +91,48 @@ class EventTold(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
     """With a step for each pod that was evicted."""
     effects: tuple[Effect, ...]
+    pods: Mapping[str, Pod] = {}
+    """UID -> pod, of all that the run knows."""
+
+    def is_there(self, uid: str) -> bool:
+        """At this event: active, refused, or waiting for the kubelet."""
+        before, after = self.before, self.happened.after
+        if uid in before.ledger.active or uid in after.ledger.active:
+            return True
+        others = (*before.waiting, *before.refused, *after.waiting, *after.refused)
+        return any(pod.uid == uid for pod in others) or any(step.decision.pod.uid == uid for step in self.steps)
+
+    def name(self, uid: str) -> str:
+        """Of whoever holds something then."""
+        if uid not in self.pods:
+            return uid
+        name = self.pods[uid].known_name
+        return name if self.is_there(uid) else f"{name} (gone)"
+
+    def gone(self, decision: Decision) -> dict[str, frozenset[str]]:
+        """The pods that are gone, and whose state still counted when this one was rejected, with what they held."""
+        if decision.admitted:
+            return {}
+        ledger = decision.merges[-1].ledger if decision.merges else decision.ledger
+        found: dict[str, set[str]] = {uid: {"cpu"} for uid in ledger.cpu.entries}
+        for uid, own in ledger.memory.entries.items():
+            found.setdefault(uid, set()).update(block.type for blocks in own.values() for block in blocks)
+        for uid, held in ledger.device.held.items():
+            found.setdefault(uid, set()).update(resource for resources in held.values() for resource in resources)
+        uids = [uid for uid in found if uid in self.pods and not self.is_there(uid)]
+        return {self.pods[uid].known_name: frozenset(found[uid]) for uid in uids}
 
 
 def told_events(simulation: Simulation, pod: str = "") -> list[EventTold]:
     """In order. Of one pod (namespace/name) those that it has a part in, also as the one for whom others go."""
     before = simulation.begin
+    pods = simulation.pods
     found = []
     for number, happened in enumerate(simulation.happened, 1):
         steps = tuple(step for step in with_evictions(happened.steps) if not pod or _is_about(step, pod))
         effects = tuple(effect for effect in _effects(before, happened) if pod in ("", effect.pod))
         if steps or effects or not pod or pod in _named(happened.event):
-            found.append(EventTold(number, happened, before, steps, effects))
+            found.append(EventTold(number, happened, before, steps, effects, pods))
         before = happened.after
     return found
 

@@ -35,6 +35,12 @@ def holdings(node: Node, ledger: Ledger) -> dict[str, Holding]:
     return found
 
 
+def stale_holdings(node: Node, ledger: Ledger) -> dict[str, Holding]:
+    """By pod UID: what is counted of pods that are gone, or were rejected. CPUs go at the next tick of the CPU manager,
+    the rest when a pod comes that asks for some."""
+    return {uid: own for uid, own in holdings(node, ledger).items() if uid not in ledger.active}
+
+
 def holding_of(node: Node, ledger: Ledger, uid: str) -> Holding:
     """Of one pod; an empty one where the ledger does not know it."""
     return _holding(node, ledger, uid, _numa_of(ledger))

@@ -62,6 +62,11 @@ class Simulation(msgspec.Struct, frozen=True):
         return tuple(each.event for each in self.happened)
 
     @property
+    def pods(self) -> dict[str, Pod]:
+        """By UID: whoever was there at the beginning, or was decided."""
+        return {**self.before.active, **{step.decision.pod.uid: step.decision.pod for step in self.steps}}
+
+    @property
     def failed(self) -> bool:
         """A pod was rejected or not decided, or the kubelet ended or did not start again."""
         unhappy = any(each.crash for each in self.happened) or bool(self.undecided)

@@ -110,3 +110,26 @@ def test_the_doctor_knows_a_pod_over_which_the_kubelet_crashes_as_it_starts(
     assert out.startswith("The kubelet v1.36 would not start.\n\n1. error crash-at-start: default/a\n")
     assert "n0 of lab.io/nic is held, and its plugin no longer lists it" in out
     assert "rejected-at-start" not in out
+
+
+def test_what_is_still_counted_of_a_pod_that_is_gone_stands_below_what_is_left(ask: Asked) -> None:
+    """CPUs go at the next tick, the rest when the next pod asks for some."""
+    held = "Not left until the kubelet cleans up: default/a {}4Gi@0, GPU-0\n"
+    assert held.format("1-2,9-10, ") in ask("add a; remove a", A)[1]
+    assert held.format("") in ask("add a; remove a; reconcile", A)[1]
+    events = "add a; remove a; add b"
+    assert "Not left" not in ask(events, A + B)[1]
+    (stale,) = json.loads(ask("add a; remove a", A, "-o", "json")[1])["stale"]
+    assert (stale["pod"], stale["cpus"], stale["devices"]) == ("default/a", "1-2,9-10", {"nvidia.com/gpu": ["GPU-0"]})
+    assert "stale" not in json.loads(ask(events, A + B, "-o", "json")[1])
+
+
+def test_pods_that_are_gone_and_still_count_are_named(ask: Asked) -> None:
+    """They were told by UIDs that only numafit knows."""
+    pods = "".join(manifest(name, f"cpu: {cpus}, memory: 1Gi") for name, cpus in (("a", 6), ("b", 4), ("c", 6)))
+    events = "add a b; stop; remove a; add c; start"
+    code, out, _ = ask(events, pods, "--pod", "c", command="explain")
+    assert code == 0
+    assert "What default/a held counts until the kubelet has cleaned up, though it is gone." in out
+    assert "    cpu on node 0 is held by default/a (gone) 6\n    cpu on node 1 is held by default/b 4\n" in out
+    assert "What default/a held counts until" in ask(events, pods)[1]

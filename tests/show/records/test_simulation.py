@@ -79,7 +79,7 @@ def test_each_event_has_its_entry_with_those_decisions_that_it_caused() -> None:
     simulation = play_events(stage().situation, read_events(text, "events", pods))
     answer = simulation_record(simulation, events=True, event_files=True)
     found = json.loads(msgspec.json.encode(answer))
-    assert list(found) == ["kubeVersion", "reservedCPUs", "decisions", "events", "left", "notes"]
+    assert list(found) == ["kubeVersion", "reservedCPUs", "decisions", "events", "left", "stale", "notes"]
     assert [decision["event"] for decision in found["decisions"]] == ["add", "restart", "restart"]
     assert [decision for event in found["events"] for decision in event["decisions"]] == found["decisions"]
     assert [list(event) for event in found["events"]] == [

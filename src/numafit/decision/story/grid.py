@@ -1,6 +1,6 @@
 """What a merge found on each NUMA node: what is needed, free, offered at all, and held by whom."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -13,6 +13,9 @@ from numafit.managers.ask import Ask
 from numafit.managers.cpu.manager import CPU
 from numafit.managers.device.manager import free_devices, is_plugin_resource
 from numafit.managers.topology.hint import HintFamily, HintList
+
+Namer = Callable[[str], str]
+"""Pod UID -> a name for it."""
 
 
 class HeldAcrossNodes(msgspec.Struct, frozen=True):
@@ -46,11 +49,17 @@ class Row(msgspec.Struct, frozen=True):
     cells: tuple[Cell, ...]
 
 
-def grid_of(node: Node, ask: Ask, step: MergeStep) -> tuple[Row, ...]:
-    """Rows for what the managers look after: a pod that they skip has none but its devices."""
+def grid_of(node: Node, ask: Ask, step: MergeStep, named: Namer | None = None) -> tuple[Row, ...]:
+    """Rows for what the managers look after: a pod that they skip has none but its devices.
+
+    `named` gives names to holders that are not active: they are gone, or their turn is still to come.
+    """
     ledger = step.ledger
     supply = supply_of(node, ask, step)
     names = {uid: pod.known_name for uid, pod in ledger.active.items()}
+    if named is not None:
+        holders = {**ledger.cpu.entries, **ledger.cpu.pod_entries, **ledger.memory.entries, **ledger.device.held}
+        names |= {uid: named(uid) for uid in holders if uid not in names}
     hints: dict[str, HintList] = {name: found for own in step.providers for name, found in (own or {}).items()}
     rows = []
     looked_at = ask.pod_level != "skipped"

@@ -10,6 +10,7 @@ from numafit.bits import cpuset_text
 from numafit.decision.decision import ResizeVerdict
 from numafit.decision.doubt.other import Others
 from numafit.decision.effects import told_events
+from numafit.decision.held import stale_holdings
 from numafit.decision.history.lines import line_of
 from numafit.decision.history.step import Step, StepEvent, with_evictions
 from numafit.decision.left import NodeLeft, left_on_nodes
@@ -64,6 +65,16 @@ class Simulated(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
     """With --outcomes, where the kubelet leaves the decision to chance and everybody before it is as told."""
 
 
+class StaleHolding(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What is still counted of a pod that is gone, or was rejected."""
+
+    pod: str
+    """Its UID where its name is not known."""
+    cpus: str
+    memory: tuple[MemoryBlock, ...]
+    devices: Mapping[str, tuple[str, ...]]
+
+
 class EventRecord(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """One event of a run."""
 
@@ -87,6 +98,8 @@ class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     events: tuple[EventRecord, ...] | UnsetType = UNSET
     """With events: each in its order, with those of the decisions that it caused."""
     left: tuple[Free, ...]
+    stale: tuple[StaleHolding, ...] | UnsetType = UNSET
+    """What is not left though nobody uses it: of pods that are gone or were rejected, until the kubelet cleans up."""
     notes: tuple[Note, ...] = ()
     """What the answer stands on."""
     agreement: PastAgreement | UnsetType = UNSET
@@ -128,6 +141,7 @@ def simulation_record(
         decisions=tuple(decisions),
         events=_events(simulation, decisions, files=event_files) if events else UNSET,
         left=tuple([_free(left) for left in left_on_nodes(simulation.end.node, simulation.after)]),
+        stale=_stale(simulation) or UNSET,
         notes=tuple(notes),
         agreement=UNSET if agreement is None else agreement,
     )
@@ -190,6 +204,21 @@ def _simulated(
         files_after_start=started,
         notes=notes or UNSET,
         outcomes=UNSET if others is None else others,
+    )
+
+
+def _stale(simulation: Simulation) -> tuple[StaleHolding, ...]:
+    pods = simulation.pods
+    return tuple(
+        [
+            StaleHolding(
+                pods[uid].known_name if uid in pods else uid,
+                cpuset_text(own.cpus),
+                tuple([MemoryBlock(block.numa, block.type, block.size) for block in own.memory]),
+                own.devices,
+            )
+            for uid, own in stale_holdings(simulation.end.node, simulation.after).items()
+        ]
     )
 
 

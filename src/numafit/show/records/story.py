@@ -135,7 +135,8 @@ def events_explained(
         for step in told.steps:
             decision = step.decision
             own = about.get(decision.pod.full_name, ())
-            story = story_of(simulation.node_of(step), decision, (chances or {}).get(id(decision), ""))
+            chance = (chances or {}).get(id(decision), "")
+            story = story_of(simulation.node_of(step), decision, chance, told.name, told.gone(decision))
             stories.append(_explained(decision, story, own, step.event))
         events.append(
             EventExplained(

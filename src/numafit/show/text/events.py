@@ -35,7 +35,7 @@ def events_table(
         for step in told.steps:
             rows += step_rows(step, labels, unsure, wide=wide, screen=screen)
             if not step.decision.admitted:
-                why.append(why_not(simulation.node_of(step), step.decision, told.number))
+                why.append(why_not(simulation.node_of(step), step.decision, told.number, told.gone(step.decision)))
         parts.append(Section(line_of(told.happened.event), rows, _lines(told, screen)))
     heads = (*HEADS, *(WIDE_HEADS if wide else ()))
     found = [sections(heads, parts, screen), "\n".join(why), left_table(simulation, screen)]
@@ -51,7 +51,7 @@ def events_story(
     for told in told_events(simulation, pod):
         title = f"{told.number}. {line_of(told.happened.event)}"
         parts = ["\n".join([title, *(f"   {line}" for line in _lines(told, screen))])]
-        parts += [_told(simulation, step, told.before.ledger, chances or {}, screen) for step in told.steps]
+        parts += [_told(simulation, step, told, chances or {}, screen) for step in told.steps]
         found.append("\n\n".join(parts))
     return "\n\n".join(found)
 
@@ -68,15 +68,16 @@ def _lines(told: EventTold, screen: Screen) -> list[str]:
     return lines
 
 
-def _told(simulation: Simulation, step: Step, before: Ledger, chances: Mapping[int, str], screen: Screen) -> str:
-    decision = step.decision
+def _told(simulation: Simulation, step: Step, told: EventTold, chances: Mapping[int, str], screen: Screen) -> str:
+    decision, before = step.decision, told.before.ledger
     chance = chances.get(id(decision), "")
     # Nobody reads the same merge twice: who sits where he sat is told in a line.
     if step.event == "restart" and decision.admitted and _keeps(before, decision):
         place = decision_text(decision).removeprefix("admitted: ")
         parts = [f"{decision.pod.full_name} ({decision.qos}): keeps its place", place, chance]
         return "\n  ".join(part for part in parts if part)
-    return decision_story(decision, story_of(simulation.node_of(step), decision, chance), step.event, screen=screen)
+    story = story_of(simulation.node_of(step), decision, chance, told.name, told.gone(decision))
+    return decision_story(decision, story, step.event, screen=screen)
 
 
 def _keeps(before: Ledger, decision: Decision) -> bool:

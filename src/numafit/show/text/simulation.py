@@ -4,6 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 
 from numafit.bits import cpuset_text, mask_of
 from numafit.decision.decision import Decision, Placement
+from numafit.decision.held import stale_holdings
 from numafit.decision.history.step import Step, with_evictions
 from numafit.decision.left import left_on_nodes
 from numafit.decision.node import Node
@@ -14,6 +15,8 @@ from numafit.quantity import Quantity
 from numafit.show.table import BAD, CRASH, GOOD, PLAIN, Screen, aligned
 
 HEADS = ("POD", "QOS", "VERDICT", "NUMA", "CPUS", "MEMORY", "DEVICES")
+MOST_STALE = 5
+"""Pods that are gone, or were rejected, and are named with what is still counted of them."""
 WIDE_HEADS = ("ASKED", "HINT")
 
 
@@ -88,17 +91,31 @@ def left_table(simulation: Simulation, screen: Screen) -> str:
         devices = [labels.get(device, device) for ids in own.devices.values() for device in ids]
         cells = (cpuset_text(own.cpus), ", ".join(memory), ", ".join(devices))
         left.append((f"NUMA node {own.numa}", *(cell or "-" for cell in cells)))
-    return aligned(left, screen=screen)
+    stale = _stale(simulation, labels)
+    table = aligned(left, screen=screen)
+    return f"{table}\n{stale}" if stale else table
 
 
-def why_not(node: Node, decision: Decision, event: int = 0) -> str:
-    """`event` is the number of the one at which it was decided, where there are several."""
+def _stale(simulation: Simulation, labels: Mapping[str, str]) -> str:
+    found = []
+    pods = simulation.pods
+    for uid, own in stale_holdings(simulation.end.node, simulation.after).items():
+        parts = [cpuset_text(own.cpus)] if own.cpus else []
+        parts += [_block_text(block) for block in own.memory]
+        parts += [labels.get(device, device) for ids in own.devices.values() for device in ids]
+        found.append(f"{pods[uid].known_name if uid in pods else uid} {', '.join(parts)}")
+    more = f"; {len(found) - MOST_STALE} more" if len(found) > MOST_STALE else ""
+    return f"Not left until the kubelet cleans up: {'; '.join(found[:MOST_STALE])}{more}" if found else ""
+
+
+def why_not(node: Node, decision: Decision, event: int = 0, gone: Mapping[str, frozenset[str]] | None = None) -> str:
+    """`event` is the number of the one at which it was decided, where there are several; `gone` as in a story."""
     # Where all pods are admitted nobody tells a story, and the command starts quicker without it.
     from numafit.decision.story.story import decision_sentence
 
     says = decision.message or decision.panic
     whose = f"{decision.pod.full_name} (event {event})" if event else decision.pod.full_name
-    sentence = f"{whose}: {decision_sentence(node, decision)}"
+    sentence = f"{whose}: {decision_sentence(node, decision, gone=gone)}"
     who = "API server" if decision.resize == "refused" else "kubelet"
     return f"{sentence} The {who} says: {says}" if says else sentence
 
