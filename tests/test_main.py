@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import click
 import pytest
@@ -114,6 +115,38 @@ def test_output_that_cannot_be_written_gives_no_traceback(target: str) -> None:
         os.close(writing)
     expected = "" if target == "closed pipe" else "numafit: No space left on device\n"
     assert (done.returncode, done.stderr) == (1, expected)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_is_cut_off_is_no_success(unbuffered: str, tmp_path: Path) -> None:
+    """A file of 1000 bytes at most takes a part of one write; Python without buffers says nothing of the rest."""
+    resource = pytest.importorskip("resource")
+    with (tmp_path / "out").open("wb") as file:
+        done = subprocess.run(
+            [sys.executable, "-m", "numafit", "machine", "show", "--machine", "dgx-h100", "-o", "json"],
+            stdout=file,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)),
+        )
+    assert (done.returncode, done.stderr) == (1, "numafit: File too large\n")
+
+
+def test_an_interrupt_while_modules_are_loaded_gives_no_traceback() -> None:
+    """Ctrl-C in the first tenth of a second."""
+    code = """
+import runpy, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numafit.cli":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+runpy.run_module("numafit", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
 
 
 @pytest.mark.parametrize("stream", [0, 1, 2])

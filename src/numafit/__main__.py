@@ -4,13 +4,18 @@
 end with a status of its own.
 """
 
+import io
 import os
 import sys
 
-import click
+try:
+    import click
 
-from numafit.cli import numafit
-from numafit.errors import NeedsLinuxError, NumafitError
+    from numafit.cli import numafit
+    from numafit.errors import NeedsLinuxError, NumafitError
+except KeyboardInterrupt:
+    # Before `main`, which would give this status, too.
+    sys.exit(130)
 
 OUTPUT_FAILED = 1
 BAD_INPUT = 2
@@ -70,6 +75,11 @@ def _open_streams() -> None:
     sys.stdin = sys.stdin or os.fdopen(os.open(os.devnull, os.O_RDONLY))
     sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
     sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.FileIO) and raw.fileno() == 1:
+        # PYTHONUNBUFFERED: what one write leaves over, on a disk that gets full or beyond 2 GiB, would be lost.
+        encoding, errors = sys.stdout.encoding, sys.stdout.errors
+        sys.stdout = open(1, "w", encoding=encoding, errors=errors, closefd=False)
 
 
 def _drop_output() -> None:

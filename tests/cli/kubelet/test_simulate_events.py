@@ -1,5 +1,6 @@
 """Event files, and the picture of who sits where."""
 
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -8,6 +9,14 @@ import pytest
 from numafit.__main__ import main
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "small-node"
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {{name: a}}
+spec:
+  containers:
+  - {{name: main, resources: {{limits: {{cpu: 1, memory: 1Gi{more}}}}}}}
+"""
 
 
 def test_a_removed_pod_makes_room(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,3 +37,18 @@ def test_a_removed_pod_makes_room(tmp_path: Path, capsys: pytest.CaptureFixture[
         row,
     ]
     assert "default/train" in "".join(ElementTree.fromstring(picture.read_text()).itertext())
+
+
+def test_a_pod_that_comes_again_and_again_has_its_notes_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """JSON would grow with the square of the events otherwise."""
+    pod, events = tmp_path / "pod.yaml", tmp_path / "events"
+    pod.write_text(POD.format(more=", lab.io/none: 1"))
+    events.write_text("add a\nremove a\n" * 3)
+    node = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
+    assert main(["simulate", *node, "--events", str(events), "-o", "json", str(pod)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    own = [note for note in answer["notes"] if note["about"] == "default/a"]
+    assert [note["code"] for note in own] == ["resource-not-offered"]
+    assert [decision["notes"] for decision in answer["decisions"]] == [own] * 3

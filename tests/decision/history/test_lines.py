@@ -155,6 +155,15 @@ def test_who_is_not_there_is_named_as_such() -> None:
     ]
 
 
+@pytest.mark.parametrize("line", ["add one", "remove one", "exit one", "resize one app limits.cpu=1"])
+def test_a_name_of_two_pods_needs_its_namespace(line: str) -> None:
+    others = [replace(ONE, uid=name, namespace=name) for name in ("team1", "team2")]
+    with pytest.raises(InputError) as caught:
+        read(line, *others)
+    assert str(caught.value) == "events:1: one is team1/one or team2/one (write the namespace, too)"
+    assert read("add team2/one", *others) == [AddPods((others[0],)), AddPods((others[1],))]
+
+
 def test_a_second_one_of_a_name_knows_the_first() -> None:
     """Whether that one was admitted, and so keeps it out, nobody knows before it is played."""
     assert read("add one\nadd one two")[1] == AddPods((replace(ONE, uid="one#2"), TWO), {"one#2": "one"})
