@@ -71,6 +71,14 @@ def test_a_rejected_pod_comes_again_where_it_is_asked_for_or_alone() -> None:
         read_pods(json.dumps(evicted))
 
 
+def test_a_pod_that_events_add_comes_whatever_became_of_it() -> None:
+    """But for one of which another has taken the place."""
+    objects = dump(ended("f"), ended("s", "Succeeded"), ended("other"), running("a"), ended("a"))
+    reading = read_pods(objects, choice=NodeChoice(added=frozenset({"f", "default/s", "a"})))
+    assert names(reading) == (["a"], ["f", "s"])
+    assert reading.ended == {"uid-other", "uid-a"}
+
+
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Unknown", "Odd", ""])
 def test_a_pod_that_its_kubelet_took_in_holds_what_it_got_in_any_other_phase(phase: str) -> None:
     """Also while it terminates, and while its images are pulled."""

@@ -6,7 +6,7 @@ those to come, in the order of the files.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 import msgspec
@@ -43,6 +43,8 @@ class NodeChoice(NamedTuple):
     """What to do where it cannot be told."""
     again: str = ""
     """A pod by its name or namespace/name: where it has ended, it comes again."""
+    added: frozenset[str] = frozenset()
+    """Pods that come whatever has become of them, named in the same way."""
 
 
 ANY_NODE = NodeChoice()
@@ -185,7 +187,8 @@ class _Lives:
         self.lives = {
             id(maker): life_of(maker.part, maker.metadata) for page in pages for maker in page.makers if maker.is_pod
         }
-        self.named = self._to_come_again(pages, choice.again)
+        self.named = self._to_come_again(pages, {choice.again} - {""})
+        self.added = self._to_come_again(pages, choice.added)
         alone = all(life.ended for life in self.lives.values())
         others = any(not maker.is_pod for page in pages for maker in page.makers)
         self.again = choice.rejected or (alone and not others)
@@ -209,6 +212,8 @@ class _Lives:
         elif self.node and life.node and life.node != self.node:
             self.notices.add(LEFT_OUT, maker.title, f"is on another node than {self.node}")
             return True
+        elif life.ended and maker.title in self.added:
+            return False
         elif self._is_over(life) and maker.title not in self.named:
             self.ended.add(uid_of(maker.metadata))
             if life.rejected:
@@ -235,11 +240,11 @@ class _Lives:
                 found |= {key for key, life in lives.items() if life.served and not life.node}
         return found
 
-    def _to_come_again(self, pages: Sequence[FileObjects], name: str) -> set[str]:
-        """Titles of the pods of this name, but for those of which another one has taken the place."""
-        pods = [maker for page in pages for maker in page.makers if maker.is_pod] if name else []
+    def _to_come_again(self, pages: Sequence[FileObjects], names: Set[str]) -> set[str]:
+        """Titles of the pods of these names, but for those of which another one has taken the place."""
+        pods = [maker for page in pages for maker in page.makers if maker.is_pod] if names else []
         there = {maker.title for maker in pods if not self.lives[id(maker)].ended}
-        return {pod.title for pod in pods if name in (pod.title, pod.title.partition("/")[2])} - there
+        return {pod.title for pod in pods if names & {pod.title, pod.title.partition("/")[2]}} - there
 
 
 def _node_of(nodes: Counter[str], objects: Sequence[str], choice: NodeChoice) -> str:

@@ -52,3 +52,22 @@ def test_a_pod_that_comes_again_and_again_has_its_notes_once(
     own = [note for note in answer["notes"] if note["about"] == "default/a"]
     assert [note["code"] for note in own] == ["resource-not-offered"]
     assert [decision["notes"] for decision in answer["decisions"]] == [own] * 3
+
+
+@pytest.mark.parametrize("command", ["simulate", "explain"])
+def test_a_field_that_no_kubelet_knows_is_refused_in_a_later_configuration_too(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = tmp_path / "events"
+    events.write_text("restart config=other.yaml\n")
+    (tmp_path / "other.yaml").write_text((EXAMPLES / "kubelet.yaml").read_text() + "cpuManagerPolcy: static\n")
+    assert main([command, str(EXAMPLES), "--events", str(events)]) == 2
+    error = capsys.readouterr().err
+    assert "other.yaml:" in error
+    assert "cpuManagerPolcy: the kubelet v1.36.4 does not know this field" in error
+
+
+def test_events_and_pods_cannot_both_be_standard_input(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--machine", "dgx-h100", "--events", "-", "-"]) == 2
+    message = "--events: events and pods cannot both come from standard input (keep one of them in a file)"
+    assert message in capsys.readouterr().err

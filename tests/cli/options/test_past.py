@@ -57,8 +57,11 @@ def test_a_packed_log_and_one_from_a_pipe_are_the_same(
 def test_objects_are_played_from_a_folder_and_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "events"
     assert main([*NODE, "--past", str(OBJECTS), "--write-events", str(file)]) == 0
-    assert "The objects tell the same of 3 of 3 decisions." in capsys.readouterr().out
+    first = capsys.readouterr().out
+    assert "The objects tell the same of 3 of 3 decisions." in first
     assert written(file) == [*EVENTS[:2], "remove default/train", "stop", "add default/batch", *EVENTS[5:]]
+    assert main([*NODE, "--events", str(file), str(OBJECTS)]) == 0
+    assert capsys.readouterr().out.split("\n\n")[:2] == first.split("\n\n")[:2]
     assert main([*NODE, "--past", str(OBJECTS / "pods.yaml")]) == 0
     assert "The objects tell the same of" in capsys.readouterr().out
 

@@ -27,7 +27,7 @@ from numafit.decision.history.event import (
     StopPlugin,
 )
 from numafit.decision.history.lines import WORDS, line_of, read_events
-from numafit.errors import InputError, some_of
+from numafit.errors import InputError
 from numafit.machine.model import Device
 from numafit.quantity import parse_quantity
 from numafit.settings.read.loader import ConfigFile, ConfigSources
@@ -50,6 +50,11 @@ def test_an_event_stands_on_a_line_of_its_own() -> None:
         AddPods((TWO,)),
         RestartKubelet(),
     ]
+
+
+def test_a_mark_of_the_encoding_is_no_word() -> None:
+    """Some editors write one before the first line."""
+    assert read("\ufeffadd one\r\nadd two") == [AddPods((ONE,)), AddPods((TWO,))]
 
 
 def test_pods_that_are_never_added_come_first() -> None:
@@ -124,9 +129,11 @@ def test_a_static_pod_may_be_called_by_the_name_of_its_manifest() -> None:
     ("line", "cure"),
     [
         ("add", "write add POD [POD…]"),
-        ("explode", f"there are {some_of(list(WORDS), 10)}"),
+        ("explode", f"there are {', '.join(WORDS)}"),
         ("restrat", "did you mean restart or start?"),
         ("restart now", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
+        ("restart reboot reboot", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
+        ("start plugins=late plugins=late", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
         ("restart plugins=soon", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
         ("remove three", "there are default/one, default/two"),
         ("exit one side", "name one of app"),

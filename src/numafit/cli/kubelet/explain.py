@@ -153,12 +153,14 @@ def _played(options: NodeOptions, events: Path | None, past: Path | None) -> tup
         stage, told = load_past(options, past)
         simulation = played(stage, told)
         return stage, simulation, (*told.notes, *agreement_with(told, simulation)[1])
-    stage = load_stage(options)
     if events is None:
+        stage = load_stage(options)
         return stage, stage.play(stage.pods), ()
-    from numafit.cli.options.events import read_event_file
+    from numafit.cli.options.events import read_event_file, with_event_file
 
-    return stage, play_events(stage.situation, read_event_file(options, stage, events)), ()
+    options, text = with_event_file(options, events)
+    stage = load_stage(options, idle=True)
+    return stage, play_events(stage.situation, read_event_file(options, stage, events, text)), ()
 
 
 def _say_events(simulation: Simulation, pod: str, notes: Sequence[Note], output: str) -> None:

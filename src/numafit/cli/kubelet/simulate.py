@@ -112,7 +112,11 @@ def simulate(
     """
     if files and ((events is None and past is None) or output not in ("json", "yaml")):
         raise InputError("goes with --events or --past, and -o json or yaml only", source="--files")
-    told = None
+    told, text = None, ""
+    if events is not None and past is None:
+        from numafit.cli.options.events import with_event_file
+
+        options, text = with_event_file(options, events)
     if past is not None:
         stage, told = _past(options, past, events, write_events)
     elif write_events is not None:
@@ -127,7 +131,7 @@ def simulate(
     if events is not None:
         from numafit.cli.options.events import read_event_file
 
-        happens = read_event_file(options, stage, events)
+        happens = read_event_file(options, stage, events, text)
     situation = stage.situation
     choices: ChoicesMaker = WatchedChoices
     if told is not None:

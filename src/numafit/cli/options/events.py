@@ -2,21 +2,46 @@
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from numafit.cli.files import read_text
 from numafit.cli.options.node import NodeOptions, config_sources
 from numafit.decision.history.event import Event
-from numafit.decision.history.lines import read_events
+from numafit.decision.history.lines import added_names, read_events
 from numafit.decision.stage import Stage
-from numafit.settings.read.loader import ConfigFile, ConfigSources
+from numafit.decision.start import Start, start
+from numafit.errors import InputError, StartError
+from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 
 
-def read_event_file(options: NodeOptions, stage: Stage, path: Path) -> list[Event]:
+def with_event_file(options: NodeOptions, path: Path) -> tuple[NodeOptions, str]:
+    """The options with which pods that the file adds come, whatever has become of them; and its text."""
+    if str(path) == "-" and any(str(own) == "-" for own in options.pods):
+        cure = "keep one of them in a file"
+        raise InputError("events and pods cannot both come from standard input", source="--events", cure=cure)
+    text = read_text(path)
+    return replace(options, added=added_names(text)), text
+
+
+def read_event_file(options: NodeOptions, stage: Stage, path: Path, text: str) -> list[Event]:
     """A configuration that it names lies beside it, or where the command runs; drop-in files and flags stay."""
 
     def config(name: str) -> ConfigSources:
         beside = path.parent / name
         found = beside if beside.is_file() else Path(name)
-        return config_sources(options, ConfigFile(str(found), read_text(found)))
+        sources = config_sources(options, ConfigFile(str(found), read_text(found)))
+        _refuse_unknown(stage, sources)
+        return sources
 
     there, node = stage.ledger.active.values(), stage.node.facts.name
-    return read_events(read_text(path), str(path), stage.pods, there, config=config, node=node)
+    return read_events(text, str(path), stage.pods, there, config=config, node=node)
+
+
+def _refuse_unknown(stage: Stage, sources: ConfigSources) -> None:
+    """As in the configuration of the beginning. That the kubelet does not start with it is told when it is played."""
+    version = stage.node.settings.version
+    try:
+        known = start(Start(version=version, sources=sources), "merged")
+    except StartError:
+        return
+    refuse_unknown(known.merged, version)

@@ -76,6 +76,8 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """RESOURCE=AMOUNT that the node has for pods."""
     again: str = ""
     """A pod that is played also where it has ended, by its name or namespace/name."""
+    added: frozenset[str] = frozenset()
+    """Pods that a file of events has come, named in the same way."""
     notes: tuple[Note, ...] = ()
     """What is not known of the node that these options stand for."""
 
@@ -390,5 +392,5 @@ def read_manifests(
     here: tuple[str, ...] = () if node is None else (node.name,)
     here += () if options.machine_sources else (_host_name(),)
     cure = "choose one by --node-name, or --all-nodes"
-    choice = NodeChoice(options.node_name, options.all_nodes, options.rejected, here, cure, options.again)
+    choice = NodeChoice(options.node_name, options.all_nodes, options.rejected, here, cure, options.again, options.added)
     return (read_past if past else read_files)(files, pod_level=pod_level, choice=choice, most=MOST_PODS)

@@ -22,7 +22,7 @@ from numafit.decision.history.event import (
     StopKubelet,
     StopPlugin,
 )
-from numafit.errors import InputError, KubeletError, meant_or_there
+from numafit.errors import InputError, KubeletError, meant_or_there, near_words
 from numafit.machine.model import Device
 from numafit.machine.sketch.devices import parse_devices
 from numafit.quantity import Quantity, parse_quantity
@@ -68,7 +68,7 @@ def read_events(
     """
     there = tuple(residents)
     reader = _Reader(source, (*there, *pods), config, node)
-    lines = [(number, line.partition("#")[0].split()) for number, line in enumerate(text.splitlines(), 1)]
+    lines = _words(text)
     coming = {reader.full(name) for _, words in lines if words[:1] == ["add"] for name in words[1:]}
     reader.arrive(there)
     reader.arrive(pod for pod in pods if pod.name not in coming and pod.full_name not in coming)
@@ -76,6 +76,17 @@ def read_events(
     added = {pod.uid for event in events if isinstance(event, AddPods) for pod in event.pods}
     first = [AddPods((pod,), line=f"add {pod.full_name}") for pod in pods if pod.uid not in added]
     return [*first, *events]
+
+
+def added_names(text: str) -> frozenset[str]:
+    """Of pods, as the events call them."""
+    return frozenset(name for _, words in _words(text) if words[:1] == ["add"] for name in words[1:])
+
+
+def _words(text: str) -> list[tuple[int, list[str]]]:
+    """Line by line, with its number; some editors put a mark of the encoding before the first one."""
+    lines = text.removeprefix("\ufeff").splitlines()
+    return [(number, line.partition("#")[0].split()) for number, line in enumerate(lines, 1)]
 
 
 class _Reader:
@@ -143,7 +154,9 @@ class _Reader:
         word = words[0]
         if word in WORDS:
             raise self._error(f'"{line}" is not understood', f"write {WORDS[word]}")
-        raise self._error(f'"{word}" is no event', meant_or_there(word, list(WORDS)))
+        meant = " or ".join(near_words(word, list(WORDS)))
+        cure = f"did you mean {meant}?" if meant else f"there are {', '.join(WORDS)}"
+        raise self._error(f'"{word}" is no event', cure)
 
     def full(self, word: str) -> str:
         full = self.named.get(f"{word}-{self.node}") if self.node and word not in self.named else None
@@ -197,8 +210,12 @@ class _Reader:
 
     def _beginning(self, options: Sequence[str]) -> Beginning:
         how = Beginning()
+        given: set[str] = set()
         for option in options:
             key, equals, value = option.partition("=")
+            if key in given:
+                raise self._error(f"{key} stands there twice", f"write {WORDS['restart']}")
+            given.add(key)
             at = next((word for word in PLUGINS_AT if word == value), None)
             if option == "reboot":
                 how = replace(how, reboot=True)
@@ -214,6 +231,8 @@ class _Reader:
         try:
             return config(name)
         except InputError as error:
+            if error.field:
+                raise
             raise self._error(f"{name}: {error.message}", "name a file beside this one, or from here on") from None
 
     def _devices(self, word: str, resource: str, rest: Sequence[str]) -> tuple[Device, ...]:
