@@ -68,9 +68,12 @@ class Simulation(msgspec.Struct, frozen=True):
 
     @property
     def failed(self) -> bool:
-        """A pod was rejected or not decided, or the kubelet ended or did not start again."""
+        """A decision went against its pod, somebody was evicted or not decided, the kubelet ended, did not start again
+        or is down at the end, or a container could not be started until then."""
         unhappy = any(each.crash for each in self.happened) or bool(self.undecided)
-        return unhappy or not all(step.decision.admitted for step in self.steps)
+        unhappy = unhappy or self.end.down or bool(self.end.unstarted)
+        decided = [step.decision for step in self.steps]
+        return unhappy or not all(decision.admitted and not decision.evicted for decision in decided)
 
     @property
     def undecided(self) -> tuple[Pod, ...]:

@@ -1,6 +1,5 @@
 """Event files, and the picture of who sits where."""
 
-import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -12,10 +11,10 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "small-node"
 POD = """
 apiVersion: v1
 kind: Pod
-metadata: {{name: a}}
-spec:
+metadata: {{name: {name}}}
+spec:{spec}
   containers:
-  - {{name: main, resources: {{limits: {{cpu: 1, memory: 1Gi{more}}}}}}}
+  - {{name: main, resources: {{requests: {{{limits}}}, limits: {{{limits}}}}}}}
 """
 
 
@@ -39,19 +38,33 @@ def test_a_removed_pod_makes_room(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "default/train" in "".join(ElementTree.fromstring(picture.read_text()).itertext())
 
 
-def test_a_pod_that_comes_again_and_again_has_its_notes_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+NODE = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
+CRITICAL = "\n  priorityClassName: system-node-critical\n  priority: 2000001000"
+
+
+@pytest.mark.parametrize("command", ["simulate", "explain"])
+@pytest.mark.parametrize(
+    ("events", "status"),
+    [
+        ("add low\nadd high", 1),
+        ("add low\nremove low\nadd high", 0),
+        ("add high\nstop", 1),
+        ("add high\nstop\nstart", 0),
+        ("plugin-start lab.io/x x0@0\nadd user\ndevices lab.io/x !x0@0\nexit user", 0),
+        ("add user\nplugin-start lab.io/x !x0@0\nexit user", 1),
+        ("add user\nplugin-start lab.io/x !x0@0\nexit user\ndevices lab.io/x x0@0", 0),
+    ],
+)
+def test_what_fails_the_check_of_a_run(
+    command: str, events: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """JSON would grow with the square of the events otherwise."""
-    pod, events = tmp_path / "pod.yaml", tmp_path / "events"
-    pod.write_text(POD.format(more=", lab.io/none: 1"))
-    events.write_text("add a\nremove a\n" * 3)
-    node = ["--machine", str(EXAMPLES / "machine.json"), "--kubelet", str(EXAMPLES / "kubelet.yaml")]
-    assert main(["simulate", *node, "--events", str(events), "-o", "json", str(pod)]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    own = [note for note in answer["notes"] if note["about"] == "default/a"]
-    assert [note["code"] for note in own] == ["resource-not-offered"]
-    assert [decision["notes"] for decision in answer["decisions"]] == [own] * 3
+    """Somebody is evicted; the kubelet is down at the end; a container cannot be started until then."""
+    file, pods = tmp_path / "events", tmp_path / "pods.yaml"
+    file.write_text(events)
+    shapes = {"low": ("", "cpu: 10"), "high": (CRITICAL, "cpu: 10"), "user": ("", "lab.io/x: 1")}
+    named = {name: own for name, own in shapes.items() if f"add {name}" in events}
+    pods.write_text("---\n".join(POD.format(name=name, spec=spec, limits=own) for name, (spec, own) in named.items()))
+    assert main([command, *NODE, "--events", str(file), "--check", str(pods)]) == status, capsys.readouterr().out
 
 
 @pytest.mark.parametrize("command", ["simulate", "explain"])

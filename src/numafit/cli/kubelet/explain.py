@@ -61,7 +61,7 @@ Examples:
     help="The same with a node's past: a kubelet's log, or a folder of API objects with times.",
 )
 @click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
-@check_option("a pod that is told is rejected")
+@check_option("a pod that is told is rejected, evicted, not decided or not started, or a kubelet ends or is down")
 @strict_option
 def explain(
     options: NodeOptions,
@@ -86,8 +86,8 @@ def explain(
     recreated and rejected again and again. PODS beside it are played in the order of the log, and what is predicted for
     each is compared with what the log says.
 
-    Exit status: 0 answered; with --check 1 if a pod that is told is rejected; 2 bad input or a kubelet that would not
-    start, and with --strict also an answer with notes.
+    Exit status: 0 answered; with --check 1 if a pod that is told is rejected, and with events also what fails the check
+    of `simulate`; 2 bad input or a kubelet that would not start, and with --strict also an answer with notes.
     """
     if log is not None and (events is not None or past is not None):
         source = "--events" if events is not None else "--past"
@@ -129,7 +129,8 @@ def _explain_pods(
             click.echo(json_text(stories_record(stories, notes)))
         else:
             say(lambda screen: story_text(stories, screen), notes)
-    failed = pod_name is None and simulation.failed
+    waits = {uid for uid, _ in simulation.end.unstarted}
+    failed = simulation.failed if pod_name is None else any(decision.pod.uid in waits for decision in told)
     return notes, failed or undecided or not all(decision.admitted for decision in told)
 
 

@@ -86,7 +86,7 @@ Examples:
     help="Draw the machine with who sits where (SVG); with --events at their end, or after each event {n} in the name.",
 )
 @click.option("--record", type=click.Path(path_type=Path), help="Write a recording (JSON lines) for `numafit replay`.")
-@check_option("a pod is rejected or not decided, or the kubelet does not start again")
+@check_option("a pod is rejected, evicted, not decided or not started, or the kubelet ends or is down at the end")
 @strict_option
 def simulate(
     options: NodeOptions,
@@ -107,8 +107,10 @@ def simulate(
 
     PODS are manifests, folders of them, or - for standard input. A folder may also hold machine.* and kubelet.*.
     Without --kubelet an example with all managers on is used, and printed. Below the answer stands what was assumed,
-    left out or not known. Exit status: 0 answered; with --check 1 if not all are admitted; 2 bad input or a kubelet
-    that would not start, and with --strict also an answer with notes.
+    left out or not known. Exit status: 0 answered; with --check 1 if not all are admitted, and with events also
+    if a resize is not allocated, somebody is evicted, a container cannot be started at the end, or the kubelet ends,
+    does not start again or is down at the end; 2 bad input or a kubelet that would not start, and with --strict also
+    an answer with notes.
     """
     if files and ((events is None and past is None) or output not in ("json", "yaml")):
         raise InputError("goes with --events or --past, and -o json or yaml only", source="--files")
