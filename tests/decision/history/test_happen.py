@@ -210,6 +210,9 @@ def test_a_kubelet_that_does_not_start_says_why_and_stays_down() -> None:
     simulation = played(situation_of(node, ledger, None), AddPods((greedy,)), RestartKubelet(), AddPods((later,)))
     assert [each.crash for each in simulation.happened] == ["", "default cpuset cannot be empty", ""]
     assert simulation.undecided == (later,)
+    assert simulation.end.unstarted == ()
+    rebooted = played(situation_of(node, ledger, None), AddPods((greedy,)), RestartKubelet(Beginning(reboot=True)))
+    assert rebooted.end.unstarted == (("p", ("app",)),)
 
 
 # --- plugins ---------------------------------------------------------------------------------------------------------

@@ -109,6 +109,18 @@ def test_a_crash_ends_the_restart() -> None:
         ledger = admit(node, ledger, pod(uid, container("app", {GPU: "1"}))).ledger
     after = restart_with(node, ledger, [Device(GPU, "GPU1", (1,))], plugins_first=True)
     assert [(each.pod.uid, bool(each.panic)) for each in after.readmitted] == [("first", True)]
+    assert after.situation.unstarted == ()
+
+
+def test_what_did_not_run_before_a_crash_does_not_run_at_the_next_start() -> None:
+    machine = box(2, 4, devices=gpus(0, 1))
+    node, ledger = running(machine, settings(topology="restricted"))
+    ledger = admit(node, ledger, pod("first", container("app", {GPU: "1"}))).ledger
+    begin = down(situation_of(node, ledger, None), pod("new", container("app", {})))
+    begin = replace(begin, plugins={GPU: (Device(GPU, "GPU1", (1,)),)})
+    assert restart(begin, Beginning()).situation.unstarted == (("new", ("app",)),)
+    rebooted = restart(begin, Beginning(reboot=True)).situation
+    assert rebooted.unstarted == (("first", ("app",)), ("new", ("app",)))
 
 
 def test_a_device_file_that_cannot_be_read_is_reported() -> None:
@@ -188,6 +200,19 @@ def test_after_a_reboot_devices_are_checked_anew(how: Beginning, expected: str) 
     node, ledger = running(SEED_BOX, settings())
     held = admit(node, ledger, pod("p", container("app", {GPU: "1"}))).ledger
     assert held_by(restart(situation_of(node, held, None), how)) == {"p": expected}
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [(Beginning(), "admitted"), (Beginning("late"), "UnexpectedAdmissionError")],
+)
+def test_devices_of_finished_init_containers_are_checked_anew_at_every_start(how: Beginning, expected: str) -> None:
+    """They have ended and do not run on, so their plugin must be back; sidecars run on (1.36)."""
+    node, ledger = running(SEED_BOX, settings())
+    setup = container("setup", {GPU: "1"})
+    for uid, init in (("ended", setup), ("sidecar", replace(setup, restartable=True))):
+        ledger = start_containers(node, admit(node, ledger, pod(uid, container("app", {}), init=[init])).ledger, uid)[0]
+    assert held_by(restart(situation_of(node, ledger, None), how)) == {"ended": expected, "sidecar": "admitted"}
 
 
 def test_after_a_reboot_init_containers_run_again() -> None:

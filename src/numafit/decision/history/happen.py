@@ -169,7 +169,12 @@ def _start(situation: Situation, how: Beginning, choices: ChoicesMaker) -> Outco
     try:
         restarted = restart(situation, how, choices)
     except StartError as error:
-        return Outcome(replace(situation, down=True), crash=error.message, refusal=error)
+        idle = situation.unstarted
+        if how.reboot:
+            idle = tuple(
+                (uid, tuple(own.name for own in pod.all_containers)) for uid, pod in situation.ledger.active.items()
+            )
+        return Outcome(replace(situation, down=True, unstarted=idle), crash=error.message, refusal=error)
     after = restarted.situation
     steps = []
     for decision, own in restarted.decisions:

@@ -23,6 +23,9 @@ from numafit.machine.model import Device
 from numafit.managers.protocol import Choices
 from numafit.workload.pod import Pod
 
+Place = tuple[str, str]
+"""(pod UID, container)."""
+
 
 class Restart(msgspec.Struct, frozen=True):
     situation: Situation
@@ -45,10 +48,12 @@ class Batch(msgspec.Struct, frozen=True):
     """They come first, in any order, and with those that were rejected before; here in the order in which they came."""
     others: tuple[Pod, ...]
     """By their creation."""
+    begun: frozenset[Place]
+    """Containers that need not be started: they run, or are init containers that have ended."""
     device_file_error: str
 
 
-def batch_of(situation: Situation, how: Beginning, choices: Choices) -> Batch:
+def batch_of(situation: Situation, how: Beginning, choices: Choices, *, init_runs: bool = False) -> Batch:
     """Raises StartError where the kubelet does not start."""
     known = start(_beginning(situation, how, choices), "restored")
     node = known.node
@@ -59,33 +64,36 @@ def batch_of(situation: Situation, how: Beginning, choices: Choices) -> Batch:
     there = (*asked.values(), *situation.waiting)
     static = tuple(pod for pod in (*there, *situation.refused) if pod.static)
     others = tuple(pod for pod in there if not pod.static)
-    idle = frozenset((uid, name) for uid, names in situation.unstarted for name in names)
-    running: frozenset[tuple[str, str]] = frozenset()
-    if not how.reboot:
-        running = frozenset((pod.uid, own.name) for pod in asked.values() for own in pod.all_containers) - idle
+    begun = frozenset[Place]() if how.reboot else _begun(situation)
+    running = begun if init_runs else begun - _finished(situation)
     # Who has not come yet does not count, and is not evicted for a critical pod.
     ledger = replace(known.restored, ready=False, running=running, active={})
     if how.plugins == "first":
         ledger = registered(node, ledger, situation.plugins)
-    return Batch(replace(situation, node=node, ledger=ledger), static, others, known.device_state[1])
+    return Batch(replace(situation, node=node, ledger=ledger), static, others, begun, known.device_state[1])
 
 
-def restart(situation: Situation, how: Beginning, choices: Callable[[], Choices] = Choices) -> Restart:
-    """Raises StartError where the kubelet does not start. `choices` are asked for at the start and for each pod."""
-    batch = batch_of(situation, how, choices())
+def restart(
+    situation: Situation, how: Beginning, choices: Callable[[], Choices] = Choices, *, init_runs: bool = False
+) -> Restart:
+    """Raises StartError where the kubelet does not start. `choices` are asked for at the start and for each pod.
+
+    `init_runs`: init containers are told to run on, which they do in recordings of the managers alone.
+    """
+    batch = batch_of(situation, how, choices(), init_runs=init_runs)
     order = choices()
     pods = (*order.pods(batch.static), *batch.others)
     situation, decisions = _admit_all(batch.situation, pods, choices)
     node, ledger = situation.node, situation.ledger
-    running = ledger.running
     if how.plugins == "late":
         ledger = registered(node, ledger, situation.plugins)
     ledger = replace(ledger, ready=True, running=frozenset())
     unstarted = []
     crashed = bool(decisions and decisions[-1][0].panic)
-    for pod in () if crashed else tuple(ledger.active.values()):
-        names = tuple(own.name for own in pod.all_containers if (pod.uid, own.name) not in running)
-        ledger, left = start_containers(node, ledger, pod.uid, names)
+    for pod in tuple(ledger.active.values()):
+        left = tuple(own.name for own in pod.all_containers if (pod.uid, own.name) not in batch.begun)
+        if not crashed:
+            ledger, left = start_containers(node, ledger, pod.uid, left)
         if left:
             unstarted.append((pod.uid, left))
     after = replace(situation, ledger=ledger, down=crashed, unstarted=tuple(unstarted))
@@ -117,6 +125,22 @@ def _beginning(situation: Situation, how: Beginning, choices: Choices) -> Start:
         files=files,
         active=active,
         choices=choices,
+    )
+
+
+def _begun(situation: Situation) -> frozenset[Place]:
+    """The containers that were started before the kubelet went down."""
+    idle = {(uid, name) for uid, names in situation.unstarted for name in names}
+    there = situation.ledger.active.values()
+    return frozenset((pod.uid, own.name) for pod in there for own in pod.all_containers) - idle
+
+
+def _finished(situation: Situation) -> frozenset[Place]:
+    """Init containers that have ended, if they were ever started: they do not run on."""
+    sidecars = situation.node.settings.behaviour.sidecars
+    there = situation.ledger.active.values()
+    return frozenset(
+        (pod.uid, own.name) for pod in there for own in pod.init_containers if not (own.restartable and sidecars)
     )
 
 

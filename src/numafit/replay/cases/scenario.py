@@ -151,7 +151,8 @@ class Scenario:
         in_turn = iter([choices[0], Choices(), *choices[1:]])
         situation = replace(situation_of(self.node, self.ledger, None), plugins=self.devices)
         try:
-            restarted = restart(situation, Beginning("first" if plugins_first else "late"), lambda: next(in_turn))
+            how = Beginning("first" if plugins_first else "late")
+            restarted = restart(situation, how, lambda: next(in_turn), init_runs=True)
         except StartError as error:
             return _error_record(error)
         self.ledger = restarted.situation.ledger

@@ -16,6 +16,7 @@ REJECTED = "Pod was rejected: "
 OK = 200
 FORBIDDEN = "Forbidden"
 """How the API server calls status 403."""
+DEFERRED, INFEASIBLE = "Deferred", "Infeasible"
 PREEMPTING = "Preempting"
 PREEMPTED = "Preempted in order to admit critical pod"
 
@@ -150,7 +151,9 @@ def _resizes(step: Mapping[str, Any]) -> Iterator[Json]:
     if answer.get("status", OK) != OK:
         yield decision(uid, step["pod"], "resize", False, FORBIDDEN, answer["message"])
     elif refused is not None:
-        yield decision(uid, step["pod"], "resize", False, refused.reason, refused.message)
+        # the log has the reason of whoever refused it, the pod's condition says that it waits
+        reason = INFEASIBLE if refused.reason == INFEASIBLE else DEFERRED
+        yield decision(uid, step["pod"], "resize", False, reason, refused.message)
     else:
         # back to what is allocated: there is nothing to allocate, and nothing waits any more
         yield decision(uid, step["pod"], "resize")
