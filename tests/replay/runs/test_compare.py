@@ -29,6 +29,12 @@ def test_decisions_are_compared_by_kind_and_pod() -> None:
     assert unlike({"decisions": []}, {"decisions": [first]}) is not None
 
 
+def test_that_a_resize_still_waits_is_not_seen_again() -> None:
+    seen = {"decisions": []}
+    assert unlike(seen, {"decisions": [decision("1", "a", "resize", False, "Deferred")]}) is None
+    assert unlike(seen, {"decisions": [decision("1", "a", "resize")]}) is not None
+
+
 def test_state_files_are_compared_with_their_checksums() -> None:
     seen = {"files": {CPU_FILE: {"defaultCpuSet": "0-3", "checksum": 7}}}
     assert unlike(seen, {"files": {CPU_FILE: '{"defaultCpuSet":"0-3","checksum":7}'}}) is None

@@ -58,6 +58,10 @@ def test_a_resize_is_allocated_or_refused_by_the_log() -> None:
     assert decisions_seen([step | {"log": [refused, refused]}], 0, static=False)["decisions"] == [
         decision("1", "a", "resize", False, "Infeasible", "never")
     ]
+    waits = denied("1", "OutOfcpu", "not now", "resize")
+    assert decisions_seen([step | {"log": [waits]}], 0, static=False)["decisions"] == [
+        decision("1", "a", "resize", False, "Deferred", "not now")
+    ]
     forbidden = {"api": {"status": 403, "message": "too much"}}
     assert decisions_seen([step | forbidden], 0, static=False)["decisions"] == [
         decision("1", "a", "resize", False, "Forbidden", "too much")
