@@ -56,6 +56,16 @@ def test_later_pods_are_judged_by_what_is_allocated() -> None:
     assert told[2] == [("late", "add", "OutOfcpu")]
 
 
+def test_a_refused_pod_makes_those_that_wait_try_again_and_so_loses_what_managers_gave_it() -> None:
+    """As a kubelet 1.36.4 does: the API server hears of a pod that ended, and each try removes stale state."""
+    ordered = settings(cpu="static")
+    late = pod("late", cpus("app", "2"))
+    told, without = played([AddPods((A, B)), AddPods((late,))], ordered)
+    assert (told[1], list(without.ledger.cpu.entries)) == ([("late", "add", "OutOfcpu")], ["late"])
+    told, waits = played([AddPods((A, B)), GROW, AddPods((late,))], ordered)
+    assert (told[2], list(waits.ledger.cpu.entries)) == ([("late", "add", "OutOfcpu")], [])
+
+
 def test_at_a_restart_a_pod_comes_back_with_what_it_has_and_an_old_refusal_is_not_told_again() -> None:
     """As in a run of 1.36.3: first all are admitted again; those that wait are tried half a minute later."""
     told, situation = played([AddPods((A, B)), GROW, RestartKubelet(), RemovePods((B,))])

@@ -51,8 +51,7 @@ def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outco
                 names = ", ".join(pod.full_name for pod in taken)
                 return replace(outcome, void=f"{names} {'is' if len(taken) == 1 else 'are'} there already")
             outcome = add_pods(situation, pods, choices)
-            evicted = any(step.decision.evicted for step in outcome.steps)
-            return _retried(outcome, choices) if evicted else outcome
+            return _retried(outcome, choices) if any(map(_ends_somebody, outcome.steps)) else outcome
         case RemovePods(pods, absent):
             for pod in pods:
                 situation = without_pod(situation, there(situation, pod).uid)
@@ -137,14 +136,25 @@ def _resize(situation: Situation, asked: Asked, choices: ChoicesMaker) -> Outcom
     return replace(outcome, void=f"{asked.pod.full_name} {why}")
 
 
+def _ends_somebody(step: Step) -> bool:
+    """The API server hears of a pod that ended: one that is refused, or goes for another."""
+    decision = step.decision
+    return bool(decision.evicted) or not (decision.admitted or decision.pod.static)
+
+
 def _retried(outcome: Outcome, choices: ChoicesMaker) -> Outcome:
-    """Somebody has gone: resizes that wait are tried again."""
+    """Somebody has ended: resizes that wait are tried again, with all that a try cleans up.
+
+    Beside a pod that is refused nothing has freed, and that the others still wait is not told.
+    """
     situation = outcome.situation
     if situation.down or not situation.resizes:
         return outcome
     node, ledger = situation.node, situation.ledger
     after = _resized(situation, retry_resizes(node, ledger, situation.resizes, situation.offered, choices))
-    return replace(after, steps=(*outcome.steps, *after.steps), void=outcome.void)
+    freed = not outcome.steps or any(step.decision.evicted for step in outcome.steps)
+    told = [step for step in after.steps if freed or step.decision.admitted or step.decision.panic]
+    return replace(after, steps=(*outcome.steps, *told), void=outcome.void)
 
 
 def _resized(situation: Situation, resized: Resized) -> Outcome:
