@@ -133,3 +133,64 @@ def test_pods_that_are_gone_and_still_count_are_named(ask: Asked) -> None:
     assert "What default/a held counts until the kubelet has cleaned up, though it is gone." in out
     assert "    cpu on node 0 is held by default/a (gone) 6\n    cpu on node 1 is held by default/b 4\n" in out
     assert "What default/a held counts until" in ask(events, pods)[1]
+
+
+def test_a_resize_that_the_api_server_refuses_leaves_the_class_of_the_pod(ask: Asked) -> None:
+    """The row showed what the pod would have become."""
+    _, out, _ = ask("add a; resize a main requests.cpu=2", A)
+    assert "   default/a  Guaranteed  refused " in out
+
+
+def test_a_resize_that_is_asked_for_already_is_no_event(ask: Asked) -> None:
+    """Neither it nor another that waits is tried again."""
+    pods = "".join(manifest(name, "cpu: 6", "requests") for name in ("a", "b"))
+    events = "add a b; resize a main requests.cpu=9; resize a main requests.cpu=9"
+    _, out, _ = ask(events, pods)
+    assert out.count("Deferred") == 1
+    assert "   nothing happens: default/a is to have these resources already\n" in out
+
+
+def test_an_evicted_pod_is_evicted_without_events_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    vip = manifest("vip", "cpu: 6", "requests", more="priority: 2000000000")
+    (tmp_path / "pods.yaml").write_text(manifest("a", "cpu: 10", "requests") + vip)
+    assert main(["explain", *NODE, str(tmp_path / "pods.yaml")]) == 0
+    assert "default/a (Burstable): evicted, Preempting\n" in capsys.readouterr().out
+    assert main(["simulate", *NODE, "--check", str(tmp_path / "pods.yaml")]) == 1
+
+
+def test_a_container_that_does_not_run_at_the_end_fails_the_check(ask: Asked) -> None:
+    events, pods = "add a; plugin-start lab.io/nic !n0@0; exit a", manifest("a", "cpu: 2, memory: 1Gi, lab.io/nic: 1")
+    assert ask(events, pods, "--check")[0] == 1
+    assert ask(f"{events}; devices lab.io/nic n0@0", pods, "--check")[0] == 0
+
+
+def test_a_typing_error_in_another_configuration_is_refused(ask: Asked, tmp_path: Path) -> None:
+    """The kubelet ignores the field, and what it said then sent people to delete its state."""
+    (tmp_path / "new.yaml").write_text((EXAMPLE / "kubelet.yaml").read_text().replace("cpuManagerPol", "cpuManagerPl"))
+    code, _, err = ask("add a; restart config=new.yaml", A)
+    assert code == 2
+    assert err.startswith(f"numafit: {tmp_path / 'new.yaml'}:3: cpuManagerPlicy: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("restart plugins=late plugins=never", "plugins stands there twice"),
+        ("restart reboot reboot", "reboot stands there twice"),
+        ("capacity cpu=2", "the kubelet itself tells how much cpu there is (name one like lab.io/thing)"),
+        ("perform", '"perform" is no event (there are add, remove, reconcile, restart, stop, start, devices, plugin-'),
+    ],
+)
+def test_lines_that_say_nothing_are_refused(ask: Asked, line: str, problem: str) -> None:
+    code, _, err = ask(line, A)
+    assert (code, err.partition("e.txt:1: ")[2][: len(problem)]) == (2, problem)
+
+
+def test_a_file_of_windows_is_read(ask: Asked) -> None:
+    assert ask("\ufeffadd a\r\nremove a", A)[0] == 0
+
+
+def test_notes_on_events_of_others_are_not_told_of_a_pod(ask: Asked) -> None:
+    events = "add a; stop; stop; start"
+    assert "event 3: nothing happens" in ask(events, A, command="explain")[1]
+    assert "nothing happens" not in ask(events, A, "--pod", "a", command="explain")[1]

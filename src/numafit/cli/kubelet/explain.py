@@ -13,6 +13,7 @@ from numafit.cli.options.live import live_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
+from numafit.decision.effects import told_events
 from numafit.decision.history.step import with_evictions
 from numafit.decision.simulation import Simulation, play_events
 from numafit.decision.stage import Stage
@@ -119,7 +120,8 @@ def _explain_pods(
         raise InputError(f"there is no decision about {pod_name}", source="--pod", cure=why)
     after = decisions[decisions.index(told[-1]) + 1 :] if told else []
     later = {decision.pod.full_name for decision in after} - {decision.pod.full_name for decision in told}
-    notes = tuple(note for note in (*notes_on_run(stage, simulation), *more) if note.about not in later)
+    others = _without_effect_on(simulation, followed) if followed else set()
+    notes = tuple(note for note in (*notes_on_run(stage, simulation), *more) if note.about not in later | others)
     if whole:
         _say_events(simulation, followed, notes, output)
     else:
@@ -132,6 +134,13 @@ def _explain_pods(
     waits = {uid for uid, _ in simulation.end.unstarted}
     failed = simulation.failed if pod_name is None else any(decision.pod.uid in waits for decision in told)
     return notes, failed or undecided or not all(decision.admitted for decision in told)
+
+
+def _without_effect_on(simulation: Simulation, pod: str) -> set[str]:
+    """Events at which nothing happens, and in which this pod has no part."""
+    told = {each.number for each in told_events(simulation, pod)}
+    numbers = (number for number, each in enumerate(simulation.happened, 1) if each.void and not each.crash)
+    return {f"event {number}" for number in numbers if number not in told}
 
 
 def _followed(stage: Stage, simulation: Simulation, name: str) -> str:

@@ -133,6 +133,8 @@ def _resize(situation: Situation, asked: Asked, choices: ChoicesMaker) -> Outcom
         return outcome
     there = asked.pod.uid in situation.ledger.active
     why = "has these resources already" if there else "does not run"
+    if asked.pod.uid in situation.resizes and there:
+        why = "is to have these resources already"
     return replace(outcome, void=f"{asked.pod.full_name} {why}")
 
 

@@ -265,6 +265,8 @@ class _Reader:
             raise self._error(f"{key}: {error}", "write an amount like 4, 500m or 128Mi") from None
         if amount.sign < 0:
             raise self._error(f"{key}: {text} is less than nothing", "write an amount like 4, 500m or 128Mi")
+        if word == "capacity" and "/" not in key:
+            raise self._error(f"the kubelet itself tells how much {key} there is", "name one like lab.io/thing")
         if word == "capacity" and amount.milli() % 1000:
             raise self._error(f"{key}: {text} is no whole number", "a resource of this kind has no parts")
         return key, amount

@@ -8,6 +8,7 @@ or the kubelet restarts.
 from collections.abc import Callable, Collection, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.decision.decide import requests_of
 from numafit.decision.decision import Decision
@@ -74,11 +75,16 @@ def resize_pod(
     answer = api_answer(node, spec, wanted, allocatable)
     if answer is not None:
         refused = not_asked(node, ledger, wanted, "refused", answer.reason, answer.message, answer.cause)
+        # Nothing changes, so it is of the class that it was.
+        refused = replace(refused, qos=qos_of(node.settings, spec))
         return Resized((Try(refused, ledger, choices()),), ledger, pending)
     if had is None:
         return Resized((), ledger, pending)
     if down:
         return Resized((), ledger, {**pending, uid: wanted})
+    if uid in pending and same_resources(wanted, spec):
+        # Asked for already: the API server has nothing to tell the kubelet.
+        return Resized((), ledger, pending)
     if same_resources(wanted, had):
         left = {other: pod for other, pod in pending.items() if other != uid}
         reverted = not_asked(node, ledger, wanted, "reverted")

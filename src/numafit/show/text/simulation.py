@@ -4,7 +4,6 @@ from collections.abc import Container, Mapping, Sequence
 
 from numafit.bits import cpuset_text, mask_of
 from numafit.decision.decision import Decision, Placement
-from numafit.decision.held import stale_holdings
 from numafit.decision.history.step import Step, with_evictions
 from numafit.decision.left import left_on_nodes
 from numafit.decision.node import Node
@@ -97,9 +96,14 @@ def left_table(simulation: Simulation, screen: Screen) -> str:
 
 
 def _stale(simulation: Simulation, labels: Mapping[str, str]) -> str:
+    ledger = simulation.after
+    if not {*ledger.cpu.entries, *ledger.memory.entries, *ledger.device.held} - ledger.active.keys():
+        return ""
+    from numafit.decision.held import stale_holdings
+
     found = []
     pods = simulation.pods
-    for uid, own in stale_holdings(simulation.end.node, simulation.after).items():
+    for uid, own in stale_holdings(simulation.end.node, ledger).items():
         parts = [cpuset_text(own.cpus)] if own.cpus else []
         parts += [_block_text(block) for block in own.memory]
         parts += [labels.get(device, device) for ids in own.devices.values() for device in ids]

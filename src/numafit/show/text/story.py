@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from numafit.bits import mask_of
-from numafit.decision.decision import Decision
+from numafit.decision.decision import Decision, Preempted
 from numafit.decision.history.step import StepEvent
 from numafit.decision.story.grid import Cell, Row
 from numafit.decision.story.story import Chapter, Story
@@ -36,7 +36,7 @@ def decision_story(decision: Decision, story: Story, event: StepEvent = "add", *
 def _verdict(decision: Decision, event: StepEvent) -> str:
     if decision.panic:
         return "crash of the kubelet"
-    if event == "evict":
+    if event == "evict" or isinstance(decision.cause, Preempted):
         return f"evicted, {decision.reason}"
     if decision.resize:
         return f"resize {decision.resize}"
