@@ -184,15 +184,11 @@ def _say_events(simulation: Simulation, pod: str, notes: Sequence[Note], output:
 
 
 def _chances(simulation: Simulation) -> dict[int, str]:
-    """What was left to chance, by the `id` of the decision."""
     if not any(step.draws for step in simulation.steps):
         return {}
-    from numafit.decision.doubt.chance import chance_sentences
+    from numafit.decision.doubt.chance import told_chances
 
-    sentences = chance_sentences(simulation)
-    return {
-        id(simulation.steps[number].decision): f"{text[0].upper()}{text[1:]}." for number, text in sentences.items()
-    }
+    return told_chances(simulation)
 
 
 def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name: str | None, output: str) -> Told:

@@ -232,6 +232,15 @@ def chance_sentences(simulation: Simulation) -> dict[int, str]:
     return dict(sorted((_followers(simulation) | own).items()))
 
 
+def told_chances(simulation: Simulation) -> dict[int, str]:
+    """The same as whole sentences, by the `id` of the decision: for its story."""
+    steps = simulation.steps
+    return {
+        id(steps[number].decision): f"{text[0].upper()}{text[1:]}."
+        for number, text in chance_sentences(simulation).items()
+    }
+
+
 def _differs(before: Situation, happened: Happened, step: Step) -> bool:
     """Other devices are another outcome at once; of orders only a try can tell."""
     if step.decision.admitted and any(draw.kind in ("devices", "preferred") for draw in step.draws):

@@ -13,6 +13,7 @@ from numafit.advice.lint.lint import LintFile, lint
 from numafit.advice.logs.report import report_of
 from numafit.advice.propose.advise import advise, proposal_notes
 from numafit.advice.variants import variants
+from numafit.decision.doubt.chance import told_chances
 from numafit.decision.history.lines import read_events
 from numafit.decision.history.step import with_evictions
 from numafit.decision.notes import release_notes
@@ -51,11 +52,14 @@ def simulate(scenes: Scenes, asked: question.Simulate) -> SimulateAnswer:
 def explain(scenes: Scenes, asked: question.Explain) -> ExplainAnswer:
     simulation, pods, notes = _played(scenes, asked)
     chosen = _chosen(asked.pod, pods)
+    chances = told_chances(simulation)
     if asked.events is not None:
-        return events_explained(simulation, "" if chosen is None else _names(pods)[chosen], notes)
+        return events_explained(simulation, "" if chosen is None else _names(pods)[chosen], notes, chances)
     node = simulation.node
     decisions = [step.decision for step in with_evictions(simulation.steps) if chosen in (None, step.decision.pod.uid)]
-    return stories_record(((decision, story_of(node, decision)) for decision in decisions), notes)
+    return stories_record(
+        ((decision, story_of(node, decision, chances.get(id(decision), ""))) for decision in decisions), notes
+    )
 
 
 def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> AdviseAnswer:
