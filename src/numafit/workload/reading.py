@@ -45,6 +45,8 @@ class NodeChoice(NamedTuple):
     """A pod by its name or namespace/name: where it has ended, it comes again."""
     added: frozenset[str] = frozenset()
     """Pods that come whatever has become of them, named in the same way."""
+    object: str = ""
+    """The name of the Node object that was given: pods of another node are not its own."""
 
 
 ANY_NODE = NodeChoice()
@@ -254,7 +256,7 @@ def _node_of(nodes: Counter[str], objects: Sequence[str], choice: NodeChoice) ->
             raise InputError(f"no pod is on the node {choice.name}; they are on {_listed(nodes)}", cure=choice.cure)
         return choice.name
     if len(nodes) < 2:
-        return next(iter(nodes), "")
+        return choice.object if nodes and choice.object else next(iter(nodes), "")
     told = [name for name in objects if name in nodes] if len(objects) == 1 else []
     for name in (*told, *choice.likely):
         if name in nodes:

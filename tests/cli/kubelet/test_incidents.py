@@ -194,3 +194,17 @@ def test_notes_on_events_of_others_are_not_told_of_a_pod(ask: Asked) -> None:
     events = "add a; stop; stop; start"
     assert "event 3: nothing happens" in ask(events, A, command="explain")[1]
     assert "nothing happens" not in ask(events, A, "--pod", "a", command="explain")[1]
+
+
+def test_pods_of_another_node_than_the_node_object_are_left_out(ask: Asked, tmp_path: Path) -> None:
+    """All of them named the same node, and so were played on the one that was given."""
+    status = "status: {nodeInfo: {kubeletVersion: v1.36.0}}"
+    (tmp_path / "node.yaml").write_text(f"apiVersion: v1\nkind: Node\nmetadata: {{name: w1}}\n{status}\n")
+    node = ["--node-object", str(tmp_path / "node.yaml")]
+    other, own = (manifest(name, GPU_POD, more=f"nodeName: {on}") for name, on in (("a", "w9"), ("b", "w1")))
+    code, _, err = ask("reconcile", other, *node)
+    assert (code, "default/a: is on another node than w1" in err) == (2, True)
+    _, out, _ = ask("reconcile", other + B, *node)
+    assert "- default/a: is on another node than w1\n" in out
+    assert "default/b  Guaranteed  admitted" in out
+    assert "default/b  Guaranteed  admitted" in ask("reconcile", own, *node)[1]

@@ -97,8 +97,10 @@ def test_an_option_alone_is_enough(folder: Path) -> None:
     [
         ("ephemeral-storage", "is not RESOURCE=AMOUNT"),
         ("ephemeral-storage=lots", '"lots" is not a quantity'),
-        ("cpu=4", "machine and configuration tell how much cpu there is"),
-        ("nvidia.com/gpu=4", "the devices of the machine tell how much nvidia.com/gpu there is"),
+        ("ephemeral-storage=-1", "-1 is less than nothing"),
+        ("ephemeralstorage=3Gi", "no node offers ephemeralstorage"),
+        ("cpu=4", "machine and configuration tell what there is of cpu"),
+        ("nvidia.com/gpu=4", "the devices of the machine tell what there is of nvidia.com/gpu"),
     ],
 )
 def test_an_amount_that_cannot_be_meant_is_refused(folder: Path, text: str, problem: str) -> None:

@@ -10,6 +10,7 @@ from numafit.errors import InputError
 from numafit.machine.model import Machine
 from numafit.quantity import QuantityError, quantity_of
 from numafit.settings.facts import NodeFacts, is_offer
+from numafit.workload.unread import DISK
 
 # Read by code that most commands do without: they start quicker.
 
@@ -47,9 +48,14 @@ def facts_told(facts: NodeFacts, offers: Sequence[str], machine: Machine) -> Nod
             raise InputError("is not RESOURCE=AMOUNT", source=source, cure="write it like ephemeral-storage=100Gi")
         if not is_offer(name) or name in listed:
             teller = "the devices of the machine tell" if name in listed else "machine and configuration tell"
-            raise InputError(f"{teller} how much {name} there is", source=source, cure="leave it away")
+            raise InputError(f"{teller} what there is of {name}", source=source, cure="leave it out")
+        if "/" not in name and name != DISK:
+            cure = f"write {DISK}, or a name with a domain like lab.io/thing"
+            raise InputError(f"no node offers {name}", source=source, cure=cure)
         try:
             found[name] = quantity_of(amount)
+            if found[name].sign < 0:
+                raise InputError(f"{amount} is less than nothing", source=source, cure="write it like 2, 500m or 16Gi")
         except QuantityError as error:
             cure = "write it like 2, 500m or 16Gi"
             raise InputError(f'"{amount}" is not a quantity: {error}', source=source, cure=cure) from None

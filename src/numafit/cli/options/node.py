@@ -392,6 +392,6 @@ def read_manifests(
     here: tuple[str, ...] = () if node is None else (node.name,)
     here += () if options.machine_sources else (_host_name(),)
     cure = "choose one by --node-name, or --all-nodes"
-    name, whole = options.node_name, options.all_nodes
-    choice = NodeChoice(name, whole, options.rejected, here, cure, options.again, options.added)
+    name, whole, given = options.node_name, options.all_nodes, "" if node is None else node.name
+    choice = NodeChoice(name, whole, options.rejected, here, cure, options.again, options.added, given)
     return (read_past if past else read_files)(files, pod_level=pod_level, choice=choice, most=MOST_PODS)
