@@ -21,7 +21,7 @@ from numafit.decision.simulation import Simulation, play_events
 from numafit.show.records.effects import effect_records
 from numafit.workload.pod import Pod
 from tests.advice.stages import stage
-from tests.decision.strategies import GI, GPU, cpus, memory, pod
+from tests.decision.strategies import GI, GPU, container, cpus, memory, pod
 
 NIC = "example.com/nic"
 TRAIN = pod("train", cpus("app", "2", {GPU: "1"}))
@@ -41,6 +41,13 @@ def test_a_pod_that_comes_while_the_kubelet_is_down_waits() -> None:
     """Once: it is not told again at the next event."""
     found = effects("stop\nadd pod-train\nreconcile\nstart", TRAIN)
     assert found == [(), (WaitsForKubelet("default/pod-train"),), (), ()]
+
+
+def test_a_resize_waits_for_the_kubelet_too() -> None:
+    wants = pod("web", container("app", {}, requests={"cpu": "1"}))
+    text = "add pod-web\nstop\nresize pod-web app requests.cpu=2\nresize pod-web app requests.cpu=2\nstart"
+    waits = (WaitsForKubelet("default/pod-web", resize=True),)
+    assert effects(text, wants) == [(), (), waits, (), ()]
 
 
 def test_a_device_pod_loses_its_place_at_a_reboot_before_its_plugin_comes() -> None:
@@ -109,6 +116,7 @@ def test_of_one_pod_the_events_that_it_has_a_part_in_are_told() -> None:
     [
         (LostPlace("p", "OutOfcpu"), "ran, and loses its place (OutOfcpu)"),
         (WaitsForKubelet("p"), "waits: the kubelet is down"),
+        (WaitsForKubelet("p", resize=True), "its resize waits: the kubelet is down"),
         (
             GotDevices("p", "c", NIC, ("a", "b")),
             "container c is given a, b (example.com/nic) as it starts, without any hint",

@@ -26,9 +26,10 @@ class LostPlace(msgspec.Struct, frozen=True, tag_field="kind", tag="lost-place")
 
 
 class WaitsForKubelet(msgspec.Struct, frozen=True, tag_field="kind", tag="waits"):
-    """A pod that came while the kubelet is down."""
+    """A pod that came, or was resized, while the kubelet is down."""
 
     pod: str
+    resize: bool = False
 
 
 class GotDevices(msgspec.Struct, frozen=True, tag_field="kind", tag="got-devices"):
@@ -163,6 +164,9 @@ def _effects(before: Situation, happened: Happened) -> Iterator[Effect]:
     for pod in after.waiting:
         if pod.uid not in waited:
             yield WaitsForKubelet(pod.full_name)
+    for uid, pod in after.resizes.items():
+        if after.down and isinstance(happened.event, ResizePod) and before.resizes.get(uid) != pod:
+            yield WaitsForKubelet(pod.full_name, resize=True)
     for uid, pod in after.ledger.active.items():
         known = decided[uid].ledger if uid in decided else before.ledger
         yield from _devices(pod, known.device.held, after.ledger.device.held)
@@ -230,6 +234,8 @@ def effect_in_words(effect: Effect) -> str:
     match effect:
         case LostPlace(_, reason):
             return f"ran, and loses its place ({reason})"
+        case WaitsForKubelet(resize=True):
+            return "its resize waits: the kubelet is down"
         case WaitsForKubelet():
             return "waits: the kubelet is down"
         case GotDevices(_, container, resource, devices):

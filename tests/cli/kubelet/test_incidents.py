@@ -208,3 +208,9 @@ def test_pods_of_another_node_than_the_node_object_are_left_out(ask: Asked, tmp_
     assert "- default/a: is on another node than w1\n" in out
     assert "default/b  Guaranteed  admitted" in out
     assert "default/b  Guaranteed  admitted" in ask("reconcile", own, *node)[1]
+
+
+def test_a_file_without_events_is_noted(ask: Asked) -> None:
+    _, out, _ = ask("# add a; # later", A)
+    assert "e.txt: there is no event in it: the pods come, and nothing else happens\n" in out
+    assert "there is no event" not in ask("add a", A)[1]

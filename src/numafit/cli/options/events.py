@@ -11,6 +11,7 @@ from numafit.decision.history.lines import added_names, read_events
 from numafit.decision.stage import Stage
 from numafit.decision.start import Start, start
 from numafit.errors import InputError, StartError
+from numafit.notes import Note
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 
 
@@ -20,7 +21,13 @@ def with_event_file(options: NodeOptions, path: Path) -> tuple[NodeOptions, str]
         cure = "keep one of them in a file"
         raise InputError("events and pods cannot both come from standard input", source="--events", cure=cure)
     text = read_text(path)
-    return replace(options, added=added_names(text)), text
+    options = replace(options, added=added_names(text))
+    if not any(line.partition("#")[0].strip() for line in text.splitlines()):
+        note = Note(
+            "event-without-effect", str(path), "there is no event in it: the pods come, and nothing else happens"
+        )
+        options = replace(options, notes=(*options.notes, note))
+    return options, text
 
 
 def read_event_file(options: NodeOptions, stage: Stage, path: Path, text: str) -> list[Event]:

@@ -27,6 +27,8 @@ class EffectRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """How many of the healthy ones nobody holds."""
     down: bool | UnsetType = UNSET
     """It waits for the kubelet, which is down."""
+    resize: bool | UnsetType = UNSET
+    """It is the resize that waits for the kubelet."""
     more: int | UnsetType = UNSET
     """Bytes of memory that its init containers hold now and did not before."""
 
