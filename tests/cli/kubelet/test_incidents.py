@@ -214,3 +214,16 @@ def test_a_file_without_events_is_noted(ask: Asked) -> None:
     _, out, _ = ask("# add a; # later", A)
     assert "e.txt: there is no event in it: the pods come, and nothing else happens\n" in out
     assert "there is no event" not in ask("add a", A)[1]
+
+
+def test_what_is_left_of_the_node_as_a_whole_is_told_where_it_is_less(ask: Asked) -> None:
+    """A pod that holds nothing asks for something, too: the next one was OutOfcpu beside 14 CPUs that were left."""
+    lines = {
+        "13": "Of the node as a whole only 1 CPU is left\n",
+        "12500m": "Of the node as a whole only 1500m CPUs are left\n",
+    }
+    for cpus, line in lines.items():
+        assert line in ask("add a", manifest("a", f"cpu: {cpus}", "requests"))[1]
+    several = manifest("a", "cpu: 4, memory: 1Gi", "requests")
+    assert "Of the node as a whole only 10 CPUs and 30Gi of memory are left\n" in ask("add a", several)[1]
+    assert "as a whole" not in ask("add a", A)[1]

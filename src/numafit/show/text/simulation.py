@@ -5,7 +5,7 @@ from collections.abc import Container, Mapping, Sequence
 from numafit.bits import cpuset_text, mask_of
 from numafit.decision.decision import Decision, Placement
 from numafit.decision.history.step import Step, with_evictions
-from numafit.decision.left import left_on_nodes
+from numafit.decision.left import NodeLeft, left_on_nodes
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.ledger.ledger import Block
@@ -85,14 +85,35 @@ def step_verdict(step: Step, screen: Screen = PLAIN) -> str:
 def left_table(simulation: Simulation, screen: Screen) -> str:
     labels = labels_of(simulation)
     left: list[Sequence[str]] = [("LEFT", "EXCLUSIVE CPUS", "MEMORY", "DEVICES")]
-    for own in left_on_nodes(simulation.end.node, simulation.after):
+    nodes = left_on_nodes(simulation.end.node, simulation.after)
+    for own in nodes:
         memory = [_block_text(Block((), memory_type, size)) for memory_type, size in own.memory.items() if size]
         devices = [labels.get(device, device) for ids in own.devices.values() for device in ids]
         cells = (cpuset_text(own.cpus), ", ".join(memory), ", ".join(devices))
         left.append((f"NUMA node {own.numa}", *(cell or "-" for cell in cells)))
-    stale = _stale(simulation, labels)
-    table = aligned(left, screen=screen)
-    return f"{table}\n{stale}" if stale else table
+    below = (_stale(simulation, labels), _whole(simulation, nodes))
+    return "\n".join([aligned(left, screen=screen), *(line for line in below if line)])
+
+
+def _whole(simulation: Simulation, nodes: Sequence[NodeLeft]) -> str:
+    """Where the sums of the node leave less than its NUMA nodes: pods that hold nothing ask for something, too."""
+    offered, load = simulation.end.offered or {}, simulation.end.load
+    parts = []
+    if "cpu" in offered:
+        cpus = max(0, offered["cpu"].milli() - load.amounts.get("cpu", 0))
+        if cpus < 1000 * sum(own.cpus.bit_count() for own in nodes):
+            parts.append(f"{Quantity(cpus, -3, 'DecimalSI')} CPU{'' if cpus == 1000 else 's'}")
+    if "memory" in offered:
+        size = max(0, offered["memory"].value() - load.amounts.get("memory", 0))
+        if size < sum(own.memory.get("memory", 0) for own in nodes):
+            parts.append(f"{Quantity(size, 0, 'BinarySI')} of memory")
+    if "pods" in offered and offered["pods"].value() <= load.pods:
+        return "The node as a whole has no room for another pod"
+    return f"Of the node as a whole only {' and '.join(parts)} {_are(parts)} left" if parts else ""
+
+
+def _are(parts: Sequence[str]) -> str:
+    return "is" if list(parts) == ["1 CPU"] else "are"
 
 
 def _stale(simulation: Simulation, labels: Mapping[str, str]) -> str:
