@@ -23,7 +23,7 @@ from numafit.machine.model import Device
 from numafit.managers.protocol import Choices
 from numafit.workload.pod import Pod
 
-Place = tuple[str, str]
+ContainerKey = tuple[str, str]
 """(pod UID, container)."""
 
 
@@ -48,7 +48,7 @@ class Batch(msgspec.Struct, frozen=True):
     """They come first, in any order, and with those that were rejected before; here in the order in which they came."""
     others: tuple[Pod, ...]
     """By their creation."""
-    begun: frozenset[Place]
+    begun: frozenset[ContainerKey]
     """Containers that need not be started: they run, or are init containers that have ended."""
     device_file_error: str
 
@@ -64,7 +64,7 @@ def batch_of(situation: Situation, how: Beginning, choices: Choices, *, init_run
     there = (*asked.values(), *situation.waiting)
     static = tuple(pod for pod in (*there, *situation.refused) if pod.static)
     others = tuple(pod for pod in there if not pod.static)
-    begun = frozenset[Place]() if how.reboot else _begun(situation)
+    begun = frozenset[ContainerKey]() if how.reboot else _begun(situation)
     running = begun if init_runs else begun - _finished(situation)
     # Who has not come yet does not count, and is not evicted for a critical pod.
     ledger = replace(known.restored, ready=False, running=running, active={})
@@ -128,14 +128,14 @@ def _beginning(situation: Situation, how: Beginning, choices: Choices) -> Start:
     )
 
 
-def _begun(situation: Situation) -> frozenset[Place]:
+def _begun(situation: Situation) -> frozenset[ContainerKey]:
     """The containers that were started before the kubelet went down."""
     idle = {(uid, name) for uid, names in situation.unstarted for name in names}
     there = situation.ledger.active.values()
     return frozenset((pod.uid, own.name) for pod in there for own in pod.all_containers) - idle
 
 
-def _finished(situation: Situation) -> frozenset[Place]:
+def _finished(situation: Situation) -> frozenset[ContainerKey]:
     """Init containers that have ended, if they were ever started: they do not run on."""
     sidecars = situation.node.settings.behaviour.sidecars
     there = situation.ledger.active.values()
