@@ -79,7 +79,7 @@ def _open_streams() -> None:
     if isinstance(raw, io.FileIO) and raw.fileno() == 1:
         # PYTHONUNBUFFERED: what one write leaves over, on a disk that gets full or beyond 2 GiB, would be lost.
         encoding, errors = sys.stdout.encoding, sys.stdout.errors
-        sys.stdout = open(1, "w", encoding=encoding, errors=errors, closefd=False)  # noqa: SIM115
+        sys.stdout = os.fdopen(1, "w", encoding=encoding, errors=errors, closefd=False)
 
 
 def _drop_output() -> None:

@@ -51,6 +51,16 @@ def test_a_merge_that_nothing_was_stored_after_was_rejected() -> None:
         assert (admission.inferred, admission.merges[-1].admit) == (True, False)
 
 
+def test_a_rejection_by_another_kubelet_is_another_admission() -> None:
+    """Where journald has dropped the lines before it."""
+    words = '"Pod admission denied" podUID="u" pod="default/a" reason="TopologyAffinityError" message=""'
+    lines = [klog(f'"Topology manager admission check" pod="{POD}"', 1.0, 7)]
+    lines += [klog(f'"Pod Admit Result" Message="" pod="{POD}"', 2.0, 7)]
+    for process, version in ((8, []), (7, [klog('"Kubelet version" kubeletVersion="v1.36.3"', 8.0, 7)])):
+        found = admissions_of([*lines, *version, klog(words, 9.0, process)])
+        assert [(each.admitted, each.line) for each in found] == [(True, 1), (False, 3 + len(version))]
+
+
 def test_single_numa_node_without_a_node_needs_no_further_proof() -> None:
     """It alone stores no mask, and rejects what is not preferred (1.20 to 1.36)."""
     (admission,) = admissions_of(REJECTED)

@@ -3,8 +3,10 @@
 import json
 from typing import Any
 
+import pytest
+
 from numafit.advice.past.objects import past_of_objects
-from numafit.advice.past.past import Past
+from numafit.advice.past.past import Past, ToldEnd
 from numafit.decision.history.lines import line_of
 from numafit.workload.objects import ManifestFile
 from numafit.workload.reading import read_past
@@ -90,6 +92,55 @@ def test_a_rejected_pod_comes_and_its_reason_is_told() -> None:
     found = past(pod("a", "07:00:04Z", phase="Failed", reason="TopologyAffinityError"))
     assert len(found.events) == 1
     assert [(end.admitted, end.reason) for end in found.told] == [(False, "TopologyAffinityError")]
+
+
+def refusal_at_start(*more: dict[str, Any]) -> Past:
+    """A pod that its kubelet met at 07:00:01; the next one started at 07:10."""
+    refused = pod("a", "07:00:01Z", phase="Failed", reason="UnexpectedAdmissionError")
+    return past(refused, event("Starting", "07:10:00Z", NODE), event("Rebooted", "07:10:00Z", NODE), *more)
+
+
+POD = {"kind": "Pod", "name": "a", "namespace": "default", "uid": "uid-a"}
+
+
+@pytest.mark.parametrize(
+    "evidence", [event("UnexpectedAdmissionError", "07:10:02Z", POD), event("Started", "07:00:03Z", POD)]
+)
+def test_a_pod_that_ran_and_was_rejected_at_a_start_was_admitted_before(evidence: dict[str, Any]) -> None:
+    """Its status keeps the time of its first start (1.20 to 1.37); Events tell of the refusal, or that it ran."""
+    found = refusal_at_start(evidence)
+    assert [line_of(event) for event in found.events] == ["add default/a", "restart reboot"]
+    assert found.told == (
+        ToldEnd(0, "uid-a", "default/a", True),
+        ToldEnd(1, "uid-a", "default/a", False, "UnexpectedAdmissionError", kind="restart"),
+    )
+    assert [(note.about, note.text) for note in found.notes] == [
+        (
+            "kubelet",
+            f"{DAY}07:10:00Z: objects do not tell when device plugins came back, here they do so before the pods; "
+            "write plugins=late into the events to try the other way",
+        )
+    ]
+
+
+def test_where_nobody_tells_at_which_start_a_pod_was_rejected_it_is_not_compared() -> None:
+    found = refusal_at_start()
+    assert (len(found.events), found.told) == (2, ())
+    assert [note.text for note in found.notes] == [
+        "it was rejected (UnexpectedAdmissionError), and nobody tells whether as it came or as the kubelet started "
+        f"({DAY}07:10:00Z); its end is not compared"
+    ]
+    early = refusal_at_start(event("UnexpectedAdmissionError", "07:00:01Z", POD))
+    assert early.told == (ToldEnd(0, "uid-a", "default/a", False, "UnexpectedAdmissionError"),)
+
+
+def test_manifests_without_times_are_named() -> None:
+    plain = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}
+    found = past(plain)
+    assert found.events == ()
+    assert [(note.about, note.text) for note in found.notes] == [
+        ("objects.json", "default/a: nothing tells when they came, and they are not played")
+    ]
 
 
 def test_a_pod_that_is_done_goes_when_its_last_container_ended() -> None:

@@ -66,6 +66,13 @@ def test_objects_are_played_from_a_folder_and_from_a_file(tmp_path: Path, capsys
     assert "The objects tell the same of" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("release", "noted"), [("1.22", True), ("1.36", False), ("1.36.4", False), ("1.36.3", True)])
+def test_a_log_of_another_release_is_noted(release: str, noted: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*NODE, "--kube-version", release, "--past", str(LOG), PODS]) == 0
+    text = f"- kubelet: the log is that of a kubelet v1.36.4, and is played with v{release}\n"
+    assert (text in capsys.readouterr().out) == noted
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

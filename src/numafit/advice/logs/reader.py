@@ -56,6 +56,10 @@ class LogReader:
 
     def feed(self, line: LogLine) -> list[LogEvent]:
         """Values that cannot be read are passed over: a cut line costs no more than itself."""
+        if line.message == lines.VERSION:
+            # Nobody is left to tell how these ended.
+            for attempt in list(self._open.values()):
+                self._close(attempt)
         if line.process != self.kubelet.process or line.message == lines.VERSION:
             self._next_kubelet(line.process)
         self.kubelet = learned(self.kubelet, line)
@@ -248,6 +252,9 @@ class LogReader:
                 return
             attempt = None
         if attempt is not None and rejection.uid and attempt.uid not in ("", rejection.uid):
+            attempt = None
+        if attempt is not None and attempt.line.process != line.process:
+            # Another kubelet has tried again, and the lines before this one are lost.
             attempt = None
         if attempt is None:
             attempt = Attempt(rejection.pod, line)

@@ -23,6 +23,8 @@ class PastAgreement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def sentence(self) -> str:
         tell = "tells" if self.source == "log" else "tell"
+        if not self.told:
+            return f"The {self.source} {tell} of no decision that was played."
         return f"The {self.source} {tell} the same of {self.same} of {self.told} decisions."
 
 
@@ -30,6 +32,7 @@ def agreement_with(past: Past, simulation: Simulation) -> tuple[PastAgreement, t
     """With a note on each decision that ended otherwise. `simulation` is that of the events of this past."""
     told = same = 0
     notes = []
+    has = "has" if past.source == "log" else "have"
     for end in past.told:
         happened = simulation.happened[end.event]
         if end.kind == "resize" and happened.void:
@@ -38,7 +41,7 @@ def agreement_with(past: Past, simulation: Simulation) -> tuple[PastAgreement, t
         differences = list(_differences(end, happened))
         same += not differences
         stamp = past.stamps[end.event]
-        notes += [Note(CONTRADICTED, end.name, f"{stamp}: the {past.source} has it {text}") for text in differences]
+        notes += [Note(CONTRADICTED, end.name, f"{stamp}: the {past.source} {has} it {text}") for text in differences]
     evicted = {(end.event, end.pod) for end in past.told if end.kind == "evict"}
     for place, happened in enumerate(simulation.happened):
         for step in with_evictions(happened.steps):

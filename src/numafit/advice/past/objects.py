@@ -31,12 +31,17 @@ from numafit.decision.history.event import (
     StartKubelet,
     StopKubelet,
 )
+from numafit.decision.history.step import StepEvent
 from numafit.errors import some_of
 from numafit.notes import Note
 from numafit.workload.objects import FileObjects, ManifestFile
 from numafit.workload.pod import Pod
 
 _STARTING, _REBOOTED, _KUBELET = "Starting", "Rebooted", "kubelet"
+_PLUGIN_AWAY = "UnexpectedAdmissionError"
+"""The reason of a pod whose devices are not there."""
+_RUNNING = ("Pulled", "Created", "Started")
+"""Reasons of Events of a pod that was taken in."""
 _MOST_NAMES = 5
 
 
@@ -80,9 +85,15 @@ class _Teller:
         self.notes: list[Note] = []
         self.found: list[_Happening] = []
         self.starts = self._starts(nodes)
+        self.refused: dict[str, _Start] = {}
+        """UID of a pod that was taken in, and refused later -> the start at which it was."""
+        self.open: set[str] = set()
+        """UIDs of pods of which nobody tells when they were refused."""
 
     def past(self) -> Past:
         arrived_down = {life.uid: start for start in self.starts for life in self.lives if _while_down(life, start)}
+        for life in self.lives:
+            self._find_refusal(life)
         for life in self.lives:
             self._pod(life, while_down=life.uid in arrived_down)
         self.found.sort(key=lambda one: (one.at, one.created, one.name))
@@ -91,6 +102,7 @@ class _Teller:
         self.found.sort(key=lambda one: one.at)
         self._note_ties()
         self._note_unknown()
+        self._note_timeless()
         told = [replace(end, event=place) for place, happening in enumerate(self.found) for end in happening.told]
         return Past(
             source="objects",
@@ -128,11 +140,17 @@ class _Teller:
                 self._come(life, start.at)
             return
         how = Beginning(reboot=start.reboot)
+        refused = [life for life in self.lives if self.refused.get(life.uid) == start]
+        ends = tuple([_rejection(life, "restart") for life in refused])
+        if any(life.rejected == _PLUGIN_AWAY for life in refused):
+            text = "objects do not tell when device plugins came back, here they do so before the pods"
+            cure = "write plugins=late into the events to try the other way"
+            self._note("kubelet", f"{_stamp(start.at)}: {text}; {cure}")
         if not came:
-            self.found.append(_Happening(start.at, RestartKubelet(how)))
+            self.found.append(_Happening(start.at, RestartKubelet(how), ends))
             return
         new = tuple([self.known[life.uid] for life in sorted(came, key=lambda life: (life.created, life.name))])
-        told = tuple([end for life in came for end in _told(life, "restart")])
+        told = (*ends, *(end for life in came for end in self._told(life, "restart")))
         self.found += [
             _Happening(start.at, StopKubelet()),
             _Happening(start.at, AddPods(new)),
@@ -152,7 +170,7 @@ class _Teller:
             self._come(life, seen)
         for restart in life.restarts:
             self._restarted(life, restart)
-        if life.ended and not (life.rejected and not life.ran):
+        if life.ended and not (life.rejected and (not life.ran or life.uid in self.refused)):
             end = life.end if life.end != NEVER else self._preempted_at(life)
             if end == NEVER:
                 self._note(life.name, "it has ended, and nobody tells when; here it stays")
@@ -163,7 +181,34 @@ class _Teller:
 
     def _come(self, life: PodLife, at: Moment) -> None:
         pod = self.known[life.uid]
-        self.found.append(_Happening(at, AddPods((pod,)), tuple(_told(life, "add")), life.created, life.name))
+        self.found.append(_Happening(at, AddPods((pod,)), tuple(self._told(life, "add")), life.created, life.name))
+
+    def _find_refusal(self, life: PodLife) -> None:
+        """A pod that ran keeps the time at which its kubelet met it, also when one that starts again refuses it."""
+        later = [start for start in self.starts if NEVER != life.seen < start.at]
+        if not life.rejected or not later:
+            return
+        own = [event for event in self.events if event.uid == life.uid]
+        at = max((event.last for event in own if event.reason == life.rejected), default=NEVER)
+        before = [start for start in later if start.at <= at]
+        if before:
+            self.refused[life.uid] = before[-1]
+        elif at == NEVER and (life.ran or any(event.reason in _RUNNING for event in own)) and len(later) == 1:
+            self.refused[life.uid] = later[0]
+        elif at == NEVER:
+            self.open.add(life.uid)
+            times = some_of([_stamp(start.at) for start in later], _MOST_NAMES)
+            text = f"it was rejected ({life.rejected}), and nobody tells whether as it came or as the kubelet started"
+            self._note(life.name, f"{text} ({times}); its end is not compared")
+
+    def _told(self, life: PodLife, kind: StepEvent) -> list[ToldEnd]:
+        if life.uid in self.open:
+            return []
+        if life.rejected and not life.ran and life.uid not in self.refused:
+            return [_rejection(life, kind)]
+        if life.ran or life.end != NEVER or life.uid in self.refused:
+            return [ToldEnd(0, life.uid, life.name, True, kind=kind)]
+        return []
 
     def _restarted(self, life: PodLife, restart: ContainerRestart) -> None:
         at = restart.started if restart.started != NEVER else restart.ended
@@ -209,6 +254,13 @@ class _Teller:
             text = f"several things happen within one second, and their order is a guess: {times}"
             self._note(self.name, text)
 
+    def _note_timeless(self) -> None:
+        told = {life.uid for life in self.lives}
+        names = [pod.full_name for uid, pod in self.known.items() if uid not in told]
+        if names:
+            text = "nothing tells when they came, and they are not played"
+            self._note(self.name, f"{some_of(names, _MOST_NAMES)}: {text}")
+
     def _note_unknown(self) -> None:
         names = {event.name for event in self.events if event.kind == "Pod"} - {life.name for life in self.lives}
         if names:
@@ -225,14 +277,8 @@ def _removes(event: Event, uid: str) -> bool:
     return isinstance(event, RemovePods) and any(pod.uid == uid for pod in event.pods)
 
 
-def _told(life: PodLife, kind: str) -> list[ToldEnd]:
-    if life.rejected and not life.ran:
-        end = ToldEnd(0, life.uid, life.name, False, life.rejected)
-    elif life.ran or life.end != NEVER:
-        end = ToldEnd(0, life.uid, life.name, True)
-    else:
-        return []
-    return [replace(end, kind="restart") if kind == "restart" else end]
+def _rejection(life: PodLife, kind: StepEvent) -> ToldEnd:
+    return ToldEnd(0, life.uid, life.name, False, life.rejected, kind=kind)
 
 
 def _stamp(at: Moment) -> str:

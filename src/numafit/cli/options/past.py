@@ -2,14 +2,14 @@
 
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from numafit.advice.past.log import past_of_log
 from numafit.advice.past.objects import past_of_objects
-from numafit.advice.past.past import Past, choices_of
+from numafit.advice.past.past import UNPLAYED, Past, choices_of
 from numafit.advice.past.signs import read_signs
 from numafit.cli.files import read_bytes
 from numafit.cli.options.node import NodeOptions, load_stage, with_folder
@@ -20,6 +20,7 @@ from numafit.decision.stage import Stage
 from numafit.errors import InputError
 from numafit.machine.model import Device
 from numafit.notes import Note
+from numafit.settings.versions import LATEST_PATCH, KubeVersion, parse_version
 from numafit.workload.objects import ManifestFile
 from numafit.workload.pod import Pod
 
@@ -42,7 +43,20 @@ def load_past(options: NodeOptions, path: Path) -> tuple[Stage, Past]:
     if not options.release()[1] and log.release:
         options = replace(options, kube_version=log.release)
     stage = _with_residents(load_stage(options, idle=True, past=True))
-    return stage, past_of_log(log, stage.pods, devices_of(stage), tuple(stage.ledger.active.values()))
+    past = past_of_log(log, stage.pods, devices_of(stage), tuple(stage.ledger.active.values()))
+    return stage, replace(past, notes=(*past.notes, *_other_release(log.release, stage.node.settings.version)))
+
+
+def _other_release(logged: str, played: KubeVersion) -> Iterator[Note]:
+    """A patch that nobody named is none that differs."""
+    try:
+        known = parse_version(logged) if logged else played
+    except InputError:
+        # Who named another one knows why.
+        return
+    if known[:2] != played[:2] or (played.patch != LATEST_PATCH and known != played):
+        text = f"the log is that of a kubelet {known}, and is played with {played}"
+        yield Note(UNPLAYED, "kubelet", text)
 
 
 def _with_residents(stage: Stage) -> Stage:
