@@ -13,15 +13,13 @@ from numafit.cli.options.live import live_option
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, load_stage, node_options
 from numafit.cli.options.one_of import OneOf
-from numafit.decision.effects import told_events
+from numafit.decision.decision import Decision
 from numafit.decision.history.step import with_evictions
 from numafit.decision.simulation import Simulation, play_events
 from numafit.decision.stage import Stage
 from numafit.decision.story.story import story_of
 from numafit.errors import InputError, meant_or_there
 from numafit.notes import Note
-from numafit.show.json import json_text
-from numafit.show.records.story import events_explained, stories_record
 from numafit.show.text.story import story_text
 
 if TYPE_CHECKING:
@@ -125,12 +123,7 @@ def _explain_pods(
     if whole:
         _say_events(simulation, followed, notes, output)
     else:
-        chances = _chances(simulation)
-        stories = [(each, story_of(stage.node, each, chances.get(id(each), ""))) for each in told]
-        if output == "json":
-            click.echo(json_text(stories_record(stories, notes)))
-        else:
-            say(lambda screen: story_text(stories, screen), notes)
+        _say_stories(stage, simulation, told, notes, output)
     waits = {uid for uid, _ in simulation.end.unstarted}
     failed = simulation.failed if pod_name is None else any(decision.pod.uid in waits for decision in told)
     return notes, failed or undecided or not all(decision.admitted for decision in told)
@@ -138,6 +131,8 @@ def _explain_pods(
 
 def _without_effect_on(simulation: Simulation, pod: str) -> set[str]:
     """Events at which nothing happens, and in which this pod has no part."""
+    from numafit.decision.effects import told_events
+
     told = {each.number for each in told_events(simulation, pod)}
     numbers = (number for number, each in enumerate(simulation.happened, 1) if each.void and not each.crash)
     return {f"event {number}" for number in numbers if number not in told}
@@ -173,13 +168,30 @@ def _played(options: NodeOptions, events: Path | None, past: Path | None) -> tup
     return stage, play_events(stage.situation, read_event_file(options, stage, events, text)), ()
 
 
-def _say_events(simulation: Simulation, pod: str, notes: Sequence[Note], output: str) -> None:
-    from numafit.show.text.events import events_story
+def _say_stories(
+    stage: Stage, simulation: Simulation, told: Sequence[Decision], notes: Sequence[Note], output: str
+) -> None:
+    chances = _chances(simulation)
+    stories = [(each, story_of(stage.node, each, chances.get(id(each), ""))) for each in told]
+    if output == "json":
+        from numafit.show.json import json_text
+        from numafit.show.records.story import stories_record
 
+        click.echo(json_text(stories_record(stories, notes)))
+    else:
+        say(lambda screen: story_text(stories, screen), notes)
+
+
+def _say_events(simulation: Simulation, pod: str, notes: Sequence[Note], output: str) -> None:
     chances = _chances(simulation)
     if output == "json":
+        from numafit.show.json import json_text
+        from numafit.show.records.story import events_explained
+
         click.echo(json_text(events_explained(simulation, pod, notes, chances)))
     else:
+        from numafit.show.text.events import events_story
+
         say(lambda screen: events_story(simulation, pod, chances, screen=screen), notes)
 
 
@@ -194,8 +206,6 @@ def _chances(simulation: Simulation) -> dict[int, str]:
 def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name: str | None, output: str) -> Told:
     from numafit.advice.logs.agreement import PodAgreement, agreements, in_log_order
     from numafit.cli.kubelet.log import load_report
-    from numafit.show.records.log import log_record
-    from numafit.show.text.log import report_text
 
     stage = load_stage(options) if options.pods else None
     if stage is not None:
@@ -226,8 +236,13 @@ def _explain_log(options: NodeOptions, log: Path, *, everything: bool, pod_name:
         decisions = [decision for name, decision in reversed(first.items()) if _is_named(name, pod_name)]
         compared = agreements(decisions, logged)
     if output == "json":
+        from numafit.show.json import json_text
+        from numafit.show.records.log import log_record
+
         click.echo(json_text(log_record(report, machine, notes, compared)))
     else:
+        from numafit.show.text.log import report_text
+
         say(lambda screen: report_text(report, machine, compared, everything=everything, screen=screen), notes)
     return notes, bool(report.rejected)
 
