@@ -1,0 +1,126 @@
+"""The programs of Kubernetes and etcd, and ours for the outside of a kubelet: built once with Go, and kept."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.packages import program
+
+RELEASE = "v1.36.4"
+SOURCES = Path(__file__).with_name("programs")
+BUILD_SECONDS = 3600
+CURE = "run `python -m tests.kube`"
+
+_VERSION = "k8s.io/component-base/version"
+_LINKED = f"-s -w -X {_VERSION}.gitVersion={RELEASE} -X {_VERSION}.gitTreeState=clean"
+FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly", f"-ldflags={_LINKED}")
+"""Without the version in it a component takes itself for v0.0.0, and others refuse it."""
+
+
+class Program(NamedTuple):
+    name: str
+    module: str
+    """The folder of its go.mod under `programs`."""
+    package: str
+
+
+PROGRAMS = (
+    Program("cri", "cri", "."),
+    Program("kubelet", "kubernetes", "k8s.io/kubernetes/cmd/kubelet"),
+    Program("etcd", "kubernetes", "go.etcd.io/etcd/server/v3"),
+    Program("kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    Program("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    Program("kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    Program("kubectl", "kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
+)
+
+
+def cache() -> Path:
+    own = os.environ.get("NUMAFIT_KUBE_CACHE")
+    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numafit" / "kube"
+
+
+def digest() -> str:
+    """Of all that the programs are made of: another recipe is another folder."""
+    content = hashlib.sha256(repr((PROGRAMS, FLAGS)).encode())
+    for path in sorted(path for path in SOURCES.rglob("*") if path.suffix in (".go", ".mod", ".sum")):
+        content.update(f"{path.relative_to(SOURCES)}\n".encode() + path.read_bytes())
+    return content.hexdigest()[:16]
+
+
+def binaries() -> Path:
+    """The folder of the programs, whether they are built or not."""
+    return cache() / digest() / "bin"
+
+
+def build(tell: Callable[[str], None] = lambda _: None) -> Path:
+    """The folder of the programs, built if they are not there. Of several processes one builds, the others wait.
+
+    What a build that was killed has finished is not built again; Go's own cache has most of the rest.
+    """
+    folder = binaries()
+    if folder.exists():
+        return folder
+    target = folder.parent
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell("another process builds the programs: waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            _build(target, tell)
+    return folder
+
+
+def _build(target: Path, tell: Callable[[str], None]) -> None:
+    go = program("go")
+    if not go:
+        raise RuntimeError("Go is not installed, and the programs of Kubernetes are built with it")
+    unfinished = target.with_suffix(".building")
+    (unfinished / "bin").mkdir(parents=True, exist_ok=True)
+    for number, own in enumerate(PROGRAMS, 1):
+        path = unfinished / "bin" / own.name
+        if path.exists():
+            continue
+        began = time.monotonic()
+        new = path.with_suffix(".new")
+        done = subprocess.run(
+            [go, "build", *FLAGS, "-o", str(new), own.package],
+            cwd=SOURCES / own.module,
+            env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"},
+            timeout=BUILD_SECONDS,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise RuntimeError(f"{own.name} cannot be built: {done.stderr.strip()[-2000:]}")
+        new.replace(path)
+        tell(f"{number} of {len(PROGRAMS)}: {own.name}, {time.monotonic() - began:.0f} s")
+    unfinished.replace(target)
+
+
+def missing() -> str:
+    """One sentence on what this machine lacks for a cluster; empty when it can be started."""
+    if sys.platform != "linux":
+        return f"the cluster needs Linux, and this is {sys.platform}"
+    if not binaries().exists():
+        if not program("go"):
+            return "the programs of Kubernetes are not built, and there is no Go to build them with"
+        return f"the programs of Kubernetes are not built: {CURE}"
+    lacking = [name for name in ("openssl", "unshare", "nsenter") if not shutil.which(name)]
+    return f"the cluster needs {' and '.join(lacking)}" if lacking else ""
+
+
+def missing_for_kubelets() -> str:
+    """What a real kubelet needs beside a cluster."""
+    return missing() or ("" if os.geteuid() == 0 else "only root can start a kubelet")

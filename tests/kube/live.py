@@ -1,0 +1,103 @@
+"""`python -m tests.kube.live --seeds 1-20`: histories on a real kubelet, each decision compared with numafit's.
+
+Each seed leaves the folder of a run in `--out`; what differs is printed, and `numafit replay FOLDER` says it again.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from numafit.cli.kubelet.run_folder import case_of_folder
+from numafit.replay.replay import replay
+from tests.kube.build import binaries, missing_for_kubelets
+from tests.kube.control_plane import ControlPlane
+from tests.kube.histories import History
+from tests.kube.kubelet import KubeletNode
+from tests.kube.recorder import Recorder
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+EVENTS = 25
+
+
+class Compared(NamedTuple):
+    decisions: int
+    verdict: str
+    difference: str
+    unsettled: int
+
+
+def record(cluster: ControlPlane, work: Path, out: Path, seed: int, events: int = EVENTS) -> tuple[Path, Recorder]:
+    history = History(seed)
+    archive = SHARED / "captures" / history.machine / "sys.tgz"
+    node = KubeletNode(cluster, work / f"n{seed}", f"seed{seed}", archive, history.config)
+    try:
+        recorder = Recorder(node, history.machine, history.pods, history.plugins)
+        recorder.begin()
+        for _ in range(events):
+            recorder.happen(history.next(recorder.there()))
+            if recorder.crashed:
+                break
+        return recorder.write(out / f"seed-{seed}", f"seed-{seed}"), recorder
+    finally:
+        node.close()
+        shutil.rmtree(node.folder, ignore_errors=True)
+
+
+def compare(folder: Path, recorder: Recorder) -> Compared:
+    case = case_of_folder(folder)
+    if case is None:
+        return Compared(0, "match", "", 0)
+    decisions = sum(len(entry.get("decisions") or ()) for entry in case["expect"]["events"])
+    result = replay(case)
+    return Compared(decisions, result.verdict, str(result.difference or ""), len(recorder.unsettled))
+
+
+def run(seeds: range, out: Path, events: int, seconds: float) -> int:
+    """How many seeds differ."""
+    out.mkdir(parents=True, exist_ok=True)
+    captures = out.parent / "captures"
+    if not captures.exists():
+        captures.symlink_to(SHARED / "captures")
+    end = time.monotonic() + seconds
+    total, differing = 0, 0
+    work = Path(tempfile.mkdtemp(prefix="numafit-kube-"))
+    try:
+        with ControlPlane(work / "cluster", binaries()) as cluster:
+            for seed in seeds:
+                if time.monotonic() > end:
+                    break
+                shutil.rmtree(out / f"seed-{seed}", ignore_errors=True)
+                began = time.monotonic()
+                found = compare(*record(cluster, work, out, seed, events))
+                total += found.decisions
+                differing += found.verdict == "differs"
+                line = f"seed {seed}: {found.decisions} decisions, {found.verdict}, {time.monotonic() - began:.0f} s"
+                print(line, f", {found.unsettled} events did not settle" if found.unsettled else "", flush=True)
+                if found.difference:
+                    print(f"  {found.difference[:2000]}", flush=True)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    print(f"{total} decisions compared, {differing} seeds differ")
+    return differing
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.kube.live")
+    parser.add_argument("--seeds", default="1-10", help="A-B")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the runs")
+    parser.add_argument("--events", type=int, default=EVENTS, help="in each history")
+    parser.add_argument("--seconds", type=float, default=3600, help="no further seed begins after so long")
+    own = parser.parse_args()
+    if lacking := missing_for_kubelets():
+        print(f"live: {lacking}", file=sys.stderr)
+        return 2
+    first, _, last = own.seeds.partition("-")
+    return 1 if run(range(int(first), int(last or first) + 1), own.out.resolve(), own.events, own.seconds) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
