@@ -1,13 +1,16 @@
-"""`python -m tests.kube`: build what the cluster of the tests needs, ahead of them."""
+"""`python -m tests.kube [--release RELEASE]`: build what the cluster of the tests needs, ahead of them."""
 
+import argparse
 import sys
 
-from tests.kube.build import build
+from tests.kube.build import RELEASE, RELEASES, build
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.kube")
+    parser.add_argument("--release", choices=RELEASES, default=RELEASE, help="another one is a kubelet alone")
     try:
-        folder = build(lambda text: print(f"kube: {text}", flush=True))
+        folder = build(parser.parse_args().release, lambda text: print(f"kube: {text}", flush=True))
     except RuntimeError as error:
         print(f"kube: {error}", file=sys.stderr)
         return 1

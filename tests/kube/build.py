@@ -13,15 +13,14 @@ from typing import NamedTuple
 
 from tests.packages import program
 
-RELEASE = "v1.36.4"
+RELEASE, OLDER = "v1.36.4", "v1.34.4"
+"""Of the cluster, and of another kubelet that may join it."""
 SOURCES = Path(__file__).with_name("programs")
 BUILD_SECONDS = 3600
 CURE = "run `python -m tests.kube`"
 
+FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly")
 _VERSION = "k8s.io/component-base/version"
-_LINKED = f"-s -w -X {_VERSION}.gitVersion={RELEASE} -X {_VERSION}.gitTreeState=clean"
-FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly", f"-ldflags={_LINKED}")
-"""Without the version in it a component takes itself for v0.0.0, and others refuse it."""
 
 
 class Program(NamedTuple):
@@ -31,15 +30,23 @@ class Program(NamedTuple):
     package: str
 
 
+KUBELET = "k8s.io/kubernetes/cmd/kubelet"
 PROGRAMS = (
     Program("cri", "cri", "."),
-    Program("kubelet", "kubernetes", "k8s.io/kubernetes/cmd/kubelet"),
+    Program("kubelet", "kubernetes", KUBELET),
     Program("etcd", "kubernetes", "go.etcd.io/etcd/server/v3"),
     Program("kube-apiserver", "kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver"),
     Program("kube-scheduler", "kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler"),
     Program("kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
     Program("kubectl", "kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
 )
+RELEASES = {RELEASE: PROGRAMS, OLDER: (Program("kubelet", "kubelet-1.34", KUBELET),)}
+
+
+def flags(release: str) -> tuple[str, ...]:
+    """Without the version in it a component takes itself for v0.0.0, and others refuse it."""
+    linked = f"-s -w -X {_VERSION}.gitVersion={release} -X {_VERSION}.gitTreeState=clean"
+    return (*FLAGS, f"-ldflags={linked}")
 
 
 def cache() -> Path:
@@ -47,25 +54,27 @@ def cache() -> Path:
     return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numafit" / "kube"
 
 
-def digest() -> str:
+def digest(release: str = RELEASE) -> str:
     """Of all that the programs are made of: another recipe is another folder."""
-    content = hashlib.sha256(repr((PROGRAMS, FLAGS)).encode())
-    for path in sorted(path for path in SOURCES.rglob("*") if path.suffix in (".go", ".mod", ".sum")):
-        content.update(f"{path.relative_to(SOURCES)}\n".encode() + path.read_bytes())
+    programs = RELEASES[release]
+    content = hashlib.sha256(repr((programs, flags(release))).encode())
+    for module in sorted({own.module for own in programs}):
+        for path in sorted((SOURCES / module).iterdir()):
+            content.update(f"{module}/{path.name}\n".encode() + path.read_bytes())
     return content.hexdigest()[:16]
 
 
-def binaries() -> Path:
+def binaries(release: str = RELEASE) -> Path:
     """The folder of the programs, whether they are built or not."""
-    return cache() / digest() / "bin"
+    return cache() / digest(release) / "bin"
 
 
-def build(tell: Callable[[str], None] = lambda _: None) -> Path:
+def build(release: str = RELEASE, tell: Callable[[str], None] = lambda _: None) -> Path:
     """The folder of the programs, built if they are not there. Of several processes one builds, the others wait.
 
     What a build that was killed has finished is not built again; Go's own cache has most of the rest.
     """
-    folder = binaries()
+    folder = binaries(release)
     if folder.exists():
         return folder
     target = folder.parent
@@ -77,24 +86,25 @@ def build(tell: Callable[[str], None] = lambda _: None) -> Path:
             tell("another process builds the programs: waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
-            _build(target, tell)
+            _build(release, target, tell)
     return folder
 
 
-def _build(target: Path, tell: Callable[[str], None]) -> None:
+def _build(release: str, target: Path, tell: Callable[[str], None]) -> None:
     go = program("go")
     if not go:
         raise RuntimeError("Go is not installed, and the programs of Kubernetes are built with it")
     unfinished = target.with_suffix(".building")
     (unfinished / "bin").mkdir(parents=True, exist_ok=True)
-    for number, own in enumerate(PROGRAMS, 1):
+    programs = RELEASES[release]
+    for number, own in enumerate(programs, 1):
         path = unfinished / "bin" / own.name
         if path.exists():
             continue
         began = time.monotonic()
         new = path.with_suffix(".new")
         done = subprocess.run(
-            [go, "build", *FLAGS, "-o", str(new), own.package],
+            [go, "build", *flags(release), "-o", str(new), own.package],
             cwd=SOURCES / own.module,
             env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"},
             timeout=BUILD_SECONDS,
@@ -105,7 +115,7 @@ def _build(target: Path, tell: Callable[[str], None]) -> None:
         if done.returncode:
             raise RuntimeError(f"{own.name} cannot be built: {done.stderr.strip()[-2000:]}")
         new.replace(path)
-        tell(f"{number} of {len(PROGRAMS)}: {own.name}, {time.monotonic() - began:.0f} s")
+        tell(f"{number} of {len(programs)}: {own.name}, {time.monotonic() - began:.0f} s")
     unfinished.replace(target)
 
 
@@ -121,6 +131,10 @@ def missing() -> str:
     return f"the cluster needs {' and '.join(lacking)}" if lacking else ""
 
 
-def missing_for_kubelets() -> str:
+def missing_for_kubelets(release: str = RELEASE) -> str:
     """What a real kubelet needs beside a cluster."""
-    return missing() or ("" if os.geteuid() == 0 else "only root can start a kubelet")
+    if lacking := missing():
+        return lacking
+    if not binaries(release).exists():
+        return f"the kubelet {release} is not built: {CURE} --release {release}"
+    return "" if os.geteuid() == 0 else "only root can start a kubelet"

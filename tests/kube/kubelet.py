@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from tests.kube.api import MERGE, STRATEGIC, Json
+from tests.kube.build import RELEASE, binaries
 from tests.kube.control_plane import ControlPlane
 from tests.kube.mounts import entered, own_cgroup, seen_from, unpacked
 from tests.kube.outside import Outside
@@ -69,9 +70,16 @@ class KubeletNode:
     """`archive` is a captured machine; `config` overrides fields of BASE."""
 
     def __init__(
-        self, cluster: ControlPlane, folder: Path, name: str, archive: Path, config: Mapping[str, Any]
+        self,
+        cluster: ControlPlane,
+        folder: Path,
+        name: str,
+        archive: Path,
+        config: Mapping[str, Any],
+        release: str = RELEASE,
     ) -> None:
         self.cluster, self.folder, self.name = cluster, folder, name
+        self.program = binaries(release) / "kubelet"
         folder.mkdir(parents=True)
         self.api = cluster.api
         self.node_api = cluster.api_as(f"node-{name}", f"system:node:{name}", "system:nodes")
@@ -104,7 +112,7 @@ class KubeletNode:
         socket.unlink(missing_ok=True)
         begun = self.log.stat().st_size if self.log.exists() else 0
         flags = [f"--config={path}", f"--kubeconfig={self.kubeconfig}", f"--hostname-override={self.name}", "-v=4"]
-        command = entered(self.outside.process.pid, [str(self.cluster.binaries / "kubelet"), *flags])
+        command = entered(self.outside.process.pid, [str(self.program), *flags])
         self.process = start(command, self.log)
         if not until("plugins can register", START_SECONDS, lambda: self.ended or socket.exists(), 0.01):
             return False

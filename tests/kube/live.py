@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from numafit.cli.kubelet.run_folder import case_of_folder
 from numafit.replay.replay import replay
-from tests.kube.build import binaries, missing_for_kubelets
+from tests.kube.build import RELEASE, RELEASES, binaries, missing_for_kubelets
 from tests.kube.control_plane import ControlPlane
 from tests.kube.histories import History
 from tests.kube.kubelet import KubeletNode
@@ -30,10 +30,12 @@ class Compared(NamedTuple):
     unsettled: int
 
 
-def record(cluster: ControlPlane, work: Path, out: Path, seed: int, events: int = EVENTS) -> tuple[Path, Recorder]:
+def record(
+    cluster: ControlPlane, work: Path, out: Path, seed: int, events: int = EVENTS, release: str = RELEASE
+) -> tuple[Path, Recorder]:
     history = History(seed)
     archive = SHARED / "captures" / history.machine / "sys.tgz"
-    node = KubeletNode(cluster, work / f"n{seed}", f"seed{seed}", archive, history.config)
+    node = KubeletNode(cluster, work / f"n{seed}", f"seed{seed}", archive, history.config, release)
     try:
         recorder = Recorder(node, history.machine, history.pods, history.plugins)
         recorder.begin()
@@ -56,7 +58,7 @@ def compare(folder: Path, recorder: Recorder) -> Compared:
     return Compared(decisions, result.verdict, str(result.difference or ""), len(recorder.unsettled))
 
 
-def run(seeds: range, out: Path, events: int, seconds: float) -> int:
+def run(seeds: range, out: Path, events: int, seconds: float, release: str) -> int:
     """How many seeds differ."""
     out.mkdir(parents=True, exist_ok=True)
     captures = out.parent / "captures"
@@ -72,7 +74,7 @@ def run(seeds: range, out: Path, events: int, seconds: float) -> int:
                     break
                 shutil.rmtree(out / f"seed-{seed}", ignore_errors=True)
                 began = time.monotonic()
-                found = compare(*record(cluster, work, out, seed, events))
+                found = compare(*record(cluster, work, out, seed, events, release))
                 total += found.decisions
                 differing += found.verdict == "differs"
                 line = f"seed {seed}: {found.decisions} decisions, {found.verdict}, {time.monotonic() - began:.0f} s"
@@ -91,12 +93,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="folder for the runs")
     parser.add_argument("--events", type=int, default=EVENTS, help="in each history")
     parser.add_argument("--seconds", type=float, default=3600, help="no further seed begins after so long")
+    parser.add_argument("--release", choices=RELEASES, default=RELEASE, help="of the kubelet")
     own = parser.parse_args()
-    if lacking := missing_for_kubelets():
+    if lacking := missing_for_kubelets(own.release):
         print(f"live: {lacking}", file=sys.stderr)
         return 2
     first, _, last = own.seeds.partition("-")
-    return 1 if run(range(int(first), int(last or first) + 1), own.out.resolve(), own.events, own.seconds) else 0
+    seeds = range(int(first), int(last or first) + 1)
+    return 1 if run(seeds, own.out.resolve(), own.events, own.seconds, own.release) else 0
 
 
 if __name__ == "__main__":

@@ -32,12 +32,12 @@ def go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_all_programs_are_built_once(go: Path) -> None:
     told: list[str] = []
-    folder = build(told.append)
+    folder = build(tell=told.append)
     assert folder == binaries()
     assert sorted(path.name for path in folder.iterdir()) == sorted(program.name for program in PROGRAMS)
     assert go.read_text().splitlines() == [program.package for program in PROGRAMS]
     assert len(told) == len(PROGRAMS)
-    build(told.append)
+    build(tell=told.append)
     assert len(told) == len(PROGRAMS)
 
 
@@ -55,7 +55,9 @@ def test_a_build_that_ended_in_the_middle_goes_on(go: Path, monkeypatch: pytest.
 def test_another_recipe_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = digest()
     assert before == digest()
-    (tmp_path / "go.mod").write_text("module other")
+    for module in ("cri", "kubernetes"):
+        (tmp_path / module).mkdir()
+        (tmp_path / module / "go.mod").write_text("module other")
     monkeypatch.setattr(own, "SOURCES", tmp_path)
     assert digest() != before
 
