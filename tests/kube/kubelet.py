@@ -112,7 +112,7 @@ class KubeletNode:
         socket.unlink(missing_ok=True)
         begun = self.log.stat().st_size if self.log.exists() else 0
         flags = [f"--config={path}", f"--kubeconfig={self.kubeconfig}", f"--hostname-override={self.name}", "-v=4"]
-        command = entered(self.outside.process.pid, [str(self.program), *flags])
+        command = entered(self.outside.process.pid, self.folder / "here", [str(self.program), *flags])
         self.process = start(command, self.log)
         if not until("plugins can register", START_SECONDS, lambda: self.ended or socket.exists(), 0.01):
             return False

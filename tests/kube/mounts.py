@@ -18,6 +18,7 @@ KEYS = ("kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")
 """Settings of the kernel that a kubelet writes: it gets copies."""
 
 CGROUPS = Path("/sys/fs/cgroup")
+PODS = "kubepods"
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
@@ -50,8 +51,10 @@ def inside(machine: Path, scratch: Path, command: Sequence[str]) -> list[str]:
     return ["unshare", "--mount", "--propagation", "private", "sh", "-c", "\n".join(lines)]
 
 
-def entered(process: int, command: Sequence[str]) -> list[str]:
-    return ["nsenter", f"--target={process}", "--mount", "--", *command]
+def entered(process: int, folder: Path, command: Sequence[str]) -> list[str]:
+    """It runs in that folder: a kubelet removes files by names that are relative to where it runs."""
+    folder.mkdir(exist_ok=True)
+    return ["nsenter", f"--target={process}", "--mount", f"--wdns={folder}", "--", *command]
 
 
 def seen_from(process: int, path: str) -> Path:
@@ -71,15 +74,20 @@ class Cgroup:
     def make(self) -> None:
         sweep()
         for folder in self.folders:
-            folder.mkdir(exist_ok=True)
-            for file in ("cpuset.cpus", "cpuset.mems"):
-                own, above = folder / file, folder.parent / file
-                if not self.version_2 and own.exists() and not own.read_text().strip():
-                    own.write_text(above.read_text())
-            control = folder / "cgroup.subtree_control"
-            if self.version_2 and control.exists():
-                able = (folder / "cgroup.controllers").read_text().split()
-                control.write_text(" ".join(f"+{name}" for name in able))
+            self._make(folder)
+            # One that is there already is not given all CPUs of a machine that has more than this one.
+            self._make(folder / PODS)
+
+    def _make(self, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
+        for file in ("cpuset.cpus", "cpuset.mems"):
+            own, above = folder / file, folder.parent / file
+            if not self.version_2 and own.exists() and not own.read_text().strip():
+                own.write_text(above.read_text())
+        control = folder / "cgroup.subtree_control"
+        if self.version_2 and control.exists():
+            able = (folder / "cgroup.controllers").read_text().split()
+            control.write_text(" ".join(f"+{name}" for name in able))
 
     def remove(self) -> None:
         for folder in self.folders:

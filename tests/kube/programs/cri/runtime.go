@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -268,8 +269,13 @@ func (r *fakeRuntime) ContainerStatus(_ context.Context, asked *cri.ContainerSta
 		Id: own.id, Metadata: own.config.Metadata, State: own.state, CreatedAt: own.created, StartedAt: own.started,
 		FinishedAt: own.finished, ExitCode: own.code, Reason: reason, Image: own.config.Image,
 		ImageRef: own.config.GetImage().GetImage(), Labels: own.config.Labels, Annotations: own.config.Annotations,
-		Resources: &cri.ContainerResources{Linux: own.resources},
+		Resources: &cri.ContainerResources{Linux: own.resources}, LogPath: own.log(),
 	}}, nil
+}
+
+// Nothing is written there, but a kubelet removes all files whose names begin with it.
+func (own *container) log() string {
+	return filepath.Join("/var/log/pods", own.sandbox.id, own.id+".log")
 }
 
 func (r *fakeRuntime) UpdateContainerResources(_ context.Context, asked *cri.UpdateContainerResourcesRequest) (*cri.UpdateContainerResourcesResponse, error) {
