@@ -137,7 +137,7 @@ class History:
                     {"maxPods": self.random.randint(2, 6)},
                     {"topologyManagerPolicy": self.random.choice(POLICIES)},
                     {"topologyManagerScope": self.random.choice(("container", "pod"))},
-                    {"kubeReserved": {"cpu": "1500m", "memory": "100Mi"}},
+                    {"kubeReserved": {"cpu": "1500m", "memory": "128Mi"}},
                 )
             )
         return event

@@ -49,11 +49,12 @@ BASE: Json = {
     "volumeStatsAggPeriod": "-1s",
     "shutdownGracePeriod": "0s",
     "evictionPressureTransitionPeriod": "5s",
-    "kubeReserved": {"cpu": "500m", "memory": "100Mi"},
-    "systemReserved": {"cpu": "500m", "memory": "100Mi"},
-    "evictionHard": {"memory.available": "56Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
+    "kubeReserved": {"cpu": "500m", "memory": "128Mi"},
+    "systemReserved": {"cpu": "500m", "memory": "128Mi"},
+    "evictionHard": {"nodefs.available": "1%", "imagefs.available": "1%"},
 }
-"""Quick where a kubelet has a period. Reserved memory of the NUMA nodes must add up to 256 MiB."""
+"""Quick where a kubelet has a period. Reserved memory of the NUMA nodes must add up to 256 MiB. Memory that is used is
+that of the real machine, so nobody is evicted for it."""
 
 POD: Json = {
     "hostNetwork": True,
