@@ -39,6 +39,8 @@ class There(NamedTuple):
     containers: Sequence[tuple[str, str]]
     """(pod, container) that run."""
     plugins: Mapping[str, Sequence[str]]
+    registered: Sequence[str]
+    """Of the plugins, those that the kubelet has heard of."""
 
 
 class History:
@@ -93,9 +95,9 @@ class History:
             "add": 12,
             "remove": 4 if there.running or there.finished else 0,
             "restart": 3,
-            "devices": 2 if there.plugins else 0,
+            "devices": 2 if there.registered else 0,
             "plugin-restart": 1 if there.plugins else 0,
-            "plugin-stop": 0.5 if there.plugins else 0,
+            "plugin-stop": 0.5 if there.registered else 0,
             "plugin-start": 1 if len(there.plugins) < 3 else 0,
             "resize": 3 if there.running else 0,
             "exit": 2 if self._may_end(there) else 0,
@@ -179,7 +181,7 @@ class History:
             missing = [own for own in (GPU, NIC, LATE) if own not in there.plugins]
             resource = self.random.choice(missing)
             return {"resource": resource, "devices": self._devices(resource, self.random.randint(1, 4))}
-        resource = self.random.choice(sorted(there.plugins))
+        resource = self.random.choice(sorted(there.plugins if word == "plugin-restart" else there.registered))
         if word == "plugin-stop":
             return {"resource": resource}
         devices = list(there.plugins[resource])
@@ -215,6 +217,11 @@ class History:
             spec["restartPolicy"] = random.choice(("Never", "OnFailure"))
             for own in containers:
                 own["command"] = ["exit-0"]
+        if random.random() < 0.08:
+            amounts = {"cpu": random.choice(CPUS), "memory": random.choice(MEMORIES[2:])}
+            spec["resources"] = {"limits": amounts, "requests": dict(amounts)}
+            for own in (*containers, *spec.get("initContainers", ())):
+                own["resources"] = {}
         if (priority := random.choice(PRIORITIES)) is not None:
             spec["priorityClassName"] = priority
         self.pods[name] = {

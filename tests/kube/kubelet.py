@@ -87,7 +87,9 @@ class KubeletNode:
         self.kubeconfig = cluster.authority.kubeconfig(name, cluster.server, f"system:node:{name}", "system:nodes")
         self.log = folder / "kubelet.log"
         self.plugins: dict[str, tuple[str, ...]] = {}
-        """Those that run outside, with their lists."""
+        """Those that there are outside, with their lists."""
+        self.registered: set[str] = set()
+        """Those that the kubelet that runs has heard of."""
         self.process: subprocess.Popen[bytes] | None = None
         self.cgroup = own_cgroup(name)
         self.cgroup.make()
@@ -132,7 +134,7 @@ class KubeletNode:
 
     def register_plugins(self) -> None:
         for resource, devices in self.plugins.items():
-            self.outside.start_plugin(resource, devices)
+            self.start_plugin(resource, devices)
 
     @property
     def ended(self) -> bool:
@@ -141,9 +143,10 @@ class KubeletNode:
     def stop(self) -> None:
         if self.process is not None:
             stop(self.process, STOP_SECONDS)
-        for resource in self.plugins:
+        for resource in self.registered:
             # its socket goes with the kubelet that it registered with
             self.outside.stop_plugin(resource)
+        self.registered.clear()
 
     def reboot(self) -> None:
         """While the kubelet is down."""
@@ -174,6 +177,7 @@ class KubeletNode:
     def start_plugin(self, resource: str, devices: Sequence[str]) -> None:
         self.plugins[resource] = tuple(devices)
         self.outside.start_plugin(resource, devices)
+        self.registered.add(resource)
 
     def list_devices(self, resource: str, devices: Sequence[str]) -> None:
         self.plugins[resource] = tuple(devices)
@@ -181,6 +185,7 @@ class KubeletNode:
 
     def stop_plugin(self, resource: str) -> None:
         del self.plugins[resource]
+        self.registered.remove(resource)
         self.outside.stop_plugin(resource)
 
     # pods

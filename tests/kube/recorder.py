@@ -13,9 +13,10 @@ from tests.kube.histories import There
 from tests.kube.kubelet import KubeletNode
 from tests.kube.processes import until
 
-QUIET_SECONDS = 2.3
+QUIET_SECONDS, LONGER = 1.6, 2.4
 """So long nothing may change before an event is over: the CPU manager looks every second, the kubelet at containers
-too, the node's status is written every second, and pods are synced every two."""
+too, and the node's status is written every second. Pods are synced every two: some events need that."""
+LONGER_FOR = ("restart", "resize", "exit", "remove")
 MOST_SECONDS = 20
 CRASH_LINES = 40
 TOLD = ("Pod admission denied", "Preempting pod to free up resources", "Pod resize successfully allocated")
@@ -53,7 +54,13 @@ class Recorder:
             for own in self.node.outside.containers()
             if own.state == "RUNNING" and own.pod in alive and own.container.startswith("c")
         ]
-        return There(sorted(alive), sorted(set(pods) - set(alive)), containers, dict(self.node.plugins))
+        return There(
+            sorted(alive),
+            sorted(set(pods) - set(alive)),
+            containers,
+            dict(self.node.plugins),
+            sorted(self.node.registered),
+        )
 
     def happen(self, event: Json) -> None:
         began, mark = time.monotonic(), self.node.log.stat().st_size
@@ -66,7 +73,7 @@ class Recorder:
             "exit": self._exit,
         }
         doing.get(event["op"], self._plugin)(event, step)
-        if not self.node.ended and not self.settle():
+        if not self.node.ended and not self.settle(LONGER if event["op"] in LONGER_FOR else QUIET_SECONDS):
             self.unsettled.append(len(self.events))
         self.events.append(event)
         log = self.node.read_log(mark)
@@ -150,14 +157,14 @@ class Recorder:
             case _:
                 self.node.list_capacity(event["resource"], event["amount"])
 
-    def settle(self) -> bool:
+    def settle(self, quiet: float = LONGER) -> bool:
         """Whether nothing changed for a while."""
         last, since, end = None, time.monotonic(), time.monotonic() + MOST_SECONDS
         while time.monotonic() < end and not self.node.ended:
             now = self._all()
             if now != last:
                 last, since = now, time.monotonic()
-            elif time.monotonic() - since > QUIET_SECONDS:
+            elif time.monotonic() - since > quiet:
                 return True
             time.sleep(0.2)
         return False
