@@ -20,6 +20,7 @@ LONGER_FOR = ("restart", "resize", "exit", "remove")
 MOST_SECONDS = 20
 CRASH_LINES = 40
 TOLD = ("Pod admission denied", "Preempting pod to free up resources", "Pod resize successfully allocated")
+ENDED = re.compile(r'"(?:Pod admission denied|Preempting pod to free up resources)".* podUID="([^"]+)"')
 LEFT_OUT = re.compile(rb"pod_workers|kuberuntime|status_manager|pleg/|reflector|volume|reconciler")
 """Lines of the log that tell nothing of decisions."""
 
@@ -73,6 +74,7 @@ class Recorder:
             "exit": self._exit,
         }
         doing.get(event["op"], self._plugin)(event, step)
+        self._until_told(mark)
         if not self.node.ended and not self.settle(LONGER if event["op"] in LONGER_FOR else QUIET_SECONDS):
             self.unsettled.append(len(self.events))
         self.events.append(event)
@@ -93,6 +95,17 @@ class Recorder:
     def _add(self, event: Json, step: Json) -> None:
         self._create(event["pod"])
         self._until_decided([event["pod"]])
+
+    def _until_told(self, mark: int) -> None:
+        """Who was refused or evicted after it ran says so some seconds later."""
+        lines = self.node.read_log(mark).decode(errors="replace").splitlines()
+        ended = {match[1] for line in lines if (match := ENDED.search(line)) and 'operation="resize"' not in line}
+
+        def told() -> bool:
+            pods = [own for own in self.node.pods().values() if own["metadata"]["uid"] in ended]
+            return self.node.ended or all(own["status"].get("phase") in ("Failed", "Succeeded") for own in pods)
+
+        _patient("those who end have ended", told)
 
     def _create(self, name: str) -> None:
         made = self.node.add(self.pods[name])

@@ -66,6 +66,10 @@ def test_a_resize_is_allocated_or_refused_by_the_log() -> None:
     assert decisions_seen([step | forbidden], 0, static=False)["decisions"] == [
         decision("1", "a", "resize", False, "Forbidden", "too much")
     ]
+    invalid = {"status": 422, "message": "another class"}
+    assert decisions_seen([step | {"api": invalid}], 0, static=False)["decisions"] == [
+        decision("1", "a", "resize", False, "Invalid", "another class")
+    ]
     assert decisions_seen([step | {"api": {"status": 200}}], 0, static=False)["decisions"] == [
         decision("1", "a", "resize")
     ]

@@ -14,9 +14,9 @@ SeenKind = Literal["admission", "eviction", "resize"]
 REJECTED = "Pod was rejected: "
 """What the kubelet puts before the message of a refusal in a pod's status."""
 OK = 200
-FORBIDDEN = "Forbidden"
-"""How the API server calls status 403."""
 DEFERRED, INFEASIBLE = "Deferred", "Infeasible"
+REFUSALS = {403: "Forbidden", 422: "Invalid"}
+"""How the API server calls the statuses with which it refuses a resize."""
 PREEMPTING = "Preempting"
 PREEMPTED = "Preempted in order to admit critical pod"
 
@@ -148,8 +148,9 @@ def _resizes(step: Mapping[str, Any]) -> Iterator[Json]:
         return
     refused = next((denial for denial in denials(step) if denial.resize and denial.uid == uid), None)
     answer = step.get("api") or {}
-    if answer.get("status", OK) != OK:
-        yield decision(uid, step["pod"], "resize", False, FORBIDDEN, answer["message"])
+    status = answer.get("status", OK)
+    if status != OK:
+        yield decision(uid, step["pod"], "resize", False, REFUSALS.get(status, str(status)), answer["message"])
     elif refused is not None:
         # the log has the reason of whoever refused it, the pod's condition says that it waits
         reason = INFEASIBLE if refused.reason == INFEASIBLE else DEFERRED
