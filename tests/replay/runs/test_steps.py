@@ -57,6 +57,12 @@ def test_what_happens_while_the_kubelet_is_down_stands_between_stop_and_start() 
     assert step == RunStep(0, ("stop", "remove c", "add d e", "start plugins=late reboot", "reconcile"), decides=3)
 
 
+def test_a_pod_that_comes_while_the_kubelet_is_down_may_end_at_once_too() -> None:
+    """Seen live in 1.36.4, seed 13: it has ended when the kubelet comes to rest, and its share is free."""
+    (step,) = played({"pods": [POD, ONCE], "events": [{"op": "restart", "add": ["a", "once"]}]}, TICKING).steps
+    assert step == RunStep(0, ("stop", "add a once", "start", "remove once", "reconcile"), 2)
+
+
 def test_a_restart_without_a_configuration_goes_back_to_the_first_one() -> None:
     """The word of an event file keeps the present one, so that the first has to be named."""
     run = played(

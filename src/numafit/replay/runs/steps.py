@@ -43,6 +43,7 @@ def played(case: Mapping[str, Any], base: Mapping[str, Any]) -> Played:
     steps: list[RunStep] = []
     configs: dict[str, Json] = {}
     config_now = BASE
+    named = {pod["metadata"]["name"]: pod for pod in case.get("pods") or ()}
     for number, event in enumerate(events_of(case)):
         unsaid = [word for word in UNSAID if event.get(word)]
         if event["op"] == "start" or unsaid:
@@ -53,9 +54,11 @@ def played(case: Mapping[str, Any], base: Mapping[str, Any]) -> Played:
             configs[config] = changed(base, event.get("config") or {})
             lines = _restart(event, config if config != config_now else "")
             config_now = config
+            decides = len(lines) - 1
+            lines += _ended(event.get("add") or (), named)
         else:
-            lines = _lines(event, case.get("pods") or ())
-        decides = 0 if event["op"] == "add" else len(lines) - 1
+            lines = _lines(event, named)
+            decides = 0
         steps.append(RunStep(number, (*lines, *tick), decides))
     return Played(tuple(steps), configs)
 
@@ -88,12 +91,17 @@ def _restart(event: Mapping[str, Any], config: str) -> list[str]:
     return [*lines, f"start{options}"]
 
 
-def _lines(event: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> list[str]:
-    named = {pod["metadata"]["name"]: pod for pod in pods}
+def _ended(names: Sequence[str], named: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Pods that came and have ended by themselves when the kubelet comes to rest."""
+    own = [name for name in names if name in named and ends_at_once(named[name])]
+    return [f"remove {' '.join(own)}"] if own else []
+
+
+def _lines(event: Mapping[str, Any], named: Mapping[str, Mapping[str, Any]]) -> list[str]:
     match event["op"]:
         case "add":
             name = event["pod"]
-            return [f"add {name}", f"remove {name}"] if ends_at_once(named[name]) else [f"add {name}"]
+            return [f"add {name}", *_ended([name], named)]
         case "remove":
             return [f"remove {' '.join(event['pods'])}"]
         case "devices" | "plugin-start" | "plugin-restart":
