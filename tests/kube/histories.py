@@ -24,6 +24,17 @@ CPU_OPTIONS: tuple[dict[str, str], ...] = (
     {"full-pcpus-only": "true", "distribute-cpus-across-numa": "true"},
     {"prefer-align-cpus-by-uncorecache": "true"},
 )
+ALPHA_OPTIONS: tuple[dict[str, str], ...] = (
+    {"align-by-socket": "true"},
+    {"distribute-cpus-across-cores": "true"},
+)
+ALPHA = "CPUManagerPolicyAlphaOptions"
+GATES = {
+    "PodLevelResourceManagers": 36,
+    "InPlacePodVerticalScalingExclusiveCPUs": 32,
+    "InPlacePodVerticalScalingExclusiveMemory": 34,
+}
+"""Off by default -> the minor in which they begin."""
 POLICIES = ("none", "best-effort", "restricted", "restricted", "single-numa-node", "single-numa-node")
 PRIORITIES = (None, None, None, None, None, "system-node-critical", "system-cluster-critical")
 CPUS = ("1", "2", "2", "3", "4", "5", "500m", "1500m")
@@ -44,8 +55,9 @@ class There(NamedTuple):
 
 
 class History:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, minor: int = 36) -> None:
         self.random = Random(seed)
+        self.minor = minor
         self.machine = self.random.choice(sorted(MACHINES))
         self.nodes = MACHINES[self.machine]
         self.config = self._config()
@@ -67,8 +79,18 @@ class History:
             "topologyManagerScope": choose(("container", "pod")),
             "memoryManagerPolicy": memory,
         }
+        gates: dict[str, bool] = {}
         if cpus == "static" and (options := choose(CPU_OPTIONS)):
             config["cpuManagerPolicyOptions"] = options
+        if cpus == "static" and self.random.random() < 0.15:
+            aligned = config["topologyManagerPolicy"] == "single-numa-node"
+            config["cpuManagerPolicyOptions"] = choose(ALPHA_OPTIONS[1:] if aligned else ALPHA_OPTIONS)
+            gates[ALPHA] = True
+        gates |= {gate: True for gate, begin in GATES.items() if self.random.random() < 0.12 and begin <= self.minor}
+        if gates:
+            config["featureGates"] = gates
+        if self.random.random() < 0.15 and config["topologyManagerPolicy"] != "none":
+            config["topologyManagerPolicyOptions"] = {"prefer-closest-numa-nodes": "true"}
         if memory == "Static":
             amounts = ["256Mi"] if self.random.random() < 0.5 else ["128Mi", "128Mi"]
             config["reservedMemory"] = [

@@ -33,7 +33,7 @@ class Compared(NamedTuple):
 def record(
     cluster: ControlPlane, work: Path, out: Path, seed: int, events: int = EVENTS, release: str = RELEASE
 ) -> tuple[Path, Recorder]:
-    history = History(seed)
+    history = History(seed, int(release.split(".")[1]))
     archive = SHARED / "captures" / history.machine / "sys.tgz"
     node = KubeletNode(cluster, work / f"n{seed}", f"seed{seed}", archive, history.config, release)
     try:
@@ -74,9 +74,12 @@ def run(seeds: range, out: Path, events: int, seconds: float, release: str) -> i
                     break
                 shutil.rmtree(out / f"seed-{seed}", ignore_errors=True)
                 began = time.monotonic()
-                found = compare(*record(cluster, work, out, seed, events, release))
+                try:
+                    found = compare(*record(cluster, work, out, seed, events, release))
+                except (RuntimeError, TimeoutError) as error:
+                    found = Compared(0, "broken", str(error), 0)
                 total += found.decisions
-                differing += found.verdict == "differs"
+                differing += found.verdict in ("differs", "broken")
                 line = f"seed {seed}: {found.decisions} decisions, {found.verdict}, {time.monotonic() - began:.0f} s"
                 print(line, f", {found.unsettled} events did not settle" if found.unsettled else "", flush=True)
                 if found.difference:
