@@ -94,7 +94,7 @@ def test_a_run_that_begins_with_what_no_word_says_is_left_out(
         ("case.json", b"[]", "case.json: not a run: Expected `object`, got `array`"),
         ("result.json", b"{}", "run: not a run: KeyError('steps') in case.json or result.json"),
         ("kubelet.log.gz", b"no archive", "kubelet.log.gz: cannot be read"),
-        ("kubelet.log.gz", gzip.compress(b"nothing\n"), "the log does not tell the release of its kubelet"),
+        ("kubelet.log.gz", gzip.compress(b"nothing\n", mtime=0), "the log does not tell the release of its kubelet"),
     ],
 )
 def test_a_folder_of_another_form_gets_a_sentence(
