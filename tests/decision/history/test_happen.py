@@ -367,6 +367,20 @@ def test_a_container_that_exits_while_the_kubelet_is_down_is_started_by_the_next
     assert simulation.after.memory.nodes[0].tables["memory"].reserved == GI
 
 
+def test_an_init_container_that_has_ended_does_not_exit() -> None:
+    """But for a sidecar, which runs as long as its pod."""
+    node, ledger = running(box(1, 4, memory=11 * GI), settings())
+    wanted = pod(
+        "p", memory("app", "1Gi"), init=[memory("setup", "4Gi"), replace(memory("side", "1Gi"), restartable=True)]
+    )
+    events = (AddPods((wanted,)), ExitContainer(wanted, "setup"), ExitContainer(wanted, "side"))
+    simulation = played(situation_of(node, ledger, None), *events)
+    assert [each.void for each in simulation.happened[1:]] == [
+        f"container setup of {wanted.full_name} has ended already",
+        "",
+    ]
+
+
 def test_devices_of_a_pod_that_is_managed_as_a_whole_are_given_when_its_containers_start() -> None:
     """PodLevelResourceManagers at pod scope: nothing at admission, and held from then on (1.36)."""
     gates = {"PodLevelResources": True, "PodLevelResourceManagers": True}

@@ -135,7 +135,7 @@ def test_a_static_pod_may_be_called_by_the_name_of_its_manifest() -> None:
         ("restart reboot reboot", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
         ("start plugins=late plugins=late", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
         ("restart plugins=soon", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
-        ("remove three", "there are default/one, default/two"),
+        ("remove three", "there are one, two"),
         ("exit one side", "name one of app"),
         ("devices lab.io/gpu g0@x", "write it like devices lab.io/gpu g0@0,!g1@0,n0@1+2"),
         ("devices gpu g0@0", "write it like devices lab.io/gpu g0@0,!g1@0,n0@1+2"),
@@ -169,6 +169,17 @@ def test_a_name_of_two_pods_needs_its_namespace(line: str) -> None:
         read(line, *others)
     assert str(caught.value) == "events:1: one is team1/one or team2/one (write the namespace, too)"
     assert read("add team2/one", *others) == [AddPods((others[0],)), AddPods((others[1],))]
+
+
+def test_a_pod_that_the_state_knows_by_its_uid_has_the_name_of_its_manifest() -> None:
+    """It is there, may go by that name, and comes again as another one; of others only the UID is known."""
+    pod = replace(ONE, uid="u1")
+    held, other = (Pod(uid, uid, (Container("app"),)) for uid in ("u1", "u2"))
+    events = read_events("remove one\nadd one", "events", [pod], [held, other])
+    assert [replace(event, line="") for event in events] == [RemovePods((pod,)), AddPods((replace(pod, uid="u1#2"),))]
+    with pytest.raises(InputError) as caught:
+        read_events("remove three", "events", [pod], [held, other])
+    assert caught.value.cure == "there are default/one, u2"
 
 
 def test_a_second_one_of_a_name_knows_the_first() -> None:

@@ -101,6 +101,8 @@ def _exit(situation: Situation, pod: Pod, container: str) -> Outcome:
     waiting = next((names for uid, names in situation.unstarted if uid == pod.uid), ())
     if container in waiting:
         return Outcome(situation, void=f"container {container} of {pod.full_name} does not run")
+    if any(own.name == container and not own.restartable for own in pod.init_containers):
+        return Outcome(situation, void=f"container {container} of {pod.full_name} has ended already")
     return Outcome(replace(situation, unstarted=(*others, (pod.uid, (*waiting, container)))))
 
 

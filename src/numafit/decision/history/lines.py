@@ -66,14 +66,18 @@ def read_events(
     A pod that comes once more after it went has a new UID, as the API server gives it; a static one keeps its own. A
     static pod may be called by the name of its manifest, to which its kubelet adds that of the `node`.
     """
-    there = tuple(residents)
+    given = {pod.uid: pod for pod in pods}
+    there = tuple([given.get(pod.uid, pod) for pod in residents])
     reader = _Reader(source, (*there, *pods), config, node)
     lines = _words(text)
     coming = {reader.full(name) for _, words in lines if words[:1] == ["add"] for name in words[1:]}
     reader.arrive(there)
+    reader.comings |= {pod.full_name: 1 for pod in there}
     reader.arrive(pod for pod in pods if pod.name not in coming and pod.full_name not in coming)
     events = [reader.event(words, number) for number, words in lines if words]
     added = {pod.uid for event in events if isinstance(event, AddPods) for pod in event.pods}
+    # One that is there and comes again has another UID then.
+    added |= {pod.uid for pod in there if pod.name in coming or pod.full_name in coming}
     first = [AddPods((pod,), line=f"add {pod.full_name}") for pod in pods if pod.uid not in added]
     return [*first, *events]
 
@@ -168,7 +172,7 @@ class _Reader:
     def _pod(self, name: str) -> Pod:
         pod = self.named.get(name)
         if pod is None:
-            there = dict.fromkeys(pod.full_name for pod in self.named.values())
+            there = dict.fromkeys(pod.known_name for pod in self.named.values())
             raise self._error(f"there is no pod {name}", meant_or_there(name, list(there)))
         namesakes = self.namesakes.get(name, ())
         if len(namesakes) > 1:
