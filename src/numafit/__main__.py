@@ -1,7 +1,7 @@
 """The process: runs the command line and turns whatever goes wrong into one sentence and an exit status.
 
-0 done; 1 the output could not be written; 2 bad input or usage; 70 a bug in numafit; 130 interrupted. A command may
-end with a status of its own.
+0 done; 1 standard output could not be written; 2 bad input or usage; 70 a bug in numafit; 130 interrupted. A command
+may end with a status of its own.
 """
 
 import io

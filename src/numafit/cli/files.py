@@ -11,6 +11,7 @@ from numafit.document import not_utf8
 from numafit.errors import InputError
 
 MANIFESTS = (".yaml", ".yml", ".json")
+OTHER_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".pdf")
 LARGEST_FILE = 1 << 28
 """Bytes; what never ends (`/dev/zero`) must not fill the memory."""
 
@@ -123,6 +124,8 @@ class WholeFile:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Writes the file, and makes the folders it lies in."""
+    if str(path) == "-":
+        raise InputError("is no file to write to", source="-", cure="name one, or /dev/stdout")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -130,6 +133,12 @@ def write_whole(path: Path, data: bytes) -> None:
     with WholeFile(path) as file:
         file.write(data)
         file.commit()
+
+
+def check_picture(path: Path) -> None:
+    """Before anything is drawn: whoever names another format expects that."""
+    if path.suffix.lower() in OTHER_PICTURES:
+        raise InputError("pictures are drawn as SVG", source=str(path), cure=f"call it {path.stem}.svg")
 
 
 def drop_in_paths(folder: Path) -> list[Path]:

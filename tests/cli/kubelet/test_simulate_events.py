@@ -84,3 +84,20 @@ def test_events_and_pods_cannot_both_be_standard_input(capsys: pytest.CaptureFix
     assert main(["simulate", "--machine", "dgx-h100", "--events", "-", "-"]) == 2
     message = "--events: events and pods cannot both come from standard input (keep one of them in a file)"
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("-", "-: is no file to write to (name one, or /dev/stdout)"),
+        ("who.PNG", "who.PNG: pictures are drawn as SVG (call it who.svg)"),
+        ("who-{m}-{n}.svg", "who-{m}-{n}.svg: {m} stands for nothing (write {n} for the number of the event)"),
+    ],
+)
+def test_a_picture_is_an_svg_file(
+    name: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["simulate", str(EXAMPLES), "--picture", name]) == 2
+    assert capsys.readouterr().err == f"numafit: {message}\n"
+    assert not list(tmp_path.iterdir())

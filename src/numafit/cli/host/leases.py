@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from numafit.bits import members, parse_cpuset
-from numafit.cli.files import write_whole
+from numafit.cli.files import check_picture, write_whole
 from numafit.cli.options.lease import state_option
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import answer, this_screen, warn
@@ -124,6 +124,7 @@ def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path
     if agent is None and found.written:
         remove_orphans([lease.id for lease in found.leases])
     if picture is not None:
+        check_picture(picture)
         _draw(found, picture)
     if write_state is not None:
         _write_state(found, write_state)

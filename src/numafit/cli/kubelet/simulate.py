@@ -8,6 +8,7 @@
 The words are in `decision/history/lines.py`.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from numafit.cli.files import write_whole
+from numafit.cli.files import check_picture, write_whole
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, notes_on_run, say, status, strict_option
 from numafit.cli.options.live import live_option
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 EACH = "{n}"
 """Stands for the number of an event in the name of a picture."""
+_IN_BRACES = re.compile(r"\{[^{}]*\}")
 
 
 @click.command(
@@ -238,6 +240,11 @@ def _say(
 
 def _draw(simulation: Simulation, path: Path) -> None:
     """With `{n}` in its name one picture for each event, numbered as in the table."""
+    check_picture(path)
+    other = next((word for word in _IN_BRACES.findall(path.name) if word != EACH), "")
+    if other:
+        cure = f"write {EACH} for the number of the event"
+        raise InputError(f"{other} stands for nothing", source=str(path), cure=cure)
     if EACH not in path.name:
         _draw_one(simulation.end, path)
         return

@@ -179,7 +179,7 @@ def chip(device: Device, plan: DrawnMachine, palette: OwnerRoles, note: str = ""
     below = ", ".join(parts)
     width = min(max(64.0, text_width(label, "name") + 16, text_width(below, "note") + 12), WIDEST_CHIP)
     usual = device.kind if device.kind in ("gpu", "mig", "nic", "nvme") else "other"
-    tip = ", ".join(text for text in (label, device.name, device.bus, device.id) if text)
+    tip = ", ".join(dict.fromkeys(text for text in (label, device.name, device.bus, device.id) if text))
     shapes: list[DrawnShape] = [Rect(0, 0, width, CHIP_HEIGHT, palette.device(device, usual), tip)]
     shapes.append(Label(width / 2, 15 if below else 21, fitted(label, "name", width - 6), "name", "middle"))
     if below:
