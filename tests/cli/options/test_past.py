@@ -38,6 +38,8 @@ def test_a_log_is_played_compared_and_written(tmp_path: Path, capsys: pytest.Cap
     assert answer["kubeVersion"] == "v1.36.4"
     assert [note["code"] for note in answer["notes"]] == ["past-pod-unknown"]
     assert written(file) == EVENTS
+    play = "Play it with: numafit simulate --kube-version v1.36.4 --events FILE PODS\n"
+    assert file.read_text().startswith(f"# The past of a node, from its log. {play}")
     assert main([*NODE, "--kube-version", "1.36.4", "--events", str(file), "-o", "json", PODS]) == 0
     assert json.loads(capsys.readouterr().out)["decisions"] == answer["decisions"]
 

@@ -376,6 +376,7 @@ class _Composer:
             absent=self.absent,
             orders=tuple(self.orders),
             notes=tuple(notes),
+            release=self.log.release,
         )
 
 

@@ -46,6 +46,8 @@ class Past(msgspec.Struct, frozen=True):
     orders: tuple[tuple[str, ...], ...] = ()
     """For each start again, the UIDs of static pods in the order in which they were admitted."""
     notes: tuple[Note, ...] = ()
+    release: str = ""
+    """Of the first kubelet, where it is told."""
 
 
 class PastChoices(WatchedChoices):
@@ -76,7 +78,9 @@ def choices_of(past: Past) -> Callable[[], PastChoices]:
 
 def past_text(past: Past) -> str:
     """As a file of events: one a line, with when it was."""
-    lines = [f"# The past of a node, from its {past.source}. Play it with: numafit simulate --events FILE PODS"]
+    release = f"--kube-version {past.release} " if past.release else ""
+    play = f"numafit simulate {release}--events FILE PODS"
+    lines = [f"# The past of a node, from its {past.source}. Play it with: {play}"]
     if past.absent:
         names = ", ".join(sorted(past.absent))
         lines.append(f"# At the beginning no plugin of {names} is there: leave its devices out of the machine.")

@@ -68,7 +68,9 @@ Examples:
 )
 @click.option("--save-kubelet", type=click.Path(path_type=Path), help="Write the example kubelet that was used.")
 @click.option("--write-state", type=click.Path(path_type=Path), help="Write the state files the kubelet would have.")
-@click.option("--events", type=click.Path(path_type=Path), help="File of events: add POD, remove POD, restart, …")
+@click.option(
+    "--events", type=click.Path(path_type=Path), help="File of events (- is standard input): add POD, restart, …"
+)
 @click.option(
     "--past",
     type=click.Path(path_type=Path),
