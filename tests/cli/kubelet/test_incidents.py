@@ -107,7 +107,7 @@ def test_the_doctor_knows_a_pod_over_which_the_kubelet_crashes_as_it_starts(
     state = ["--state", str(tmp_path), "--device", "lab.io/nic=n1@0", str(tmp_path / "pods.yaml")]
     assert main(["doctor", *NODE, *state]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("The kubelet v1.36 would not start.\n\n1. error crash-at-start: default/a\n")
+    assert out.startswith("The kubelet v1.36 would start and crash.\n\n1. error crash-at-start: default/a\n")
     assert "n0 of lab.io/nic is held, and its plugin no longer lists it" in out
     assert "rejected-at-start" not in out
 

@@ -15,6 +15,7 @@ from numafit.advice.doctor.diagnosis import (
     CORES_SPLIT,
     CPU_REFUSED,
     CPU_STATE_REFUSED,
+    CRASH_AT_START,
     DEVICE_STATE_IGNORED,
     MEMORY_REFUSED,
     MEMORY_STATE_REFUSED,
@@ -72,7 +73,13 @@ class Checkup(msgspec.Struct, frozen=True):
 
     @property
     def starts(self) -> bool:
+        """And runs on."""
         return all(finding.severity != "error" for finding in self.findings)
+
+    @property
+    def crashes(self) -> bool:
+        """When it has started, and admits its pods again."""
+        return any(finding.code == CRASH_AT_START and finding.severity == "error" for finding in self.findings)
 
 
 def examine(

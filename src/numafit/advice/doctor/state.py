@@ -157,7 +157,7 @@ def _crash(decision: Decision, *, sure: bool) -> Diagnosis:
     blame = blame_in_words(decision.cause) if isinstance(decision.cause, Crash) else ""
     return Diagnosis(
         CRASH_AT_START,
-        "error",
+        "error" if sure else "warning",
         name,
         f"the kubelet {'crashes' if sure else 'may crash'} over {name} each time it starts: {decision.panic}",
         why=f"What it meets: {blame}." if blame else "",

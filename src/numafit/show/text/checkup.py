@@ -20,12 +20,13 @@ def checkup_text(
     files: Sequence[str] = (),
     screen: Screen = PLAIN,
 ) -> str:
-    starts = screen.paint("would start", GOOD) if checkup.starts else screen.paint("would not start", BAD)
+    bad = "would start and crash" if checkup.crashes else "would not start"
+    starts = screen.paint("would start", GOOD) if checkup.starts else screen.paint(bad, BAD)
     parts = [f"The kubelet {version} {starts}."]
     if not checkup.findings:
         parts[0] += f" {_healthy(checkup, files)}"
     errors = [finding for finding in checkup.findings if finding.severity == "error"]
-    if len(errors) > 1:
+    if len(errors) > 1 and not checkup.crashes:
         parts[0] += f" It stops at the first of {len(errors)} errors; the others would come after its cure."
     parts += [_finding(number, finding, screen) for number, finding in enumerate(checkup.findings, 1)]
     if checkup.unchecked:
