@@ -203,6 +203,18 @@ def test_a_kubelet_that_crashes_is_down_until_it_is_started_and_meets_the_same_p
     assert verdicts(simulation)[-1] == ("restart", "good", "admitted")
 
 
+def test_a_static_pod_over_which_the_kubelet_crashes_is_tried_once_at_the_next_start() -> None:
+    """It waits, and was not refused."""
+    ordered = settings(memory="Static", reserved_memory={0: {"memory": "1Gi"}})
+    node, ledger = running(box(1, 4, memory=9 * GI), ordered)
+    bad = replace(pod("bad", container("app", {"cpu": "1", "memory": "1Gi", "hugepages-32Mi": "32Mi"})), static=True)
+    crashed = happen(situation_of(node, ledger, None), AddPods((bad,))).situation
+    assert (crashed.down, crashed.waiting, crashed.refused) == (True, (bad,), ())
+    again = happen(crashed, StartKubelet())
+    assert [step.decision.pod for step in again.steps] == [bad]
+    assert (again.situation.waiting, again.situation.refused) == ((bad,), ())
+
+
 def test_a_kubelet_that_does_not_start_says_why_and_stays_down() -> None:
     """Every other CPU is exclusive, so the shared pool is empty (1.32 and later)."""
     node, ledger = running(box(1, 4), settings(cpu="static", options={"strict-cpu-reservation": "true"}))

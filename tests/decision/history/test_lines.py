@@ -121,6 +121,10 @@ def test_a_static_pod_may_be_called_by_the_name_of_its_manifest() -> None:
     ]
     with pytest.raises(InputError, match="there is no pod etcd"):
         read_events("add etcd", "events", pods)
+    namesake = replace(pods[0], containers=(Container("etcd"),))
+    assert read_events("add etcd\nexit etcd etcd", "events", [namesake], node="node1")[1] == ExitContainer(
+        namesake, "etcd", line="exit etcd-node1 etcd"
+    )
     with pytest.raises(InputError, match="there is no pod one"):
         read_events("add one", "events", [replace(ONE, name="one-node1")], node="node1")
 
@@ -133,7 +137,7 @@ def test_a_static_pod_may_be_called_by_the_name_of_its_manifest() -> None:
         ("restrat", "did you mean restart or start?"),
         ("restart now", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
         ("restart reboot reboot", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
-        ("start plugins=late plugins=late", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
+        ("start plugins=late plugins=late", "write start [plugins=first|late|never] [config=FILE] [reboot]"),
         ("restart plugins=soon", "write restart [plugins=first|late|never] [config=FILE] [reboot]"),
         ("remove three", "there are one, two"),
         ("exit one side", "name one of app"),

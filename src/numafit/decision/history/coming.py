@@ -27,7 +27,7 @@ class Outcome(msgspec.Struct, frozen=True):
     crash: str = ""
     """What the kubelet says at its end: it crashed over a pod, or did not start."""
     void: str = ""
-    """Why nothing happened."""
+    """Why it had no effect, or not on all of its pods."""
     refusal: StartError | None = None
     """Of a kubelet that did not start: its own error, for those who look for the line that it is about."""
 
@@ -49,10 +49,10 @@ def add_pods(situation: Situation, pods: tuple[Pod, ...], choices: ChoicesMaker)
             ledger, left = start_containers(node, ledger, pod.uid)
             if left:
                 situation = replace(situation, unstarted=(*situation.unstarted, (pod.uid, left)))
+        elif decision.panic:
+            situation = replace(situation, down=True, waiting=(*situation.waiting, pod))
         elif pod.static:
             situation = replace(situation, refused=(*situation.refused, pod))
         steps.append(Step(decision, ledger, before, tuple(own.draws), "add", node))
         situation = replace(situation, ledger=ledger, load=load)
-        if decision.panic:
-            situation = replace(situation, down=True, waiting=(*situation.waiting, pod))
     return Outcome(situation, tuple(steps), next((step.decision.panic for step in steps if step.decision.panic), ""))

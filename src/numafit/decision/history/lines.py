@@ -122,7 +122,7 @@ class _Reader:
 
     def event(self, words: Sequence[str], number: int) -> Event:
         self.number = number
-        words = [words[0], *(self.full(word) for word in words[1:])]
+        words = self._with_full_names(words)
         line = " ".join(words)
         match words:
             case ["add", *names] if names:
@@ -132,11 +132,11 @@ class _Reader:
             case ["reconcile"]:
                 return Reconcile(line=line)
             case ["restart", *options]:
-                return RestartKubelet(self._beginning(options), line=line)
+                return RestartKubelet(self._beginning("restart", options), line=line)
             case ["stop"]:
                 return StopKubelet(line=line)
             case ["start", *options]:
-                return StartKubelet(self._beginning(options), line=line)
+                return StartKubelet(self._beginning("start", options), line=line)
             case ["devices", resource, *rest] if len(rest) <= 1:
                 return ListDevices(resource, self._devices(words[0], resource, rest), line=line)
             case ["plugin-start", resource, *rest] if len(rest) <= 1:
@@ -162,9 +162,17 @@ class _Reader:
         cure = f"did you mean {meant}?" if meant else f"there are {', '.join(WORDS)}"
         raise self._error(f'"{word}" is no event', cure)
 
-    def full(self, word: str) -> str:
-        full = self.named.get(f"{word}-{self.node}") if self.node and word not in self.named else None
-        return f"{word}-{self.node}" if full is not None and full.static else word
+    def _with_full_names(self, words: Sequence[str]) -> list[str]:
+        """A container or a resource may well be called as a pod is."""
+        pods = {"add": len(words), "remove": len(words), "exit": 2, "resize": 2}.get(words[0], 1)
+        return [words[0], *map(self.full, words[1:pods]), *words[pods:]]
+
+    def full(self, name: str) -> str:
+        """Of a pod: a static one may be called by the name of its manifest."""
+        if not self.node or name in self.named:
+            return name
+        pod = self.named.get(f"{name}-{self.node}")
+        return f"{name}-{self.node}" if pod is not None and pod.static else name
 
     def _error(self, problem: str, cure: str) -> InputError:
         return InputError(problem, source=self.source, line=self.number, cure=cure)
@@ -212,15 +220,15 @@ class _Reader:
             raise self._error(problem, f"name one of {', '.join(names)}")
         return name
 
-    def _beginning(self, options: Sequence[str]) -> Beginning:
+    def _beginning(self, word: str, options: Sequence[str]) -> Beginning:
         how = Beginning()
         given: set[str] = set()
         for option in options:
             key, equals, value = option.partition("=")
             if key in given:
-                raise self._error(f"{key} stands there twice", f"write {WORDS['restart']}")
+                raise self._error(f"{key} stands there twice", f"write {WORDS[word]}")
             given.add(key)
-            at = next((word for word in PLUGINS_AT if word == value), None)
+            at = next((each for each in PLUGINS_AT if each == value), None)
             if option == "reboot":
                 how = replace(how, reboot=True)
             elif key == "plugins" and at is not None:
@@ -228,7 +236,7 @@ class _Reader:
             elif key == "config" and equals and value and self.config is not None:
                 how = replace(how, config=self._sources(value, self.config))
             else:
-                raise self._error(f'"{option}" is no way to start', f"write {WORDS['restart']}")
+                raise self._error(f'"{option}" is no way to start', f"write {WORDS[word]}")
         return how
 
     def _sources(self, name: str, config: ConfigReader) -> ConfigSources:
