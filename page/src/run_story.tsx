@@ -42,7 +42,7 @@ export function RunStory({ events, chosen, guessed, onChoose }: Properties) {
                   <strong>{effect.pod}</strong> {effect.text}
                 </p>
               ))}
-              {event.noEffect && <p class="effect">Nothing happens: {event.noEffect}</p>}
+              {event.noEffect && <p class="effect">No effect: {event.noEffect}</p>}
               {event.crash && (
                 <p class="effect crash">
                   <strong>{event.decisions.some((one) => one.panic) ? "The kubelet crashes:" : "The kubelet does not start:"}</strong>{" "}

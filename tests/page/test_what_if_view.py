@@ -182,7 +182,7 @@ def test_a_run_is_told_event_by_event(open_page: Open, picture: Callable[..., by
         "restart reboot plugins=late",
     ]
     assert page.locator(".run .outcome").all_inner_texts() == ["admitted", "admitted again", "UnexpectedAdmissionError"]
-    assert "Nothing happens" in page.locator(".run ol > li").nth(2).inner_text()
+    assert "No effect: " in page.locator(".run ol > li").nth(2).inner_text()
     assert page.locator(".verdict .reason").inner_text() == "UnexpectedAdmissionError"
     page.locator(".run button").first.click()
     assert page.locator(".verdict .word").inner_text() == "admitted"

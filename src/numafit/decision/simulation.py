@@ -25,7 +25,7 @@ class Happened(msgspec.Struct, frozen=True):
     crash: str = ""
     """What the kubelet says at its end: it crashed over a pod, or did not start."""
     void: str = ""
-    """Why nothing happened."""
+    """Why it had no effect, or not on all of its pods."""
     refusal: StartError | None = None
     """Of a kubelet that did not start."""
 

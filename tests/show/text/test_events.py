@@ -43,7 +43,7 @@ def test_each_event_stands_above_its_decisions_and_effects() -> None:
         "3. add pod-later",
         "   default/pod-later: waits: the kubelet is down",
         "4. stop",
-        "   nothing happens: it is down already",
+        "   no effect: it is down already",
         "5. start reboot plugins=late",
         "   default/pod-train  Guaranteed  UnexpectedAdmissionError  -     1,9   1Gi@0   GPU0",
         "   default/pod-later  Guaranteed  UnexpectedAdmissionError  -     -     -       -",

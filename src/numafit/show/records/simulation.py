@@ -88,7 +88,7 @@ class EventRecord(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fi
     crash: str | UnsetType = UNSET
     """What the kubelet says at its end, or why it does not start."""
     no_effect: str | UnsetType = UNSET
-    """Why nothing happened."""
+    """Why it had no effect, or not on all of its pods."""
 
 
 class SimulateAnswer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):

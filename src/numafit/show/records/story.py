@@ -107,7 +107,7 @@ class EventExplained(msgspec.Struct, frozen=True, rename="camel", forbid_unknown
     crash: str | UnsetType = UNSET
     """What the kubelet says at its end, or why it does not start."""
     no_effect: str | UnsetType = UNSET
-    """Why nothing happened."""
+    """Why it had no effect, or not on all of its pods."""
 
 
 class ExplainAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -60,7 +60,7 @@ def _lines(told: EventTold, screen: Screen) -> list[str]:
     happened = told.happened
     lines = [f"{effect.pod}: {effect_in_words(effect)}" for effect in told.effects]
     if happened.void:
-        lines.append(f"nothing happens: {happened.void}")
+        lines.append(f"no effect: {happened.void}")
     if happened.crash and any(step.decision.panic for step in happened.steps):
         lines.append(screen.paint("the kubelet crashes", CRASH))
     elif happened.crash:
