@@ -24,13 +24,13 @@ from numafit.decision.decision import (
 from numafit.decision.filters import SUITED, Filtered, filtered
 from numafit.decision.life import release
 from numafit.decision.node import Node
-from numafit.decision.preempt import PODS, STORAGE, NoVictims, Victim, victims_for
+from numafit.decision.preempt import PODS, NoVictims, Victim, victims_for
 from numafit.ledger.ledger import DeviceLedger, Ledger
 from numafit.managers.protocol import UNEXPECTED, Choices
 from numafit.quantity import Quantity
 from numafit.settings.settings import Settings
 from numafit.workload.api_server import is_extended
-from numafit.workload.pod import Container, Pod, pod_requests
+from numafit.workload.pod import STORAGE, Container, Pod, pod_requests
 
 FIRST = ("cpu", "memory", STORAGE)
 """Checked in this order; the others follow by name (the kubelet takes them out of a map)."""

@@ -22,15 +22,12 @@ from numafit.errors import KubeletError
 from numafit.golang.text import parse_int
 from numafit.settings.facts import Taint
 from numafit.settings.settings import Settings
-from numafit.workload.demands import OS_LABEL, AffinityTerm, Demands, HostPort, LabelRule, Toleration
+from numafit.workload.demands import NODE_PROBLEMS, OS_LABEL, AffinityTerm, Demands, HostPort, LabelRule, Toleration
 from numafit.workload.pod import Pod
 
 LINUX = "linux"
 NO_EXECUTE = "NoExecute"
 ANY_ADDRESS = "0.0.0.0"
-_NODE_PROBLEMS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-"""Taints that each pod of the API server tolerates for a while, unless it says something of its own on them."""
-
 NODE_AFFINITY = "NodeAffinity"
 NODE_PORTS = "NodePorts"
 TAINT_TOLERATION = "TaintToleration"
@@ -184,7 +181,7 @@ def _untolerated(settings: Settings, demands: Demands, taints: Iterable[Taint]) 
 
 def _added(demands: Demands) -> Iterable[Toleration]:
     """What the API server adds; a pod that comes from one has it already."""
-    for key in _NODE_PROBLEMS:
+    for key in NODE_PROBLEMS:
         if not any(own.key in (key, "") and own.effect in (NO_EXECUTE, "") for own in demands.tolerations):
             yield Toleration(key, "Exists", "", NO_EXECUTE)
 

@@ -19,8 +19,8 @@ from numafit.notes import Note
 from numafit.quantity import Quantity
 from numafit.settings.versions import KubeVersion
 from numafit.workload.api_server import is_extended
-from numafit.workload.pod import Pod
-from numafit.workload.unread import DISK, PORTS, SELECTORS, STORAGE
+from numafit.workload.pod import STORAGE, Pod
+from numafit.workload.unread import UNCHECKED_PORTS, UNCHECKED_SELECTORS, UNCHECKED_STORAGE
 
 KUBELET = "kubelet"
 NOT_STARTED = "kubelet-not-started"
@@ -99,11 +99,11 @@ def pod_notes(
 
 def _is_looked_at(code: str, node: Node, ledger: Ledger, allocatable: Mapping[str, Quantity]) -> bool:
     """On a node of which enough is known."""
-    if code == SELECTORS:
+    if code == UNCHECKED_SELECTORS:
         return node.facts.labels is not None
-    if code == STORAGE:
-        return DISK in allocatable
-    return code == PORTS and not any(pod.name == pod.uid for pod in ledger.active.values())
+    if code == UNCHECKED_STORAGE:
+        return STORAGE in allocatable
+    return code == UNCHECKED_PORTS and not any(pod.name == pod.uid for pod in ledger.active.values())
 
 
 def _not_offered(ledger: Ledger, resource: str, later: Collection[str]) -> str:
@@ -167,7 +167,7 @@ def _event_notes(simulation: Simulation) -> Iterator[Note]:
     for number, happened in enumerate(simulation.happened, 1):
         about = f"event {number}"
         if happened.void:
-            yield Note("event-without-effect", about, f"nothing happens: {happened.void}")
+            yield Note("event-without-effect", about, f"no effect: {happened.void}")
         crashed = next((step.decision for step in happened.steps if step.decision.panic), None)
         if crashed is not None:
             last = not any(later.steps for later in simulation.happened[number:])

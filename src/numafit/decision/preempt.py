@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from numafit.decision.decision import NodeShort
+from numafit.managers.ask import qos_of
 from numafit.managers.protocol import Choices
 from numafit.quantity import Quantity
 from numafit.settings.settings import Settings
@@ -18,14 +19,13 @@ from numafit.workload.pod import (
     BEST_EFFORT,
     BURSTABLE,
     GUARANTEED,
+    STORAGE,
     Pod,
     container_requests,
     is_pod_level,
-    qos_class,
 )
 
 PODS = "pods"
-STORAGE = "ephemeral-storage"
 CLASSES = (BEST_EFFORT, BURSTABLE, GUARANTEED)
 """In the order in which their victims are evicted; they are chosen the other way round."""
 
@@ -67,7 +67,7 @@ def victims_for(
     classes: dict[str, list[_Candidate]] = {qos: [] for qos in CLASSES}
     for other in others:
         if may_evict(preemptor, other):
-            qos = _qos(settings, other)
+            qos = qos_of(other, settings)
             if qos in classes:
                 classes[qos].append(_Candidate(other, qos, _frees(settings, other, missing)))
     best_effort, burstable, guaranteed = (classes[qos] for qos in CLASSES)
@@ -126,10 +126,6 @@ def _distance(missing: Mapping[str, int], candidate: _Candidate) -> float:
 def _without(missing: Mapping[str, int], gone: Sequence[_Candidate]) -> dict[str, int]:
     left = {name: amount - sum(each.frees[name] for each in gone) for name, amount in missing.items()}
     return {name: amount for name, amount in left.items() if amount > 0}
-
-
-def _qos(settings: Settings, pod: Pod) -> str:
-    return qos_class(pod, pod_level=settings.gate("PodLevelResources"), status=settings.behaviour.status_qos)
 
 
 def _frees(settings: Settings, pod: Pod, missing: Iterable[str]) -> dict[str, int]:

@@ -130,10 +130,14 @@ def _pod_memory(pod: Pod, memory: Mapping[str, MemoryAsk], ordinary_init: frozen
     return {name: _peak(init.get(name, []), size) for name, size in apps.items()}
 
 
+def qos_of(pod: Pod, settings: Settings) -> str:
+    return qos_class(pod, pod_level=settings.gate("PodLevelResources"), status=settings.behaviour.status_qos)
+
+
 def ask_of(pod: Pod, settings: Settings) -> Ask:
     behaviour = settings.behaviour
     pod_level = _pod_level(pod, settings)
-    qos = qos_class(pod, pod_level=settings.gate("PodLevelResources"), status=behaviour.status_qos)
+    qos = qos_of(pod, settings)
     ordinary_init = frozenset(
         container.name for container in pod.init_containers if not (container.restartable and behaviour.sidecars)
     )

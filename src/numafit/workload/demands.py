@@ -13,6 +13,8 @@ from numafit.workload.values import ObjectPart
 
 OS_LABEL = "kubernetes.io/os"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+NODE_PROBLEMS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+"""Taints that each pod of the API server tolerates for a while, unless it says something of its own on them."""
 
 
 class LabelRule(NamedTuple):

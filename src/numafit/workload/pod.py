@@ -14,6 +14,7 @@ from numafit.workload.demands import NO_DEMANDS, Demands
 
 Resources = Mapping[str, Quantity]
 
+STORAGE = "ephemeral-storage"
 CRITICAL = 2_000_000_000
 """A pod of this priority or more is critical (kubelet 1.20 to 1.37)."""
 

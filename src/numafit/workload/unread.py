@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator
 
-from numafit.workload.pod import Pod, Unread
+from numafit.workload.demands import NODE_PROBLEMS
+from numafit.workload.pod import STORAGE, Pod, Unread
 from numafit.workload.served import Life
 from numafit.workload.values import ManifestObject, ObjectPart
 
-DISK = "ephemeral-storage"
-SELECTORS = "selectors-not-checked"
-PORTS = "ports-not-checked"
-STORAGE = "storage-not-checked"
+UNCHECKED_SELECTORS = "selectors-not-checked"
+UNCHECKED_PORTS = "ports-not-checked"
+UNCHECKED_STORAGE = "storage-not-checked"
 _SELECTORS = ("nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulingGates")
 _POD_AFFINITIES = ("podAffinity", "podAntiAffinity")
-_SERVER_TOLERATIONS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
-"""Keys of the tolerations that the API server adds to each pod."""
-
 
 _TELLING = frozenset(
     (*_SELECTORS, "resourceClaims", "resources", "initContainers", "runtimeClassName", "priority", "priorityClassName")
@@ -28,7 +25,7 @@ def unread_of(pod: Pod, spec: ObjectPart, life: Life, *, pod_level: bool) -> tup
     `pod_level`: the gate PodLevelResources is on.
     """
     value = spec.value
-    disk = any(DISK in container.requests for container in pod.all_containers)
+    disk = any(STORAGE in container.requests for container in pod.all_containers)
     if not (
         disk
         or pod.static
@@ -46,7 +43,7 @@ def unread_of(pod: Pod, spec: ObjectPart, life: Life, *, pod_level: bool) -> tup
         return tuple(found)
     if pod.demands.ports:
         text = "its host ports are not compared with those of pods of which only the state is known"
-        found.append(Unread(PORTS, text))
+        found.append(Unread(UNCHECKED_PORTS, text))
     # a Pod that names its node is bound to it; a template can only wish
     if not life.node:
         found += _placed_by_others(pod, value)
@@ -54,7 +51,7 @@ def unread_of(pod: Pod, spec: ObjectPart, life: Life, *, pod_level: bool) -> tup
         text = (
             "its ephemeral-storage is not compared with the disk of the node (--allocatable or --node-object tell it)"
         )
-        found.append(Unread(STORAGE, text))
+        found.append(Unread(UNCHECKED_STORAGE, text))
     if value.get("runtimeClassName") and not value.get("overhead") and not life.served:
         text = "its runtimeClassName may bring an overhead, which is not counted; spec.overhead would be"
         found.append(Unread("overhead-unknown", text))
@@ -78,12 +75,12 @@ def _claims(container: ManifestObject) -> bool:
 def _placed_by_others(pod: Pod, spec: ManifestObject) -> Iterator[Unread]:
     """What the kubelet compares with its Node, if that is known, and what only the scheduler looks at."""
     demands = pod.demands
-    tolerated = any(toleration.key not in _SERVER_TOLERATIONS for toleration in demands.tolerations)
+    tolerated = any(toleration.key not in NODE_PROBLEMS for toleration in demands.tolerations)
     wanted = {"nodeSelector": demands.selector, "affinity": demands.affinity is not None, "tolerations": tolerated}
     selectors = [name for name, there in wanted.items() if there]
     if selectors:
         text = f"its {_listed(selectors)} {_is_are(selectors)} not compared with the node (--node-object tells of it)"
-        yield Unread(SELECTORS, text)
+        yield Unread(UNCHECKED_SELECTORS, text)
     affinity = spec.get("affinity")
     between = [name for name in _POD_AFFINITIES if isinstance(affinity, dict) and affinity.get(name)]
     wishes = [name for name in ("nodeName", "topologySpreadConstraints", "schedulingGates") if spec.get(name)]

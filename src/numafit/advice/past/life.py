@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from numafit.decision.decision import PREEMPTING
 from numafit.workload.objects import FileObjects
 from numafit.workload.served import ENDED, life_of, uid_of
 from numafit.workload.values import ObjectPart
 
 SEEN = "kubernetes.io/config.seen"
 """When the kubelet found a static pod."""
-PREEMPTING = "Preempting"
 
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z")
 

@@ -14,6 +14,7 @@ from numafit.advice.past.past import UNPLAYED, Past, ToldEnd
 from numafit.advice.past.plugins import LoggedPlugins
 from numafit.advice.past.signs import API_SOURCE as API
 from numafit.advice.past.signs import LogSigns, Sign, node_name
+from numafit.decision.decision import PREEMPTING
 from numafit.decision.history.event import (
     AddPods,
     Beginning,
@@ -321,7 +322,7 @@ class _Composer:
             return
         pod = self.there[sign.pod][0]
         if not any(end.kind == "evict" and end.pod == pod.uid for end in self.told):
-            self.told.append(ToldEnd(place, pod.uid, sign.pod, False, "Preempting", kind="evict"))
+            self.told.append(ToldEnd(place, pod.uid, sign.pod, False, PREEMPTING, kind="evict"))
 
     def _allocated(self, sign: Sign) -> None:
         name, before = self.uids.get(sign.uid, ""), self.sizes.get(sign.uid)

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from numafit.advice.past.life import (
     NEVER,
-    PREEMPTING,
     ContainerRestart,
     Moment,
     ObjectEvent,
@@ -21,6 +20,7 @@ from numafit.advice.past.life import (
     pod_lives,
 )
 from numafit.advice.past.past import UNKNOWN_POD, UNPLAYED, Past, ToldEnd
+from numafit.decision.decision import PREEMPTING
 from numafit.decision.history.event import (
     AddPods,
     Beginning,

@@ -12,10 +12,11 @@ from numafit.advice.past.past import UNPLAYED
 from numafit.advice.past.signs import Sign
 from numafit.decision.history.event import Event, ForgetPlugin, ListDevices, PluginsAt, StartPlugin, StopPlugin
 from numafit.machine.model import Device
+from numafit.managers.device.registration import GRACE_PERIOD
 from numafit.notes import Note
 
-GIVEN_UP = 300_000_000
-"""Microseconds after which the kubelet forgets a plugin that is away; the same in all releases."""
+GIVEN_UP = GRACE_PERIOD * 1_000_000
+"""In microseconds, as a log has its times."""
 
 
 class LoggedPlugins:

@@ -23,11 +23,9 @@ from numafit.replay.runs.seen import decisions_seen, node_seen
 from numafit.replay.runs.steps import BASE, Played, played
 from numafit.replay.simulated_run import RunBeginning, case_of_run, run_input, sources_record
 from numafit.settings.read.loader import ConfigFile
-from numafit.workload.pod import Pod
+from numafit.workload.pod import STORAGE, Pod
 
 CASE, RESULT, MACHINE, LOG = "case.json", "result.json", "machine", "kubelet.log.gz"
-STORAGE = "ephemeral-storage"
-"""What a node offers of it no machine tells: it is taken from what was seen first."""
 
 _VERSION = re.compile(rb'kubeletVersion="([^"]+)"')
 
@@ -55,6 +53,7 @@ def _case(folder: Path) -> Json | None:
     steps: Sequence[Mapping[str, Any]] = result["steps"]
     static = is_static(case)
     seen_first: Mapping[str, str] = steps[0].get("node_allocatable") or {}
+    # What a node offers of it no machine tells.
     told = {STORAGE: parse_quantity(seen_first[STORAGE])} if STORAGE in seen_first else {}
     beginning = RunBeginning(stage.node, stage.ledger, {**stage.allocatable, **told}, stage.config)
     added = {name for step in run.steps for line in step.lines if line.startswith("add ") for name in line.split()[1:]}

@@ -10,7 +10,7 @@ from numafit.errors import InputError
 from numafit.machine.model import Machine
 from numafit.quantity import QuantityError, quantity_of
 from numafit.settings.facts import NodeFacts, is_offer
-from numafit.workload.unread import DISK
+from numafit.workload.pod import STORAGE
 
 # Read by code that most commands do without: they start quicker.
 
@@ -49,8 +49,8 @@ def facts_told(facts: NodeFacts, offers: Sequence[str], machine: Machine) -> Nod
         if not is_offer(name) or name in listed:
             teller = "the devices of the machine tell" if name in listed else "machine and configuration tell"
             raise InputError(f"{teller} what there is of {name}", source=source, cure="leave it out")
-        if "/" not in name and name != DISK:
-            cure = f"write {DISK}, or a name with a domain like lab.io/thing"
+        if "/" not in name and name != STORAGE:
+            cure = f"write {STORAGE}, or a name with a domain like lab.io/thing"
             raise InputError(f"no node offers {name}", source=source, cure=cure)
         try:
             found[name] = quantity_of(amount)

@@ -14,8 +14,9 @@ from numafit.decision.decide import requests_of
 from numafit.decision.decision import Decision
 from numafit.decision.node import Node
 from numafit.decision.resize.request import GATE, api_answer, same_resources, wanted_pod
-from numafit.decision.resize.verdict import infeasibility, not_asked, qos_of, try_resize
+from numafit.decision.resize.verdict import infeasibility, not_asked, try_resize
 from numafit.ledger.ledger import Ledger
+from numafit.managers.ask import qos_of
 from numafit.managers.protocol import Choices
 from numafit.quantity import Quantity
 from numafit.settings.settings import Settings
@@ -76,7 +77,7 @@ def resize_pod(
     if answer is not None:
         refused = not_asked(node, ledger, wanted, "refused", answer.reason, answer.message, answer.cause)
         # Nothing changes, so it is of the class that it was.
-        refused = replace(refused, qos=qos_of(node.settings, spec))
+        refused = replace(refused, qos=qos_of(spec, node.settings))
         return Resized((Try(refused, ledger, choices()),), ledger, pending)
     if had is None:
         return Resized((), ledger, pending)
@@ -213,7 +214,7 @@ def _sorted(node: Node, ledger: Ledger, waiting: Pending) -> Pending:
 
 
 def _rank(settings: Settings, pod: Pod) -> tuple[int, bool]:
-    return -(pod.priority or 0), qos_of(settings, pod) != GUARANTEED
+    return -(pod.priority or 0), qos_of(pod, settings) != GUARANTEED
 
 
 def _grows(settings: Settings, pod: Pod, wanted: Pod) -> bool:

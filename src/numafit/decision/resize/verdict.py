@@ -16,10 +16,11 @@ from numafit.decision.decision import Decision, ResizeRefused, ResizeVerdict
 from numafit.decision.node import Node
 from numafit.decision.resize.request import INIT_GATE, NODE_TOO_SMALL
 from numafit.ledger.ledger import Hint, Ledger
+from numafit.managers.ask import qos_of
 from numafit.managers.protocol import Choices
 from numafit.quantity import Quantity
 from numafit.settings.settings import Settings
-from numafit.workload.pod import GUARANTEED, Container, Pod, qos_class
+from numafit.workload.pod import GUARANTEED, Container, Pod
 
 CPU_GATE = "InPlacePodVerticalScalingExclusiveCPUs"
 MEMORY_GATE = "InPlacePodVerticalScalingExclusiveMemory"
@@ -76,7 +77,7 @@ def infeasibility(node: Node, pod: Pod, wanted: Pod, allocatable: Mapping[str, Q
     """Why the kubelet would never allocate it, whoever else is on the node."""
     settings = node.settings
     behaviour = settings.behaviour
-    if qos_of(settings, wanted) == GUARANTEED and behaviour.resize_static != "ignored":
+    if qos_of(wanted, settings) == GUARANTEED and behaviour.resize_static != "ignored":
         by_change = behaviour.resize_static == "changed"
         if node.cpu.static and not settings.gate(CPU_GATE) and not (by_change and _same(settings, pod, wanted, "cpu")):
             policy = 'policy "static"' if by_change else "static policy"
@@ -117,10 +118,6 @@ def _same(settings: Settings, pod: Pod, wanted: Pod, resource: str) -> bool:
     )
 
 
-def qos_of(settings: Settings, pod: Pod) -> str:
-    return qos_class(pod, pod_level=settings.gate("PodLevelResources"), status=settings.behaviour.status_qos)
-
-
 def _as_asked(settings: Settings, pod: Pod, wanted: Pod) -> Pod:
     """Where managers read what a container has been allocated (up to 1.34), that is what it has until now."""
     if not settings.behaviour.allocated_resources:
@@ -157,7 +154,7 @@ def not_asked(
     cause: ResizeRefused | None = None,
 ) -> Decision:
     """A decision for which no manager was asked. Without a cause the pod has what it wants."""
-    qos = qos_of(node.settings, wanted)
+    qos = qos_of(wanted, node.settings)
     held = placements_of(ledger, wanted)
     admitted = cause is None
     return Decision(wanted, qos, admitted, ledger, reason, message, None, held, cause=cause, resize=verdict)

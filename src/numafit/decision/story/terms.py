@@ -6,6 +6,7 @@ from numafit.amounts import size_text
 from numafit.bits import cpuset_text
 from numafit.managers.ask import is_memory
 from numafit.quantity import Quantity
+from numafit.workload.pod import STORAGE
 
 KI, MI = 1 << 10, 1 << 20
 
@@ -42,7 +43,7 @@ def amounts_in_words(resource: str, amounts: Sequence[int]) -> list[str]:
 
 
 def _is_bytes(resource: str) -> bool:
-    return is_memory(resource) or resource == "ephemeral-storage"
+    return is_memory(resource) or resource == STORAGE
 
 
 def _size_in_words(amount: int) -> str:

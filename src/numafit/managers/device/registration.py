@@ -16,7 +16,7 @@ from numafit.ledger.ledger import DeviceLedger
 from numafit.managers.device.manager import DeviceManager, written
 
 GRACE_PERIOD = 5 * 60
-"""Seconds that a resource is kept after its plugin has ended, and after a kubelet's start until it registers."""
+"""Seconds that a resource is kept after its plugin has ended, and after a start until it registers (all releases)."""
 
 
 def forgotten(ledger: DeviceLedger, resource: str) -> DeviceLedger:

@@ -6,6 +6,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from numafit.decision.decision import PREEMPTED, PREEMPTING
+from numafit.decision.resize.verdict import DEFERRED, INFEASIBLE
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.replay.outcomes import Json
 
@@ -14,11 +16,8 @@ SeenKind = Literal["admission", "eviction", "resize"]
 REJECTED = "Pod was rejected: "
 """What the kubelet puts before the message of a refusal in a pod's status."""
 OK = 200
-DEFERRED, INFEASIBLE = "Deferred", "Infeasible"
 REFUSALS = {403: "Forbidden", 422: "Invalid"}
 """How the API server calls the statuses with which it refuses a resize."""
-PREEMPTING = "Preempting"
-PREEMPTED = "Preempted in order to admit critical pod"
 
 _FILES = {CPU_FILE: "cpu_manager_state", MEMORY_FILE: "memory_manager_state", DEVICE_FILE: "device_checkpoint"}
 _ALIVE = ("Running", "Pending")
