@@ -13,8 +13,7 @@ from numafit.decision.node import Node
 from numafit.decision.story.cause import cause_of
 from numafit.decision.story.claims import Cause, MergeRefused, TooMuch
 from numafit.decision.story.grid import Namer, Row, grid_of
-from numafit.decision.story.terms import upper
-from numafit.decision.story.words import PLACED, cause_in_words, hint_in_words, hints_in_words
+from numafit.decision.story.words import cause_in_words, hint_in_words, hints_in_words
 from numafit.errors import some_of
 from numafit.ledger.ledger import Hint
 from numafit.managers.ask import Ask, ask_of
@@ -74,10 +73,8 @@ def decision_sentence(node: Node, decision: Decision, who: str = "", gone: Gone 
 
 
 def _sentence(decision: Decision, cause: Cause, who: str = "", gone: Gone | None = None) -> str:
-    text = cause_in_words(cause, who)
     placed = any(own.cpus is not None or own.memory or own.devices for own in decision.containers.values())
-    if text.startswith(PLACED) and not placed:
-        text = upper(text.removeprefix(PLACED))
+    text = cause_in_words(cause, who, placed=placed)
     # To be critical helps only where the node as a whole is short of something.
     if decision.pod.critical and isinstance(cause, MergeRefused | ManagerRefused | Unsuited):
         text = f"{text} {NOBODY_EVICTED}"

@@ -52,16 +52,15 @@ from numafit.ledger.ledger import Hint
 from numafit.managers.ask import is_memory
 from numafit.managers.topology.hint import HintFamily, HintList
 
-PLACED = "The managers found a place, but "
-"""Before what the node as a whole says to a pod for which they had something to place."""
 MANY = 1_000
 MANAGERS = {"cpu": "CPU", "memory": "memory"}
 FEW_NODES = 8
 """Sets out of more nodes are counted, not listed."""
 
 
-def cause_in_words(cause: Cause, who: str = "") -> str:
-    """One or a few sentences. `who` is what a merge rejects, where its reader knows neither a pod nor a container."""
+def cause_in_words(cause: Cause, who: str = "", *, placed: bool = True) -> str:
+    """One or a few sentences. `who` is what a merge rejects, where its reader knows neither a pod nor a container.
+    `placed`: the managers had something to place, before the node as a whole was asked."""
     if isinstance(cause, Admitted):
         return _admitted(cause)
     if isinstance(cause, MergeRefused):
@@ -69,20 +68,20 @@ def cause_in_words(cause: Cause, who: str = "") -> str:
     if isinstance(cause, ManagerRefused):
         return refused_in_words(cause)
     if isinstance(cause, NodeShort):
-        return _node_short(cause)
+        return _node_short(cause, placed)
     if isinstance(cause, NothingToEvict):
         return no_set_in_words(cause)
     if isinstance(cause, Preempted):
         return preempted_in_words(cause)
     if isinstance(cause, Unsuited):
-        return _unsuited(cause)
+        return _unsuited(cause, placed)
     if isinstance(cause, Crash):
         return crash_in_words(cause)
     if isinstance(cause, ResizeAllocated):
         gone = f" {evictions_in_words(cause.evicted, cause.missing)}" if cause.evicted else ""
         return f"{allocated_in_words(cause)}{gone}"
     if isinstance(cause, ResizePutOff):
-        return f"{cause_in_words(cause.cause, who)} {PUT_OFF}"
+        return f"{cause_in_words(cause.cause, who, placed=placed)} {PUT_OFF}"
     if isinstance(cause, ResizeRefused):
         return no_resize_in_words(cause)
     return "The topology manager rejects the pod; the log holds no hints of it, so it cannot be told why."
@@ -328,33 +327,35 @@ def _family_in_words(family: HintFamily) -> str:
 # --- the node as a whole ---------------------------------------------------------------------------------------------
 
 
-def _node_short(cause: NodeShort) -> str:
+def _but(text: str, placed: bool) -> str:
+    return f"The managers found a place, but {text}" if placed else upper(text)
+
+
+def _node_short(cause: NodeShort, placed: bool) -> str:
     if cause.resource == "pods":
         return f"The node takes {cause.capacity} pods, and {cause.used} are there."
     if not cause.capacity:
         asked = amount_in_words(cause.resource, cause.asked, milli=True)
-        return f"{PLACED}the node as a whole has no {cause.resource}: the pod asks for {asked}."
+        return _but(f"the node as a whole has no {cause.resource}: the pod asks for {asked}.", placed)
     left = max(0, cause.capacity - cause.used)
     amounts = amounts_in_words(cause.resource, (cause.asked, left, cause.capacity))
-    return (
-        f"{PLACED}of {cause.resource} the node as a whole has {amounts[1]} left of "
-        f"{amounts[2]}, and the pod asks for {amounts[0]}."
-    )
+    left_of = f"of {cause.resource} the node as a whole has {amounts[1]} left of {amounts[2]}"
+    return _but(f"{left_of}, and the pod asks for {amounts[0]}.", placed)
 
 
-def _unsuited(cause: Unsuited) -> str:
+def _unsuited(cause: Unsuited, placed: bool) -> str:
     facts = cause.facts
     if "selector" in facts:
         name = facts["selector"].partition("=")[0]
         has = f"its {name} is {facts['label']}" if facts["label"] else "it has no such label"
-        return f"{PLACED}the pod wants a node with {facts['selector']}, and {has}."
+        return _but(f"the pod wants a node with {facts['selector']}, and {has}.", placed)
     if "affinity" in facts:
         wish = facts["affinity"] or "nothing that could hold"
-        return f"{PLACED}the node has no labels for the pod's node affinity: {wish}."
+        return _but(f"the node has no labels for the pod's node affinity: {wish}.", placed)
     if "port" in facts:
-        return f"{PLACED}the host port {facts['port']} is held by {facts['pod']} already."
+        return _but(f"the host port {facts['port']} is held by {facts['pod']} already.", placed)
     if "taint" in facts:
-        return f"{PLACED}the pod does not tolerate the taint {facts['taint']} of the node."
+        return _but(f"the pod does not tolerate the taint {facts['taint']} of the node.", placed)
     if "sidecar" in facts:
         return (
             f"The init container {facts['sidecar']} is a sidecar, and the gate SidecarContainers of the kubelet is off."
