@@ -30,9 +30,16 @@ MOST_NAMED = 3
 """Of the events that a note is about."""
 MOST_TRIES = 2000
 """Decisions that are made to find the outcomes of one."""
-
 MOST_DECISIONS = 10000
 """Of pods at a restart, to find its outcomes."""
+MOST_NOTED = 50
+"""Outcomes of a restart that are looked at to say whose they are."""
+
+OUTCOMES_HINT = " (`simulate --outcomes 5` lists others)"
+FOLLOWS = "what it gets follows from what is left to chance before it"
+_ORDER = "the order of the static pods at the restart, which is left to chance"
+BY_ORDER_ADMITTED = f"whether it is admitted depends on {_ORDER}"
+BY_ORDER_GIVEN = f"what it gets depends on {_ORDER}"
 
 
 def others(
@@ -298,16 +305,6 @@ def _followers(simulation: Simulation) -> dict[int, str]:
 
 def _subject(step: Step) -> tuple[str, str]:
     return step.decision.pod.uid, step.event
-
-
-MOST_NOTED = 50
-"""Outcomes of a restart that are looked at to say whose they are."""
-
-OUTCOMES_HINT = " (`simulate --outcomes 5` lists others)"
-FOLLOWS = "what it gets follows from what is left to chance before it"
-_ORDER = "the order of the static pods at the restart, which is left to chance"
-BY_ORDER_ADMITTED = f"whether it is admitted depends on {_ORDER}"
-BY_ORDER_GIVEN = f"what it gets depends on {_ORDER}"
 
 
 def _text(draws: Sequence[Draw]) -> str:

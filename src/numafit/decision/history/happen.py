@@ -22,7 +22,7 @@ from numafit.decision.history.event import (
     StopPlugin,
 )
 from numafit.decision.history.restart import restart
-from numafit.decision.history.situation import Situation, there, without_pod
+from numafit.decision.history.situation import Situation, pod_there, without_pod
 from numafit.decision.history.step import Step
 from numafit.decision.life import list_devices, reconcile, start_containers
 from numafit.decision.resize.queue import Asked, Resized, resize_pod, resizes_after_restart, retry_resizes
@@ -54,7 +54,7 @@ def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outco
             return _retried(outcome, choices) if any(map(_ends_somebody, outcome.steps)) else outcome
         case RemovePods(pods, absent):
             for pod in pods:
-                situation = without_pod(situation, there(situation, pod).uid)
+                situation = without_pod(situation, pod_there(situation, pod).uid)
             void = f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not there" if absent else ""
             return _retried(Outcome(situation, void=void), choices)
         case Reconcile():
@@ -80,9 +80,9 @@ def _outcome(situation: Situation, event: Event, choices: ChoicesMaker) -> Outco
         case ForgetPlugin(resource):
             return _forget_plugin(situation, resource)
         case ExitContainer(pod, container):
-            return _exit(situation, there(situation, pod), container)
+            return _exit(situation, pod_there(situation, pod), container)
         case ResizePod(pod, container, requests, limits):
-            return _resize(situation, Asked(there(situation, pod), container, requests, limits), choices)
+            return _resize(situation, Asked(pod_there(situation, pod), container, requests, limits), choices)
         case ListCapacity(resource, amount):
             return Outcome(replace(situation, listed={**situation.listed, resource: amount}))
 
@@ -133,9 +133,9 @@ def _resize(situation: Situation, asked: Asked, choices: ChoicesMaker) -> Outcom
     outcome = _resized(situation, resized)
     if outcome.steps or situation.down:
         return outcome
-    there = asked.pod.uid in situation.ledger.active
-    why = "has these resources already" if there else "does not run"
-    if asked.pod.uid in situation.resizes and there:
+    runs = asked.pod.uid in situation.ledger.active
+    why = "has these resources already" if runs else "does not run"
+    if runs and asked.pod.uid in situation.resizes:
         why = "is to have these resources already"
     return replace(outcome, void=f"{asked.pod.full_name} {why}")
 

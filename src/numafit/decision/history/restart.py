@@ -33,7 +33,6 @@ class Restart(msgspec.Struct, frozen=True):
     """In order, each with the choices that were made in it; the last one may be a crash."""
     order: Choices
     """In which the order of static pods was chosen."""
-    device_file_error: str = ""
 
     @property
     def readmitted(self) -> tuple[Decision, ...]:
@@ -50,7 +49,6 @@ class Batch(msgspec.Struct, frozen=True):
     """By their creation."""
     begun: frozenset[ContainerKey]
     """Containers that need not be started: they run, or are init containers that have ended."""
-    device_file_error: str
 
 
 def batch_of(situation: Situation, how: Beginning, choices: Choices, *, init_runs: bool = False) -> Batch:
@@ -70,7 +68,7 @@ def batch_of(situation: Situation, how: Beginning, choices: Choices, *, init_run
     ledger = replace(known.restored, ready=False, running=running, active={})
     if how.plugins == "first":
         ledger = registered(node, ledger, situation.plugins)
-    return Batch(replace(situation, node=node, ledger=ledger), static, others, begun, known.device_state[1])
+    return Batch(replace(situation, node=node, ledger=ledger), static, others, begun)
 
 
 def restart(
@@ -97,7 +95,7 @@ def restart(
         if left:
             unstarted.append((pod.uid, left))
     after = replace(situation, ledger=ledger, down=crashed, unstarted=tuple(unstarted))
-    return Restart(after, decisions, order, batch.device_file_error)
+    return Restart(after, decisions, order)
 
 
 def registered(node: Node, ledger: Ledger, plugins: Mapping[str, tuple[Device, ...]]) -> Ledger:

@@ -83,7 +83,7 @@ def without_plugins(situation: Situation, resources: Collection[str]) -> Situati
     return replace(situation, ledger=replace(ledger, device=device), plugins=plugins)
 
 
-def there(situation: Situation, pod: Pod) -> Pod:
+def pod_there(situation: Situation, pod: Pod) -> Pod:
     """The pod itself, or the one that is there in its place: it came by the same name before, and had not gone."""
     known = (*situation.ledger.active.values(), *situation.waiting, *situation.refused)
     if any(other.uid == pod.uid for other in known) or "#" not in pod.uid:

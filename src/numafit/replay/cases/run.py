@@ -7,6 +7,7 @@ allocatable after it, or the crash that ended it.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -91,12 +92,12 @@ class Run:
 
         def outcome(situation: Situation, event: Event, number: int) -> Outcome:
             given = given_at(expected, number)
-            first = happen(situation, event, lambda: SeenChoices(given))
+            first = happen(situation, event, partial(SeenChoices, given))
             entry = expected[number] if number < len(expected) else None
             if entry is None or not isinstance(event, RestartKubelet | StartKubelet) or _is_seen(entry, event, first):
                 return first
             for order in islice(orders_of(entry), ORDERS):
-                other = happen(situation, event, lambda order=order: SeenChoices(given, order))  # type: ignore[misc]
+                other = happen(situation, event, partial(SeenChoices, given, order))
                 if _is_seen(entry, event, other):
                     return other
             return first

@@ -8,7 +8,7 @@ from numafit.decision.decision import Decision
 from numafit.decision.doubt.other import Dependence, Extent, Other, Others
 from numafit.decision.simulation import Simulation
 from numafit.show.table import PLAIN, Screen, aligned
-from numafit.show.text.simulation import decision_text
+from numafit.show.text.simulation import decision_text, labels_of
 
 _ENDS: dict[Extent, str] = {
     "all": "these are all",
@@ -21,7 +21,7 @@ MOST_NAMED = 12
 
 def outcomes_table(simulation: Simulation, found: Mapping[int, Others], screen: Screen = PLAIN) -> str:
     """`found` by the number of the step. What comes of a whole restart is told together."""
-    labels = {device.id: device.label for device in simulation.node.machine.devices if device.label}
+    labels = labels_of(simulation)
     rows: list[Sequence[str]] = [("POD", "COULD ALSO BE", "IF")]
     for number, others in found.items():
         step = simulation.steps[number]
@@ -89,7 +89,6 @@ def _order(own: Dependence, does: str, all_do: str) -> str:
 
 
 def _labelled(decision: Decision, labels: Mapping[str, str]) -> Decision:
-    """A UUID says nothing to a reader; the number that the vendor's tools give a GPU does."""
     containers = {
         name: replace(
             placement,

@@ -198,7 +198,7 @@ def verdict_text(decision: Decision, screen: Screen) -> str:
 def _block_text(block: Block) -> str:
     size = str(Quantity(block.size, 0, "BinarySI"))
     kind = "" if block.type == "memory" else f" {block.type}"
-    where = f"@{cpuset_text(sum(1 << node for node in block.numa))}" if block.numa else ""
+    where = f"@{cpuset_text(mask_of(block.numa))}" if block.numa else ""
     return f"{size}{where}{kind}"
 
 
@@ -227,11 +227,7 @@ def _cpus_text(cpus: int) -> str:
 
 
 def memory_text(blocks: tuple[Block, ...]) -> str:
-    return ", ".join(
-        f"{Quantity(block.size, 0, 'BinarySI')}@{cpuset_text(mask_of(block.numa))}"
-        + ("" if block.type == "memory" else f" {block.type}")
-        for block in blocks
-    )
+    return ", ".join(map(_block_text, blocks))
 
 
 def devices_text(placement: Placement) -> str:
