@@ -79,7 +79,7 @@ NOTE_CODES = {
     "count-guessed": "how many pods an object makes is a guess",
     "containers-added": "a controller adds containers to a pod that its template does not show",
     # the run
-    "event-without-effect": "an event of a run has no effect, or not on all of its pods, and why",
+    "event-without-effect": "an event of a run has no effect, or not on all of its pods; or there is none",
     "kubelet-not-started": "the kubelet does not start again at an event of the run",
     "kubelet-down": "the kubelet is down at the end of a run, and pods that came meanwhile are not decided",
     "run-ended": "the kubelet crashes here, and later pods are not decided",

@@ -147,7 +147,7 @@ def test_a_resize_that_is_asked_for_already_is_no_event(ask: Asked) -> None:
     events = "add a b; resize a main requests.cpu=9; resize a main requests.cpu=9"
     _, out, _ = ask(events, pods)
     assert out.count("Deferred") == 1
-    assert "   nothing happens: default/a is to have these resources already\n" in out
+    assert "   no effect: default/a is to have these resources already\n" in out
 
 
 def test_an_evicted_pod_is_evicted_without_events_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,7 +192,7 @@ def test_a_file_of_windows_is_read(ask: Asked) -> None:
 
 def test_notes_on_events_of_others_are_not_told_of_a_pod(ask: Asked) -> None:
     events = "add a; stop; stop; start"
-    assert "event 3: nothing happens" in ask(events, A, command="explain")[1]
+    assert "event 3: no effect" in ask(events, A, command="explain")[1]
     assert "nothing happens" not in ask(events, A, "--pod", "a", command="explain")[1]
 
 
