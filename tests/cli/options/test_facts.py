@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from numafit.cli.options.node import NodeOptions, load_stage
+from numafit.cli.options.node import NodeOptions
+from numafit.cli.options.stage import load_stage
 from numafit.decision.stage import Stage
 from numafit.errors import InputError
 from numafit.quantity import parse_quantity

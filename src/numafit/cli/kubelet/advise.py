@@ -9,8 +9,9 @@ from numafit.advice.propose.advise import Advice, advices, proposal_notes
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, status, strict_option, tell
 from numafit.cli.options.live import live_option
-from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.cli.options.node import NodeOptions, node_options
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.options.stage import load_stage
 from numafit.cli.terminal import answer, progress_bar, progress_over, this_screen
 from numafit.decision.history.event import AddPods
 from numafit.decision.simulation import play_events

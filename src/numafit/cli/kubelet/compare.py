@@ -10,8 +10,9 @@ from numafit.cli.held import HeldPath
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.live import ClusterOptions, fetched_case, held, live_option
-from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.cli.options.node import NodeOptions, node_options
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.options.stage import load_stage
 from numafit.decision.stage import after_running
 from numafit.errors import InputError, StartRefusedError
 from numafit.show.json import json_text

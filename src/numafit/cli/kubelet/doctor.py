@@ -15,8 +15,9 @@ from numafit.cli.options.answer import say, status, strict_option
 from numafit.cli.options.facts import facts_told
 from numafit.cli.options.live import live_option
 from numafit.cli.options.machine import resolve_machine
-from numafit.cli.options.node import NodeOptions, config_sources, node_options, read_manifests, with_cases
+from numafit.cli.options.node import NodeOptions, node_options
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.options.stage import config_sources, read_manifests, with_cases
 from numafit.cli.options.state import state_paths
 from numafit.decision.notes import config_notes
 from numafit.decision.start import UNKNOWN, Start

@@ -11,8 +11,9 @@ from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, notes_on_run, say, status, strict_option
 from numafit.cli.options.live import live_option
 from numafit.cli.options.machine import resolve_machine
-from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.cli.options.node import NodeOptions, node_options
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.options.stage import load_stage
 from numafit.decision.decision import Decision
 from numafit.decision.history.step import with_evictions
 from numafit.decision.simulation import Simulation, play_events

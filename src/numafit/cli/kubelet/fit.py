@@ -9,8 +9,9 @@ from numafit.advice.variants import variants
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, say, status, strict_option
 from numafit.cli.options.live import live_option
-from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.cli.options.node import NodeOptions, node_options
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.options.stage import load_stage
 from numafit.decision.stage import after_running
 from numafit.show.json import json_text
 from numafit.show.records.fit import fit_record, variants_record

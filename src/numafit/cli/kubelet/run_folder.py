@@ -15,7 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cli.files import read_text
-from numafit.cli.options.node import NodeOptions, config_sources, load_stage
+from numafit.cli.options.node import NodeOptions
+from numafit.cli.options.stage import config_sources, load_stage
 from numafit.errors import InputError
 from numafit.quantity import parse_quantity
 from numafit.replay.outcomes import Json

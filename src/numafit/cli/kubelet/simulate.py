@@ -20,8 +20,9 @@ from numafit.cli.files import check_picture, write_whole
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, notes_on_run, say, status, strict_option
 from numafit.cli.options.live import live_option
-from numafit.cli.options.node import NodeOptions, load_stage, node_options
+from numafit.cli.options.node import NodeOptions, node_options
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.options.stage import load_stage
 from numafit.cli.terminal import progress_over
 from numafit.decision.history.coming import ChoicesMaker
 from numafit.decision.history.event import AddPods, Event

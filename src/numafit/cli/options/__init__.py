@@ -2,7 +2,8 @@
 
     one_of    one word out of several, with the one that was probably meant
     machine   `--machine`: files, folders, names, sketches, this machine; combined to one
-    node      machine, kubelet, release, state and pods: a node that has started, and the pods to play on it
+    node      machine, kubelet, release, state and pods, as they were typed
+    stage     those as a node that has started, and the pods to play on it
     state     `--state`: the state files of a kubelet
     facts     `--allocatable`, and what a Node object tells that no machine shows
     case      a node that was pulled from a cluster: what in its folder is what

@@ -5,7 +5,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from numafit.cli.files import read_text
-from numafit.cli.options.node import NodeOptions, config_sources
+from numafit.cli.options.node import NodeOptions
+from numafit.cli.options.stage import config_sources
 from numafit.decision.history.event import Event
 from numafit.decision.history.lines import added_names, read_events
 from numafit.decision.stage import Stage

@@ -7,38 +7,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
-from msgspec.structs import replace
 
-from numafit.cli.files import MANIFESTS, drop_in_paths, manifest_paths, read_bytes, read_text
-from numafit.cli.options.case import case_parts
-from numafit.cli.options.facts import facts_told, is_node, node_among
-from numafit.cli.options.machine import complete_machine, resolve_machine
-from numafit.cli.options.state import state_of, state_refusal
-from numafit.cluster.case.case import is_case
-from numafit.decision.stage import Stage, new_stage, with_pods
-from numafit.decision.start import UNKNOWN, Files, Start, start
-from numafit.errors import InputError, StartError
-from numafit.machine.combine.unstated import with_memory
-from numafit.machine.model import Machine
-from numafit.machine.sketch.devices import with_devices
+from numafit.cli.files import read_bytes, read_text
+from numafit.cli.options.machine import complete_machine
+from numafit.decision.start import Files
 from numafit.machine.source import Source
 from numafit.notes import Note
-from numafit.settings.example import EXAMPLE_NAME, example_kubelet
 from numafit.settings.facts import NO_FACTS, NodeFacts
-from numafit.settings.read.arguments import arguments_of_env
-from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
+from numafit.settings.read.loader import ConfigFile
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
-from numafit.workload.objects import ManifestFile
 from numafit.workload.pod import Pod
-from numafit.workload.reading import NodeChoice, Reading, read_files, read_past
 
 if TYPE_CHECKING:
     from numafit.settings.node_object import NodeObject
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-MOST_PODS = 200_000
-"""A kubelet takes 110 unless told otherwise; a wrong number of replicas must not fill the memory."""
 
 
 class AgentNode(msgspec.Struct, frozen=True):
@@ -108,13 +91,17 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
         from numafit.settings.node_object import read_node
 
         data = read_bytes(self.node_object)
-        return read_node(data, _source_name(self.node_object), self.node_name, mixed=self.node_object in self.pods)
+        return read_node(data, source_name(self.node_object), self.node_name, mixed=self.node_object in self.pods)
 
     def told(self, node: "NodeObject | None") -> NodeFacts:
         """By the Node object, else by an agent."""
         if node is not None:
             return node.facts()
         return NO_FACTS if self.agent is None else self.agent.facts
+
+
+def source_name(path: Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
 
 
 def node_options(command: F) -> F:
@@ -215,183 +202,3 @@ def node_options(command: F) -> F:
     ):
         decorated = decorator(decorated)
     return decorated  # type: ignore[no-any-return]
-
-
-def load_stage(options: NodeOptions, *, idle: bool = False, past: bool = False) -> Stage:
-    """Raises InputError also for a kubelet that would not start, in its own words.
-
-    `idle`: no pod need come, where those that are given are on the node already. `past`: pods come whatever has become
-    of them, and there may be none.
-    """
-    options = with_folder(options)
-    version, given = options.release()
-    node = options.node()
-    machine, disputed = _machine(options)
-    if node is not None:
-        from numafit.settings.node_object import node_disagreements, with_total_memory
-
-        machine = with_total_memory(machine, node)
-    facts = facts_told(options.told(node), options.offers, machine)
-    if options.node_name and not facts.name:
-        facts = replace(facts, name=options.node_name)
-    known = Start(version=version, release_given=given, machine=with_memory(machine), facts=facts)
-    file = options.kubelet_file()
-    example = ""
-    if file is None and options.kubelet_env is None:
-        example = example_kubelet(known.machine)
-        file = ConfigFile(EXAMPLE_NAME, example)
-    stands_in = bool(example) or (options.kubelet is None and options.agent is not None and options.agent.assumed)
-    known = replace(known, sources=replace(config_sources(options, file), example=stands_in))
-    try:
-        known = start(known, "valid")
-        refuse_unknown(known.merged, known.version)
-        known = _over_state(start(known, "node"), options)
-        stage = new_stage(known)
-    except StartError as error:
-        # Only a refusal needs its place and cure, and a command starts quicker without them.
-        from numafit.advice.refusal import start_refusal
-
-        raise start_refusal(error, known.sources, known.version) from None
-    gate = stage.node.settings.gate("PodLevelResources")
-    reading = read_manifests(options, options.pods, pod_level=gate, node=node, past=past)
-    known_state = options.state is not None or options.agent is not None
-    notes = (*disputed, *stage.notes, *options.notes)
-    if node is not None:
-        own = {name: amount for name, amount in stage.allocatable.items() if name not in known.facts.offers}
-        notes += node_disagreements(node, machine, own, known.version)
-    stage = with_pods(replace(stage, example=example, notes=notes), reading, known=known_state)
-    if not stage.pods and not idle:
-        cure = "give pods to come, too; `numafit simulate` shows what is left"
-        raise InputError("no pods to play: those that are given are on the node already", cure=cure)
-    return stage
-
-
-def with_cases(options: NodeOptions) -> NodeOptions:
-    """What nodes that were pulled tell, or the one of --node; other folders stay as they are."""
-    pods: list[Path] = []
-    for path in options.pods:
-        own_pods = [path]
-        if path.is_dir() and is_case(path):
-            options, own_pods = _with_case(options, path)
-        pods += own_pods
-    return replace(options, pods=tuple(pods))
-
-
-def with_folder(options: NodeOptions) -> NodeOptions:
-    """A folder may bring its machine, its kubelet and its Node object along, in files of these names."""
-    options = with_cases(options)
-    pods: list[Path] = []
-    machines: list[str] = []
-    for path in options.pods:
-        if not path.is_dir():
-            pods.append(path)
-            continue
-        env = path / "kubelet.env"
-        if options.kubelet_env is None and env.is_file():
-            options = replace(options, kubelet_env=env)
-        for entry in manifest_paths([path]):
-            if entry.stem in ("machine", "nrt"):
-                machines.append(str(entry))
-            elif entry.stem in ("kubelet", "configz"):
-                own = options.kubelet or (options.agent and options.agent.kubelet)
-                options = options if own else replace(options, kubelet=entry)
-            elif entry.stem == "node" and is_node(entry):
-                options = options if options.node_object else replace(options, node_object=entry)
-            else:
-                pods.append(entry)
-    if machines and not options.machine_sources:
-        options = replace(options, machines=tuple(machines))
-    options = replace(options, pods=tuple(pods))
-    if options.node_object or options.all_nodes:
-        return options
-    return replace(options, node_object=node_among(options.pods, options.node_name))
-
-
-def _with_case(options: NodeOptions, folder: Path) -> tuple[NodeOptions, list[Path]]:
-    """The options with what a pulled node tells, and its pods; an agent knows those better."""
-    parts = case_parts(folder)
-    if not options.machine_sources:
-        options = replace(options, machines=(parts.machine_source(),))
-    if options.kubelet is None and options.kubelet_env is None and options.agent is None:
-        options = replace(options, kubelet=parts.kubelet)
-    options = replace(options, node_object=options.node_object or parts.node, notes=options.notes + parts.notes)
-    return options, [parts.pods] if parts.pods is not None and options.agent is None else []
-
-
-def _machine(options: NodeOptions) -> tuple[Machine, tuple[Note, ...]]:
-    """With what its sources disagree about."""
-    combined = resolve_machine(options.machine_sources)
-    machine = combined.machine
-    if not machine.numa_nodes:
-        cure = "`numafit machine show` shows what is known; add a source"
-        raise InputError("no NUMA node of this machine is known", source="--machine", cure=cure)
-    return with_devices(machine, options.devices), combined.notes
-
-
-def config_sources(options: NodeOptions, file: ConfigFile | None) -> ConfigSources:
-    """`file` with the drop-in files and flags of the options."""
-    env = options.kubelet_env
-    folder = options.config_dir
-    drop_ins = None
-    if folder is not None:
-        drop_ins = tuple(ConfigFile(str(path), read_text(path)) for path in drop_in_paths(folder))
-    if env is None:
-        return ConfigSources(file, drop_ins)
-    text = read_text(env)
-    return ConfigSources(file, drop_ins, arguments_of_env(text, str(env)), str(env), text)
-
-
-def _over_state(known: Start, options: NodeOptions) -> Start:
-    """What fails at this point lies in the state files."""
-    source, files = _state(options)
-    try:
-        known = start(replace(known, files=files), "device_state")
-    except StartError as error:
-        raise state_refusal(error, options.state, source) from None
-    active = UNKNOWN if options.agent is None else {pod.uid: pod for pod in options.agent.active}
-    return replace(known, active=active)
-
-
-def _state(options: NodeOptions) -> tuple[str, Files]:
-    """The state files by their names, and what they are called together."""
-    if options.agent is not None:
-        return "state", options.agent.files
-    folder = options.state
-    if folder is None:
-        return "", {}
-    return str(folder), state_of(folder)
-
-
-def _source_name(path: Path) -> str:
-    return "standard input" if str(path) == "-" else str(path)
-
-
-def _host_name() -> str:
-    """Of this machine; only pods that are to be played on it ask."""
-    from socket import gethostname
-
-    return gethostname().lower()
-
-
-def read_manifests(
-    options: NodeOptions,
-    paths: Sequence[Path],
-    *,
-    pod_level: bool,
-    node: "NodeObject | None" = None,
-    past: bool = False,
-) -> Reading:
-    """The pods of these files; of the node that is meant, where they are on several: that of the Node object."""
-    if not paths and not options.static and not past:
-        raise InputError("no pods to play", cure=f"name manifests ({', '.join(MANIFESTS)}), a folder of them, or -")
-    files = [ManifestFile(_source_name(path), read_bytes(path)) for path in paths]
-    own = options.node_name or options.told(node).name
-    files += [
-        ManifestFile(str(path), read_bytes(path), static=True, node=own) for path in manifest_paths(options.static)
-    ]
-    here: tuple[str, ...] = () if node is None else (node.name,)
-    here += () if options.machine_sources else (_host_name(),)
-    cure = "choose one by --node-name, or --all-nodes"
-    name, whole, given = options.node_name, options.all_nodes, "" if node is None else node.name
-    choice = NodeChoice(name, whole, options.rejected, here, cure, options.again, options.added, given)
-    return (read_past if past else read_files)(files, pod_level=pod_level, choice=choice, most=MOST_PODS)

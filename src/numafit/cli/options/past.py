@@ -12,7 +12,8 @@ from numafit.advice.past.objects import past_of_objects
 from numafit.advice.past.past import UNPLAYED, Past, choices_of
 from numafit.advice.past.signs import read_signs
 from numafit.cli.files import read_bytes
-from numafit.cli.options.node import NodeOptions, load_stage, with_folder
+from numafit.cli.options.node import NodeOptions
+from numafit.cli.options.stage import load_stage, with_folder
 from numafit.decision.history.event import AddPods
 from numafit.decision.history.situation import Situation, without_plugins
 from numafit.decision.simulation import Simulation, play_events
