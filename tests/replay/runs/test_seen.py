@@ -70,8 +70,23 @@ def test_a_resize_is_allocated_or_refused_by_the_log() -> None:
     assert decisions_seen([step | {"api": invalid}], 0, static=False)["decisions"] == [
         decision("1", "a", "resize", False, "Invalid", "another class")
     ]
-    assert decisions_seen([step | {"api": {"status": 200}}], 0, static=False)["decisions"] == [
-        decision("1", "a", "resize")
+
+
+def test_a_resize_back_to_what_is_allocated_ends_the_waiting_and_one_that_changes_nothing_is_no_decision() -> None:
+    """The second was seen live in 1.36.4, seed 19."""
+    waits = {"resize": [{"type": "PodResizePending", "reason": "Deferred", "message": "not now"}]}
+    step = {"op": "resize", "pod": "a", "pods": {"a": status("1")}, "api": {"status": 200}}
+    before = {"op": "resize", "pods": {"a": status("1") | waits}}
+    assert decisions_seen([before, step], 1, static=False)["decisions"] == [decision("1", "a", "resize")]
+    assert decisions_seen([{"pods": {"a": status("1")}}, step], 1, static=False)["decisions"] == []
+
+
+def test_what_waits_tells_a_refusal_that_is_not_logged() -> None:
+    """Seen live in 1.34.4, seed 201: releases before 1.36 log this one otherwise."""
+    waits = {"resize": [{"type": "PodResizePending", "reason": "Infeasible", "message": "never"}]}
+    step = {"op": "resize", "pod": "a", "pods": {"a": status("1") | waits}, "api": {"status": 200}}
+    assert decisions_seen([step], 0, static=False)["decisions"] == [
+        decision("1", "a", "resize", False, "Infeasible", "never")
     ]
 
 

@@ -39,7 +39,7 @@ def decisions_seen(steps: Sequence[Mapping[str, Any]], number: int, *, static: b
     if "crash" in step:
         return {"crash": step["crash"]["text"]}
     before = steps[number - 1] if number else {}
-    return {"decisions": [*_admissions(step, before, static), *_victims(step), *_resizes(step)]}
+    return {"decisions": [*_admissions(step, before, static), *_victims(step), *_resizes(step, before)]}
 
 
 def is_down(steps: Sequence[Mapping[str, Any]], number: int) -> bool:
@@ -78,12 +78,8 @@ def _allocated(step: Mapping[str, Any]) -> Json:
 
 def _waiting(step: Mapping[str, Any]) -> list[str]:
     """UIDs of the pods with a resize that is not allocated."""
-    pods: Mapping[str, Any] = step["pods"]
-    return sorted(
-        pod["uid"]
-        for pod in pods.values()
-        if any(condition["type"] == "PodResizePending" for condition in pod.get("resize") or ())
-    )
+    pods: Mapping[str, Any] = step.get("pods") or {}
+    return sorted(pod["uid"] for pod in pods.values() if any(_pending(pod)))
 
 
 def decision(
@@ -135,7 +131,7 @@ def _victims(step: Mapping[str, Any]) -> Iterator[Json]:
         yield decision(uid, names.get(uid, ""), "eviction", False, PREEMPTING, PREEMPTED)
 
 
-def _resizes(step: Mapping[str, Any]) -> Iterator[Json]:
+def _resizes(step: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[Json]:
     """What waits is tried and refused many times: a refusal counts at the event that asked for it."""
     names = _names(step)
     uids = {f"default/{name}": uid for uid, name in names.items()}
@@ -154,9 +150,16 @@ def _resizes(step: Mapping[str, Any]) -> Iterator[Json]:
         # the log has the reason of whoever refused it, the pod's condition says that it waits
         reason = INFEASIBLE if refused.reason == INFEASIBLE else DEFERRED
         yield decision(uid, step["pod"], "resize", False, reason, refused.message)
-    else:
+    elif pending := next(_pending(step["pods"].get(step["pod"]) or {}), None):
+        # 1.35 and older log some refusals otherwise
+        yield decision(uid, step["pod"], "resize", False, pending["reason"], pending["message"])
+    elif uid in _waiting(before):
         # back to what is allocated: there is nothing to allocate, and nothing waits any more
         yield decision(uid, step["pod"], "resize")
+
+
+def _pending(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    return (condition for condition in pod.get("resize") or () if condition["type"] == "PodResizePending")
 
 
 def denials(step: Mapping[str, Any]) -> Iterator[Denial]:
