@@ -86,4 +86,6 @@ def test_who_is_there_and_what_each_has_is_compared() -> None:
     more = {"1": {"c": {"requests": {"cpu": "2"}}, "d": {}}, "2": {}}
     assert unlike(seen, said | {"allocated": more}) == Mismatch("/allocated/1/c/requests/cpu", "1000", "2000")
     assert unlike(seen, said | {"allocated": said["allocated"] | {"3": {}}}) is not None
+    init = {"1": said["allocated"]["1"] | {"init": {"requests": {"cpu": "1"}}}}
+    assert unlike(seen, said | {"allocated": said["allocated"] | init}) is None
     assert unlike(seen, said | {"waiting": []}) is not None
