@@ -121,7 +121,7 @@ class History:
             "plugin-restart": 1 if there.plugins else 0,
             "plugin-stop": 0.5 if there.registered else 0,
             "plugin-start": 1 if len(there.plugins) < 3 else 0,
-            "resize": 3 if there.running else 0,
+            "resize": 3 if self._may_be_resized(there) else 0,
             "exit": 2 if self._may_end(there) else 0,
             "node-capacity": 0.4,
         }
@@ -166,8 +166,12 @@ class History:
             )
         return event
 
+    def _may_be_resized(self, there: There) -> list[str]:
+        """An API server of 1.36 lets pass what that of an older kubelet would refuse."""
+        return [name for name in there.running if self.minor >= 36 or "resources" not in self.pods[name]["spec"]]
+
     def _resize(self, there: There) -> Json:
-        pod = self.random.choice(list(there.running))
+        pod = self.random.choice(self._may_be_resized(there))
         container = self.random.choice(self.pods[pod]["spec"]["containers"])
         own = container["resources"]
         changed: Json = {}
