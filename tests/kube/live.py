@@ -5,6 +5,7 @@ Each seed leaves the folder of a run in `--out`; what differs is printed, and `n
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -101,6 +102,8 @@ def main() -> int:
     if lacking := missing_for_kubelets(own.release):
         print(f"live: {lacking}", file=sys.stderr)
         return 2
+    # so that what was begun is cleared away
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     first, _, last = own.seeds.partition("-")
     seeds = range(int(first), int(last or first) + 1)
     return 1 if run(seeds, own.out.resolve(), own.events, own.seconds, own.release) else 0
