@@ -21,7 +21,7 @@ from numafit.cli import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "numafit"
-IMPORTED_AS = {"pyyaml": "yaml"}
+IMPORTED_AS = {"grpcio": "grpc", "protobuf": "google", "pyyaml": "yaml"}
 CORE = ("golang", "machine", "settings", "workload", "ledger", "managers", "decision", "replay", "advice")
 IMPURE = {
     "asyncio",
@@ -41,7 +41,7 @@ IMPURE = {
 }
 BY_NAME = {"importlib", "pkgutil", "runpy", "__import__"}
 """What loads a module whose name a reader of the imports does not see."""
-EXTRAS = {"grpc", "httpx", "httpx2", "lightkube", "prometheus_client", "pynvml", "starlette", "uvicorn"}
+EXTRAS = {"google", "grpc", "httpx", "httpx2", "lightkube", "prometheus_client", "pynvml", "starlette", "uvicorn"}
 LARGEST_MODULE = 400
 WAY = ROOT / "docs" / "house.md"
 SIMULATE = ["simulate", str(ROOT / "examples" / "small-node")]

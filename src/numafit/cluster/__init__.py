@@ -1,6 +1,7 @@
 """On Kubernetes: what numafit asks a cluster, and what it makes of the answers.
 
     kube/       the API server: which one, as whom, its answers and its refusals
+    wire/       the kubelet's own sockets: messages and calls of device plugins and PodResources
     case/       one node as the cluster tells of it, kept as a value or as a folder
 
 Read `kube/` first. Whatever only a cluster needs is an extra (`numafit[kubernetes]`): nothing outside this room
