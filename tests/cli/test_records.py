@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from numafit.__main__ import main
+from numafit.cluster.device.listing import OffersAnswer
 from numafit.host.book.book import Book
 from numafit.host.request import JobRequest
 from numafit.show.json import json_text
@@ -37,6 +38,7 @@ ANSWERS: tuple[tuple[str, type[msgspec.Struct]], ...] = (
     ("replay {cases} -o json", ReplaySummary),
     ("machine links --machine gpu8-128cpu -o json", LinksAnswer),
     ("machine links --machine 'sketch:2 sockets x 4 cores' -o json", LinksAnswer),
+    ("device-plugin --machine gpu8-128cpu --dry-run -o json", OffersAnswer),
     ("lint {wrong} -o sarif", SarifLog),
     ("metrics list -o json", MetricsAnswer),
     ("ps -o json", LeaseList),

@@ -3,7 +3,7 @@
     kubelet/    what would a kubelet do: simulate explain advise fit compare lint doctor replay
     host/       jobs on this host: run rank docker ps free history release audit
     machine/    looking at machines: show links list convert capture
-    node/       nodes of a cluster: pull
+    node/       nodes of a cluster: pull, and device-plugin on one of them
     agent/      serve, and the metrics that it offers
     completion  the script for a shell
     options/    options that several commands share, up to the value that they stand for
@@ -49,6 +49,9 @@ COMMANDS: dict[str, LazyCommand] = {
         "numafit.cli.kubelet.compare:compare", "Play the same pods under two kubelets and say what changes."
     ),
     "completion": LazyCommand("numafit.cli.completion:completion", "Print a completion script for bash, zsh or fish."),
+    "device-plugin": LazyCommand(
+        "numafit.cli.node.device_plugin:device_plugin", "Offer devices of this node to its kubelet.", linux=True
+    ),
     "docker": LazyCommand(
         "numafit.cli.host.docker.group:docker",
         "Run containers under a lease, plan them, or adopt running ones.",

@@ -109,14 +109,16 @@ class BestSet(msgspec.Struct, frozen=True):
         return len(self.split) > 1
 
 
-def best_set(pairs: GpuPairs, size: int) -> BestSet | None:
-    """None when the machine has fewer GPUs."""
-    if not 0 < size <= len(pairs.gpus):
+def best_set(pairs: GpuPairs, size: int, required: Sequence[int] = ()) -> BestSet | None:
+    """None when the machine has fewer GPUs, or when more of them are required."""
+    if not 0 < size <= len(pairs.gpus) or len(required) > size:
         return None
+    free = [gpu for gpu in range(len(pairs.gpus)) if gpu not in required]
+    more = size - len(required)
     candidates = (
-        combinations(range(len(pairs.gpus)), size)
-        if comb(len(pairs.gpus), size) <= MOST_SETS
-        else _greedy_sets(pairs, size)
+        (tuple(sorted((*required, *chosen))) for chosen in combinations(free, more))
+        if comb(len(free), more) <= MOST_SETS
+        else _greedy_sets(pairs, size, required)
     )
     chosen = min(candidates, key=lambda gpus: _rank(pairs, gpus))
     return BestSet(chosen, pairs.score(chosen), _split(pairs, chosen))
@@ -142,12 +144,13 @@ def _rank(pairs: GpuPairs, chosen: tuple[int, ...]) -> tuple[int, int, int, bool
     return len(split), sockets, alone, uneven, -score, touching, chosen
 
 
-def _greedy_sets(pairs: GpuPairs, size: int) -> Iterator[tuple[int, ...]]:
-    """One set from each GPU as a start: always the next on a node in use, then the nearest to those taken."""
-    for start in range(len(pairs.gpus)):
-        nodes = {pairs.numa(start)}
-        nearness = list(pairs.scores[start])
-        chosen = {start: None}
+def _greedy_sets(pairs: GpuPairs, size: int, required: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """One set from each GPU as a start, or from those that are required: always the next on a node in use, then the
+    nearest to those taken."""
+    for start in [required] if required else [(gpu,) for gpu in range(len(pairs.gpus))]:
+        nodes = {pairs.numa(gpu) for gpu in start}
+        nearness = [sum(pairs.scores[gpu][other] for gpu in start) for other in range(len(pairs.gpus))]
+        chosen = dict.fromkeys(start)
         while len(chosen) < size:
             free = (gpu for gpu in range(len(pairs.gpus)) if gpu not in chosen)
             taken = max(free, key=lambda gpu: (pairs.numa(gpu) in nodes, nearness[gpu], -gpu))

@@ -2,6 +2,8 @@
 
     group     `numafit node` and its table of commands
     pull      a node kept as a folder, which every command takes
+    device_plugin
+              `numafit device-plugin`: devices of this node for its kubelet
 
 Commands about one live node take `--node NAME` instead (`options.live`).
 """

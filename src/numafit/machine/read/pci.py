@@ -80,6 +80,21 @@ def devices_of(functions: list[PciFunction], *, nics_numbered: bool) -> tuple[De
     return tuple(devices)
 
 
+def placed_device(function: PciFunction) -> Device:
+    """Of whatever kind: its place, without a resource and a number among its kind."""
+    bridges = _outer_bridges(function)
+    return Device(
+        resource="",
+        id=function.address,
+        numa=None if function.numa is None else (function.numa,),
+        kind=function.kind,
+        bus=function.address,
+        pci_class=function.pci_class,
+        switch=_switch(bridges),
+        root_port=bridges[0] if bridges else "",
+    )
+
+
 def _outer_bridges(function: PciFunction) -> list[str]:
     """Without the switch that an AMD GPU brings along and that nothing else hangs under."""
     end = len(function.bridges)

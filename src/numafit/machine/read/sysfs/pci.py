@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from numafit.machine.model import Device
-from numafit.machine.read.pci import AMD, Bridge, PciFunction, devices_of
+from numafit.machine.read.pci import AMD, Bridge, PciFunction, devices_of, placed_device
 from numafit.machine.read.sysfs.text import number
 from numafit.machine.read.sysfs.tree import Tree
 
@@ -33,9 +33,12 @@ class FoundDevices(msgspec.Struct, frozen=True):
     """NUMA node -> id of the GPU whose own memory it is."""
 
 
+def pci_addresses(tree: Tree) -> list[str]:
+    return [name for name in tree.names(DEVICES) if _ADDRESS.fullmatch(name)]
+
+
 def read_devices(tree: Tree) -> FoundDevices:
-    addresses = [name for name in tree.names(DEVICES) if _ADDRESS.fullmatch(name)]
-    functions = [function for address in addresses if (function := _function(tree, address))]
+    functions = [function for address in pci_addresses(tree) if (function := _function(tree, address))]
     devices = devices_of(functions, nics_numbered=True)
     memory_nodes = {}
     for device in devices:
@@ -44,6 +47,24 @@ def read_devices(tree: Tree) -> FoundDevices:
             if own_node:
                 memory_nodes[int(own_node[1])] = device.id
     return FoundDevices(devices, memory_nodes)
+
+
+def any_device(tree: Tree, address: str) -> Device | None:
+    """A function of whatever kind, a virtual one too, by its place alone; None where there is none any more."""
+    path = _real_path(tree, address)
+    pci_class, vendor = _hex(tree, f"{path}/class"), _hex(tree, f"{path}/vendor")
+    if pci_class is None or vendor is None:
+        return None
+    numa = number(tree.text(f"{path}/numa_node"))
+    function = PciFunction(
+        address,
+        pci_class >> 8,
+        vendor,
+        _hex(tree, f"{path}/device"),
+        None if numa is None or numa < 0 else numa,
+        _bridges(tree, path, vendor),
+    )
+    return placed_device(function)
 
 
 def _function(tree: Tree, address: str) -> PciFunction | None:
