@@ -30,7 +30,7 @@ async def serve_until(stop: asyncio.Event, source: DeviceSource, folder: Path, s
     if not folder.is_dir():
         cure = "the kubelet makes it; is this a node, and is the folder mounted?"
         raise InputError("there is no such folder", source=str(folder), cure=cure)
-    board = _Plugins(folder.resolve(), say)
+    board = _Plugins(folder.absolute(), say)
     try:
         offers = await _first_offers(stop, source, seconds, say)
         board.show(offers)
