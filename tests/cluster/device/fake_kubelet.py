@@ -41,7 +41,8 @@ class FakeKubelet:
 
     async def start(self) -> "FakeKubelet":
         for path in self.folder.iterdir():
-            path.unlink()
+            if not path.is_dir():
+                path.unlink()
         self._server = grpc.aio.server()
         add_answers(self._server, {REGISTER: self._register})
         self._server.add_insecure_port(f"unix:{self.folder}/kubelet.sock")

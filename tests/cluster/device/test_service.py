@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -13,8 +14,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from numafit.cluster.device import registration
-from numafit.cluster.device.offer import GivenMount, GivenNode, Handout
+from numafit.cluster.device import registration, service
+from numafit.cluster.device.offer import GivenMount, GivenNode, Handout, ResourceOffer
 from numafit.cluster.device.service import serve_until
 from numafit.cluster.device.source.source import DeviceSource
 from numafit.errors import InputError
@@ -28,6 +29,7 @@ TWO = offer(device("a"), device("b", 1))
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registration, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(registration, "AGAIN_SECONDS", 0.1)
 
 
 def played(
@@ -84,7 +86,7 @@ def test_devices_are_registered_listed_and_given(tmp_path: Path) -> None:
         await kubelet.pre_start(FPGA, "a")
         await kubelet.kill()
 
-    assert played(tmp_path, source, story)[-1] == f"{FPGA}: registered with the kubelet: 2 devices"
+    assert f"{FPGA}: registered with the kubelet: 2 devices" in played(tmp_path, source, story)
     assert not (tmp_path / OWN).exists()
 
 
@@ -200,7 +202,7 @@ def test_a_lost_device_is_sick_where_nobody_takes_devices_away(tmp_path: Path) -
 
     said = played(tmp_path, source, story)
     assert next(line for line in said if "driver" in line or "again" in line) == "the driver is gone"
-    assert "the devices can be read again" in said
+    assert "all is well again" in said
 
 
 def test_a_list_that_cannot_be_read_leaves_devices_as_they_are(tmp_path: Path) -> None:
@@ -275,7 +277,8 @@ def test_a_command_runs_before_a_container_starts(tmp_path: Path) -> None:
         answer = await refused(kubelet.pre_start(FPGA, "b"))
         assert answer == ("FAILED_PRECONDITION", "/bin/sh ended with 3: no b")
         source.offers = (replace(TWO, pre_start=("/no/such/program",)),)
-        await asyncio.sleep(0.2)
+        source.offers = (*source.offers, replace(TWO, resource="example.com/later"))
+        await until(lambda: len(kubelet.devices) == 2)
         answer = await refused(kubelet.pre_start(FPGA, "b"))
         assert answer == ("FAILED_PRECONDITION", "/no/such/program cannot be run: No such file or directory")
         await kubelet.kill()
@@ -311,6 +314,80 @@ def test_a_source_that_may_come_later_is_waited_for(tmp_path: Path) -> None:
         await kubelet.kill()
 
     played(tmp_path, source, story)
+
+
+def test_a_driver_that_hangs_makes_devices_sick_and_keeps_nobody_from_stopping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked once, not again and again; when it answers at last, they are well."""
+    monkeypatch.setattr(service, "READ_SECONDS", 0.1)
+    source = ChangingDevices(TWO, lost_is_sick=True)
+    go_on = threading.Event()
+    asked = []
+    plain = source.read
+
+    def hang() -> tuple[ResourceOffer, ...]:
+        asked.append(1)
+        go_on.wait()
+        return plain()
+
+    async def story(said: list[str]) -> None:
+        kubelet = await FakeKubelet(tmp_path).start()
+        await until(lambda: kubelet.health(FPGA) == {"a": "Healthy", "b": "Healthy"})
+        monkeypatch.setattr(source, "read", hang)
+        await until(lambda: kubelet.health(FPGA) == {"a": "Unhealthy", "b": "Unhealthy"})
+        assert "the devices did not answer in 0.1 seconds" in said
+        await asyncio.sleep(0.3)
+        assert len(asked) == 1
+        go_on.set()
+        await until(lambda: kubelet.health(FPGA) == {"a": "Healthy", "b": "Healthy"})
+        go_on.clear()
+        await until(lambda: kubelet.health(FPGA) == {"a": "Unhealthy", "b": "Unhealthy"})
+        await kubelet.kill()
+
+    played(tmp_path, source, story)
+    go_on.set()
+
+
+def test_a_resource_that_cannot_be_added_later_is_a_complaint(tmp_path: Path) -> None:
+    """Somebody else has its socket: the others go on, and it is tried again."""
+    other = replace(TWO, resource="example.com/other")
+    source = ChangingDevices(TWO)
+    taken = tmp_path / "numafit-example.com_other.sock"
+
+    async def story(said: list[str]) -> None:
+        kubelet = await FakeKubelet(tmp_path).start()
+        await until(lambda: kubelet.devices)
+        with socket.socket(socket.AF_UNIX) as somebody:
+            somebody.bind(str(taken))
+            somebody.listen()
+            source.offers = (TWO, other)
+            await until(lambda: any("another process answers" in line for line in said))
+            assert kubelet.health(FPGA) == {"a": "Healthy", "b": "Healthy"}
+        await until(lambda: kubelet.devices.keys() == {FPGA, "example.com/other"})
+        await kubelet.kill()
+
+    played(tmp_path, source, story)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(InputError, match="no socket can be made here"):
+        asyncio.run(serve_until(asyncio.Event(), ChangingDevices(TWO), tmp_path, 1, lambda _: None))
+
+
+def test_a_folder_in_the_place_of_its_socket_is_said(tmp_path: Path) -> None:
+    (tmp_path / OWN).mkdir()
+
+    async def story(said: list[str]) -> None:
+        kubelet = await FakeKubelet(tmp_path).start()
+        await until(lambda: any("no socket can be made here" in line for line in said))
+        (tmp_path / OWN).rmdir()
+        await until(lambda: kubelet.devices)
+        await kubelet.kill()
+
+    played(tmp_path, ChangingDevices(TWO), story)
 
 
 def test_without_a_folder_it_does_not_begin(tmp_path: Path) -> None:

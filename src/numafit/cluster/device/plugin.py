@@ -52,7 +52,10 @@ class DevicePlugin:
     async def start(self) -> None:
         """Raises InputError when the socket cannot be made."""
         await self.stop()
-        self._remove_left_over()
+        try:
+            self._remove_left_over()
+        except OSError as error:
+            raise InputError(f"cannot be replaced: {error.strerror}", source=str(self.socket)) from None
         server = grpc.aio.server()
         add_answers(
             server,

@@ -20,6 +20,8 @@ LOOK_SECONDS = 0.5
 """Between two looks at the sockets."""
 ANSWER_SECONDS = 10.0
 """The kubelet dials back before it answers, and gives that so long."""
+AGAIN_SECONDS = 5.0
+"""After a refusal; another kubelet is asked at once."""
 FORGOTTEN_SECONDS = 15.0
 """A kubelet that does not watch for so long does not know the plugin any more."""
 _CODES = {
@@ -38,6 +40,9 @@ class Registration:
         self._said = ""
         self._known_to: Identity | None = None
         """The kubelet that registered it last."""
+        self._refused_by: Identity | None = None
+        self._again = 0.0
+        """When the kubelet that refused it is asked again, by the clock of the loop."""
         self._unwatched = 0.0
         """Since when nobody watches, by the clock of the loop; 0 while somebody does."""
 
@@ -60,10 +65,14 @@ class Registration:
             # A starting kubelet empties the folder first and listens then: what is made before that would go again.
             await self.plugin.start()
             self._known_to = None
-        if found != self._known_to or self._is_forgotten():
+        if (found != self._known_to or self._is_forgotten()) and not self._is_too_early(found):
+            self._refused_by, self._again = found, asyncio.get_running_loop().time() + AGAIN_SECONDS
             await self._register()
-            self._known_to, self._unwatched = found, 0.0
+            self._refused_by, self._known_to, self._unwatched = None, found, 0.0
             self._tell(f"registered with the kubelet: {self._counted()}")
+
+    def _is_too_early(self, kubelet: Identity) -> bool:
+        return kubelet == self._refused_by and asyncio.get_running_loop().time() < self._again
 
     def _is_forgotten(self) -> bool:
         now = asyncio.get_running_loop().time()

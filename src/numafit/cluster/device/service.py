@@ -1,9 +1,12 @@
 """The plugins of one source of devices, each registered for itself, until it is told to stop."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 from numafit.cluster.device.offer import ResourceOffer, with_lost
 from numafit.cluster.device.plugin import DevicePlugin
@@ -11,6 +14,9 @@ from numafit.cluster.device.registration import Registration, Say
 from numafit.cluster.device.socket import own_socket, require_unused
 from numafit.cluster.device.source.source import DeviceSource
 from numafit.errors import InputError
+
+READ_SECONDS = 30.0
+"""So long the devices may take to tell of themselves."""
 
 
 def serve_devices(source: DeviceSource, folder: Path, seconds: float, say: Say) -> None:
@@ -27,58 +33,102 @@ def serve_devices(source: DeviceSource, folder: Path, seconds: float, say: Say) 
 
 
 async def serve_until(stop: asyncio.Event, source: DeviceSource, folder: Path, seconds: float, say: Say) -> None:
-    if not folder.is_dir():
+    _require_folder(folder)
+    work = asyncio.create_task(_serve(source, folder.absolute(), seconds, say))
+    told = asyncio.create_task(stop.wait())
+    await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (work, told):
+        task.cancel()
+    with suppress(asyncio.CancelledError):
+        await work
+
+
+def _require_folder(folder: Path) -> None:
+    try:
+        there = folder.is_dir()
+    except OSError:
+        there = True
+    if not there:
         cure = "the kubelet makes it; is this a node, and is the folder mounted?"
         raise InputError("there is no such folder", source=str(folder), cure=cure)
-    board = _Plugins(folder.absolute(), say)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError("no socket can be made here", source=str(folder), cure="run it as root")
+
+
+async def _serve(source: DeviceSource, folder: Path, seconds: float, say: Say) -> None:
+    reader = _Reader(source)
+    board = _Plugins(folder, say)
     try:
-        offers = await _first_offers(stop, source, seconds, say)
+        offers = await _first_offers(reader, seconds, say)
         board.show(offers)
-        while not stop.is_set():
-            await _pause(stop, seconds)
-            offers = await _next_offers(source, offers, board.complain)
-            board.show(offers)
+        while True:
+            await asyncio.sleep(seconds)
             board.require_alive()
+            offers, trouble = await _next_offers(reader, offers)
+            try:
+                board.show(offers)
+            except InputError as error:
+                trouble = trouble or str(error)
+            board.complain(trouble)
     finally:
         await board.close()
 
 
-async def _first_offers(
-    stop: asyncio.Event, source: DeviceSource, seconds: float, say: Say
-) -> tuple[ResourceOffer, ...]:
+async def _first_offers(reader: "_Reader", seconds: float, say: Say) -> tuple[ResourceOffer, ...]:
     """Where there may be none yet, it waits for them."""
-    said = False
-    while not stop.is_set():
+    said = ""
+    while True:
         try:
-            return await asyncio.to_thread(source.read)
+            return await reader.read()
         except InputError as error:
-            if not source.waits:
+            if not reader.source.waits:
                 raise
-            if not said:
-                say(f"{error}; waiting for it")
-            said = True
-            await _pause(stop, seconds)
-    return ()
+            if str(error) != said:
+                said = str(error)
+                say(f"{said}; waiting for it")
+            await asyncio.sleep(seconds)
 
 
-async def _next_offers(
-    source: DeviceSource, before: tuple[ResourceOffer, ...], complain: Callable[[str], None]
-) -> tuple[ResourceOffer, ...]:
-    """A source that cannot be read any more leaves things as they are, or makes all devices sick."""
+async def _next_offers(reader: "_Reader", before: tuple[ResourceOffer, ...]) -> tuple[tuple[ResourceOffer, ...], str]:
+    """And what is wrong: a source that cannot be read any more leaves things as they are, or makes all devices sick."""
+    sick = reader.source.lost_is_sick
     try:
-        now = await asyncio.to_thread(source.read)
+        now = await reader.read()
     except InputError as error:
-        complain(str(error))
-        return with_lost(before, ()) if source.lost_is_sick else before
-    complain("")
-    return with_lost(before, now) if source.lost_is_sick else now
+        return with_lost(before, ()) if sick else before, str(error)
+    return with_lost(before, now) if sick else now, ""
 
 
-async def _pause(stop: asyncio.Event, seconds: float) -> None:
-    try:
-        await asyncio.wait_for(stop.wait(), seconds)
-    except TimeoutError:
-        return
+class _Reader:
+    """Reads in a thread that nobody waits for at the end: a sick driver can keep it for ever."""
+
+    def __init__(self, source: DeviceSource) -> None:
+        self.source = source
+        self._pending: asyncio.Future[tuple[ResourceOffer, ...]] | None = None
+
+    async def read(self) -> tuple[ResourceOffer, ...]:
+        """Raises InputError, also when it takes too long; then the same reading is waited for again."""
+        if self._pending is None:
+            self._pending = asyncio.get_running_loop().create_future()
+            Thread(target=self._work, args=(asyncio.get_running_loop(), self._pending), daemon=True).start()
+        done, _ = await asyncio.wait({self._pending}, timeout=READ_SECONDS)
+        if not done:
+            raise InputError(f"the devices did not answer in {READ_SECONDS:g} seconds")
+        found, self._pending = self._pending, None
+        return found.result()
+
+    def _work(self, loop: asyncio.AbstractEventLoop, pending: asyncio.Future[tuple[ResourceOffer, ...]]) -> None:
+        tell: Callable[[], None]
+        try:
+            offers = self.source.read()
+            tell = lambda: pending.set_result(offers)  # noqa: E731
+        except Exception as error:
+            # A name of an error goes with its block.
+            trouble = error
+            tell = lambda: pending.set_exception(trouble)  # noqa: E731
+        # The loop may be closed by now.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(tell)
 
 
 class _Plugins:
@@ -91,7 +141,7 @@ class _Plugins:
 
     def complain(self, text: str) -> None:
         if text != self.complaint:
-            self.say(text or "the devices can be read again")
+            self.say(text or "all is well again")
         self.complaint = text
 
     def show(self, offers: Sequence[ResourceOffer]) -> None:
