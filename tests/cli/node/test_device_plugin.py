@@ -39,7 +39,7 @@ def test_a_dry_run_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "said"),
     [
         ("", "it is not said which devices"),
-        ("x.yaml --nvidia", "FILE and --nvidia are two"),
+        ("x.yaml --nvidia", "FILE and --nvidia do not go together"),
         ("--pci-class 02", "it is not said what pods ask for"),
         ("--pci-class 2 --resource a.b/c", '--pci-class: "2" is not a PCI class (write it like 0302)'),
         ("--pci-vendor xx --resource a.b/c", '--pci-vendor: "xx" is not a vendor (write it like 10de)'),

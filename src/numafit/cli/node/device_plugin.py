@@ -117,7 +117,9 @@ def device_plugin(
     ]
     if len(chosen) != 1:
         cure = "name one of FILE, --machine, --pci-class, --pci-vendor, --pci-driver and --nvidia"
-        raise InputError("it is not said which devices" if not chosen else f"{' and '.join(chosen)} are two", cure=cure)
+        raise InputError(
+            "it is not said which devices" if not chosen else f"{' and '.join(chosen)} do not go together", cure=cure
+        )
     for name, value in of_nvidia.items():
         if value not in (None, False, ()) and not nvidia:
             raise InputError("goes with --nvidia only", source=name)

@@ -3,9 +3,13 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from numafit.cluster.device.answers import allocated, device_list
 from numafit.cluster.device.offer import GivenMount, GivenNode, Handout, OfferedDevice, ResourceOffer
 from numafit.cluster.device.source.file import ListedDevices, read_offers
+from numafit.cluster.wire.device_plugin_pb2 import AllocateRequest, ContainerAllocateRequest
 from numafit.errors import InputError
 from numafit.machine.model import Device, Link
 
@@ -33,7 +37,7 @@ resources:
 
 
 def test_a_file_is_read_whole() -> None:
-    given = Handout(
+    handout = Handout(
         {"FPGA": "f0"},
         (GivenMount("/opt/fpga", "/fpga", True),),
         (GivenNode("/dev/fpga0", "/dev/fpga0", "rw"),),
@@ -44,7 +48,7 @@ def test_a_file_is_read_whole() -> None:
         ResourceOffer(
             FPGA,
             (
-                OfferedDevice(Device(FPGA, "f0", (0,)), given),
+                OfferedDevice(Device(FPGA, "f0", (0,)), handout),
                 OfferedDevice(Device(FPGA, "f1", None, False)),
             ),
             (Link("f0", "f1", "PIX"),),
@@ -100,3 +104,31 @@ def test_a_mistake_has_its_place(old: str, new: str, said: str) -> None:
 def test_a_file_without_resources_is_refused() -> None:
     with pytest.raises(InputError, match="no resource is listed"):
         read_offers("format: numafit/devices/v1\n", "f")
+
+
+@given(
+    st.integers(0, len(TEXT)),
+    st.integers(0, 40),
+    st.sampled_from(["", "-1", "9" * 30, "{}", "[[", "null", "~", "\n", "x: ", "&a", "\x00", "- "])
+    | st.text(max_size=5),
+)
+def test_a_damaged_file_is_read_or_refused_with_its_place(start: int, cut: int, put: str) -> None:
+    """One sentence that names the file, whatever is in it."""
+    offers, refusal = (), "f"
+    try:
+        offers = read_offers(TEXT[:start] + put + TEXT[start + cut :], "f")
+    except InputError as error:
+        refusal = str(error)
+    assert refusal.startswith("f")
+    for offer in offers:
+        device_list(offer)
+        every = AllocateRequest(container_requests=[ContainerAllocateRequest(devices_ids=offer.units())])
+        if all(each.device.healthy for each in offer.devices):
+            allocated(offer, every)
+
+
+def test_the_file_of_the_page_is_read() -> None:
+    """As it stands in docs/device-plugin.md."""
+    page = (Path(__file__).resolve().parents[4] / "docs/device-plugin.md").read_text()
+    text = page.partition("```yaml\n")[2].partition("```")[0]
+    assert [offer.resource for offer in read_offers(text, "page")] == [FPGA, "example.com/codec"]
