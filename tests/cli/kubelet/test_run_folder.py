@@ -85,7 +85,20 @@ def test_a_run_that_begins_with_what_no_word_says_is_left_out(
     folder = run_folder(tmp_path / "run", events=[{"op": "start", "config": {}}])
     assert case_of_folder(folder) is None
     assert main(["replay", str(folder)]) == 2
-    assert "there is no case in it" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "there is no case in it" in error
+    assert "no word of an event file says event 0: start" in error
+
+
+def test_a_run_that_is_compared_in_part_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A match of its first events is none of the whole."""
+    edit = {"op": "restart", "edit": {"file": "cpu_manager_state"}}
+    folder = run_folder(tmp_path / "run", events=[{"op": "add", "pod": "a"}, {"op": "add", "pod": "b"}, edit])
+    assert main(["replay", str(folder)]) == 0
+    why = f"{folder}: no word of an event file says event 2: edit; the run is compared up to there"
+    assert why in capsys.readouterr().err
+    assert main(["replay", str(run_folder(tmp_path / "whole"))]) == 0
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import click
 import msgspec
 
 from numafit.cli.files import WholeFile
-from numafit.cli.kubelet.run_folder import CASE, RESULT, case_of_folder, is_run
+from numafit.cli.kubelet.run_folder import CASE, RESULT, case_of_folder, is_run, left_out_of
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import answer, progress_bar, this_screen, tidy_end
+from numafit.cli.terminal import answer, progress_bar, this_screen, tidy_end, warn
 from numafit.errors import InputError, KubeletError, NumafitError
 from numafit.replay.replay import FAMILIES
 from numafit.replay.replay import replay as replay_case
@@ -101,7 +101,8 @@ def replay(files: Sequence[Path], out: Path | None, jobs: int, show: int, output
                     sink.write(line.result)
             bar.update(reader.progress())
         if not counts:
-            raise InputError("there is no case in it", source=", ".join(map(str, files)))
+            cure = "; ".join(reader.left_out)
+            raise InputError("there is no case in it", source=", ".join(map(str, files)), cure=cure)
         if sink is not None:
             sink.commit()
     differing = sum(row.get(DIFFERS, 0) for row in counts.values())
@@ -109,6 +110,8 @@ def replay(files: Sequence[Path], out: Path | None, jobs: int, show: int, output
         click.echo(json_text(_summary(counts, differences)))
     else:
         _print_table(counts, differences)
+    for text in reader.left_out:
+        warn(text)
     return 1 if differing else 0
 
 
@@ -142,6 +145,8 @@ class _Reader:
         self.total = sum(_size(path) for path in paths)
         self.done = 0
         self.reported = 0
+        self.left_out: list[str] = []
+        """Of runs that are not compared as a whole: why."""
 
     def progress(self) -> int:
         """Bytes read since the last call."""
@@ -152,7 +157,9 @@ class _Reader:
         finished = 0
         for path in self.paths:
             if path.is_dir():
-                case = case_of_folder(path)
+                case, left_out = case_of_folder(path), left_out_of(path)
+                if left_out:
+                    self.left_out.append(f"{path}: {left_out}; the run is compared up to there")
                 if case is not None:
                     yield Chunk(str(path), 1, (msgspec.json.encode(case),), self.keep)
                 finished += _size(path)

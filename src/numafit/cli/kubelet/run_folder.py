@@ -35,6 +35,11 @@ def is_run(folder: Path) -> bool:
     return (folder / CASE).is_file() and (folder / RESULT).is_file()
 
 
+def left_out_of(folder: Path) -> str:
+    """Why no more of the run is compared than its first events; empty where all of it is."""
+    return played(_read(folder / CASE), _read(folder / BASE)).left_out
+
+
 def case_of_folder(folder: Path) -> Json | None:
     """One line of a recording file; None for a run of which no event file can say anything."""
     try:
