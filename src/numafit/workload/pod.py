@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.quantity import Quantity
 from numafit.workload.demands import NO_DEMANDS, Demands
 
 Resources = Mapping[str, Quantity]
 
+_AGAIN = "#"
+"""Before the number of a coming in a UID that is made up; in no real one."""
 STORAGE = "ephemeral-storage"
 CRITICAL = 2_000_000_000
 """A pod of this priority or more is critical (kubelet 1.20 to 1.37)."""
@@ -78,6 +81,15 @@ class Pod(msgspec.Struct, frozen=True):
     def all_containers(self) -> tuple[Container, ...]:
         """Init containers in order, then app containers: the order of admission."""
         return self.init_containers + self.containers
+
+    @property
+    def comes_again(self) -> bool:
+        """It has the name of one that came before, and a UID made up for it."""
+        return _AGAIN in self.uid
+
+    def coming_again(self, times: int) -> "Pod":
+        """The pod that comes by this name for the second time, or later: the API server gives it another UID."""
+        return replace(self, uid=f"{self.uid.partition(_AGAIN)[0]}{_AGAIN}{times}")
 
 
 GUARANTEED = "Guaranteed"

@@ -37,7 +37,7 @@ class KnownPods:
         if source != API:
             return pod if pod.static else replace(pod, static=True)
         if own is None and times > len(manifests):
-            pod = replace(pod, uid=f"{pod.uid.partition('#')[0]}#{times}")
+            pod = pod.coming_again(times)
         return pod
 
     def is_mirror(self, name: str) -> bool:

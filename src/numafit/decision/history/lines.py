@@ -193,7 +193,7 @@ class _Reader:
             known = pod = self._pod(name)
             times = self.comings[pod.full_name] = self.comings.get(pod.full_name, 0) + 1
             if (times > 1 or pod.full_name in self.there) and not pod.static:
-                pod = replace(pod, uid=f"{pod.uid.partition('#')[0]}#{times}")
+                pod = pod.coming_again(times)
                 self._name(pod)
             if pod.full_name in self.there:
                 former[pod.uid] = known.uid

@@ -86,7 +86,7 @@ def without_plugins(situation: Situation, resources: Collection[str]) -> Situati
 def pod_there(situation: Situation, pod: Pod) -> Pod:
     """The pod itself, or the one that is there in its place: it came by the same name before, and had not gone."""
     known = (*situation.ledger.active.values(), *situation.waiting, *situation.refused)
-    if any(other.uid == pod.uid for other in known) or "#" not in pod.uid:
+    if any(other.uid == pod.uid for other in known) or not pod.comes_again:
         return pod
     return next((other for other in known if other.full_name == pod.full_name), pod)
 
