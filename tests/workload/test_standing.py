@@ -79,6 +79,19 @@ def test_annotations_of_the_kubelet_tell_a_static_pod(annotation: str, static: b
     assert standing(pod) == (None, static, static)
 
 
+@pytest.mark.parametrize(
+    ("metadata", "static"),
+    [
+        (", uid: 83bbead207ebcd9db13b837e86898d62", True),
+        (", uid: 2090e45e-a741-4e5d-9dfa-ae2c38f87be3", False),
+        (", uid: 83bbead207ebcd9db13b837e86898d62, annotations: {kubernetes.io/config.source: api}", False),
+    ],
+)
+def test_a_uid_made_from_a_manifest_tells_a_static_pod(metadata: str, static: bool) -> None:
+    """Where no annotation does: the API server's UIDs have hyphens, those of a kubelet are sums of 32 digits."""
+    assert standing(pod_of(manifest(metadata=metadata))) == (None, static, static)
+
+
 def test_of_a_static_pod_the_kubelet_knows_the_number_and_not_the_class() -> None:
     pod = pod_of(manifest(", priorityClassName: system-node-critical"), static=True)
     assert standing(pod) == (None, True, True)

@@ -3,6 +3,7 @@
 The API server makes a priority of the name of a class. The kubelet does not: of a static pod it knows the number only.
 """
 
+import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ SYSTEM_CLASSES = {"system-cluster-critical": CRITICAL, "system-node-critical": C
 SOURCE = "kubernetes.io/config.source"
 MIRROR = "kubernetes.io/config.mirror"
 API = "api"
+_UID_OF_A_MANIFEST = re.compile("[0-9a-f]{32}")
+"""A kubelet makes the UID of a static pod from its manifest; those of the API server have hyphens (all releases)."""
 
 
 class PriorityClasses(NamedTuple):
@@ -42,11 +45,12 @@ def read_classes(parts: list[ObjectPart]) -> PriorityClasses:
 
 
 def is_static(metadata: ObjectPart) -> bool:
-    """By the annotations that the kubelet gives to its pods: a static pod, or the mirror of one."""
-    if not metadata.value.get("annotations"):
-        return False
-    annotations = metadata.part("annotations")
-    return MIRROR in annotations.value or annotations.text(SOURCE) not in ("", API)
+    """By the annotations that the kubelet gives to its pods: a static pod, or the mirror of one; else by the UID."""
+    annotations = metadata.part("annotations") if metadata.value.get("annotations") else None
+    if annotations is not None and MIRROR in annotations.value:
+        return True
+    source = annotations.text(SOURCE) if annotations is not None else ""
+    return source != API if source else _UID_OF_A_MANIFEST.fullmatch(metadata.text("uid")) is not None
 
 
 def priority_of(spec: ObjectPart, classes: PriorityClasses, *, static: bool) -> int | None:
