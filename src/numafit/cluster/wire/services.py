@@ -1,6 +1,7 @@
 """The services of the kubelet's sockets as tables of their calls: by them a server answers and a client asks."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import cache
 from typing import Any, Generic, TypeVar
 
 import grpc
@@ -18,6 +19,13 @@ CallContext = grpc.aio.ServicerContext[Any, Any]
 """Of a call that is being answered."""
 
 
+@cache
+def _hold_thread() -> None:
+    """grpc ends its own thread with the last channel or server, and waits for that: for ever, if they are collected
+    while one of their calls is still open. Held once, it runs until the process ends (grpcio 1.76)."""
+    grpc.aio.init_grpc_aio()
+
+
 class RemoteCall(msgspec.Struct, Generic[Request, Response], frozen=True):
     """One request. `stream`: as many answers as there are, else one."""
 
@@ -33,6 +41,7 @@ class RemoteCall(msgspec.Struct, Generic[Request, Response], frozen=True):
 
     async def ask(self, channel: grpc.aio.Channel, request: Request, timeout_seconds: float) -> Response:
         """Raises `grpc.aio.AioRpcError`."""
+        _hold_thread()
         asked: Any = channel.unary_unary(
             self.path,
             request_serializer=self.request.SerializeToString,
@@ -43,6 +52,7 @@ class RemoteCall(msgspec.Struct, Generic[Request, Response], frozen=True):
 
     def watch(self, channel: grpc.aio.Channel, request: Request) -> AsyncIterator[Response]:
         """Until one end goes away; raises `grpc.aio.AioRpcError` then."""
+        _hold_thread()
         asked: Any = channel.unary_stream(
             self.path,
             request_serializer=self.request.SerializeToString,
@@ -86,6 +96,7 @@ Answerer = Callable[[Any, CallContext], Awaitable[Message] | AsyncIterator[Messa
 
 def add_answers(server: grpc.aio.Server, answers: Mapping[AnyCall, Answerer]) -> None:
     """Before the server starts. A call of a service that is not among them is answered as not implemented."""
+    _hold_thread()
     by_service: dict[str, dict[str, Any]] = {}
     for call, answer in answers.items():
         make: Any = grpc.unary_stream_rpc_method_handler if call.stream else grpc.unary_unary_rpc_method_handler
