@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from numafit.decision.decision import Decision, NodeShort, Preempted
 from numafit.settings.settings import Settings
-from numafit.workload.pod import Pod
+from numafit.workload.pod import Pod, Resources
 
 LOWER = {"Guaranteed": ("BestEffort", "Burstable"), "Burstable": ("BestEffort",), "BestEffort": ()}
 HIGHER = {"Guaranteed": (), "Burstable": ("Guaranteed",), "BestEffort": ("Guaranteed", "Burstable")}
@@ -17,9 +17,9 @@ def given_back(settings: Settings, pod: Pod, name: str) -> int:
     whole = settings.version.minor >= 34
     sidecars = [each for each in pod.init_containers if each.restartable and whole]
 
-    def of(requests: Mapping[str, object]) -> int:
+    def of(requests: Resources) -> int:
         quantity = requests.get(name)
-        return 0 if quantity is None else quantity.milli()  # type: ignore[attr-defined, no-any-return]
+        return 0 if quantity is None else quantity.milli()
 
     total = sum(of(each.requests) for each in (*pod.containers, *sidecars))
     started = 0

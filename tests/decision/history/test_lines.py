@@ -107,7 +107,8 @@ def test_another_configuration_is_read_by_its_name() -> None:
 def test_a_pod_that_comes_again_has_a_uid_of_its_own() -> None:
     """The API server gives a new one; that of a static pod is made from its manifest."""
     text = "add one static\nremove one static\nadd one static\nremove one\nadd one"
-    uids = [pod.uid for event in read(text, ONE, STATIC) if not isinstance(event, Reconcile) for pod in event.pods]  # type: ignore[union-attr]
+    events = read(text, ONE, STATIC)
+    uids = [pod.uid for event in events if isinstance(event, AddPods | RemovePods) for pod in event.pods]
     assert uids == ["one", "static", "one", "static", "one#2", "static", "one#2", "one#3"]
 
 

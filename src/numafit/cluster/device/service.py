@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
@@ -120,12 +121,10 @@ class _Reader:
     def _work(self, loop: asyncio.AbstractEventLoop, pending: asyncio.Future[tuple[ResourceOffer, ...]]) -> None:
         tell: Callable[[], None]
         try:
-            offers = self.source.read()
-            tell = lambda: pending.set_result(offers)  # noqa: E731
+            tell = partial(pending.set_result, self.source.read())
         except Exception as error:
-            # A name of an error goes with its block.
-            trouble = error
-            tell = lambda: pending.set_exception(trouble)  # noqa: E731
+            # Whatever it is, the one who waits for the reading is told; a thread has nobody else.
+            tell = partial(pending.set_exception, error)
         # The loop may be closed by now.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(tell)

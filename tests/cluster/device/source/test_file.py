@@ -62,7 +62,10 @@ def test_a_device_without_its_device_file_is_not_healthy(tmp_path: Path) -> None
     """It was pulled, or its driver is not loaded."""
     there: set[str] = set()
     source = ListedDevices(tmp_path / "f", lambda _: TEXT, there.__contains__)
-    health = lambda: [each.device.healthy for each in source.read()[0].devices]  # noqa: E731
+
+    def health() -> list[bool]:
+        return [each.device.healthy for each in source.read()[0].devices]
+
     assert health() == [False, False]
     there.add("/dev/fpga0")
     assert health() == [True, False]
