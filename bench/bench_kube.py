@@ -1,7 +1,7 @@
 """Copies of a cluster's pods and nodes: memory and processor time over their number, against typed and plain objects.
 
 The API server is played by a process of its own that sends the same page again and again under other names: objects of
-6 kB with two containers and managed fields, as real ones have. Memory is what the process has more than without objects.
+6 kB with two containers and managed fields, as real ones have. Memory is what a process has more than without them.
 """
 
 import asyncio
@@ -190,7 +190,7 @@ def _serve(size: int, port: Any) -> None:
 
 
 def _meta(name: str, number: int) -> dict[str, Any]:
-    fields = {f"f:field-{index}": {"f:inner": {}, ".": {}} for index in range(60)}
+    fields: dict[str, object] = {f"f:field-{index}": {"f:inner": {}, ".": {}} for index in range(60)}
     return {
         "name": name,
         "namespace": "team",
