@@ -13,7 +13,7 @@ Labels and taints are compared only where a Node object told them. The name of t
 no other pods than its own.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from numafit.decision.decision import Unsuited
@@ -52,7 +52,7 @@ def filtered(node: Node, pod: Pod, others: Iterable[Pod]) -> Filtered:
     settings, facts, demands = node.settings, node.facts, pod.demands
     beside: list[Unsuited] = []
     if facts.labels is not None:
-        wrong = _wrong_labels(demands, facts.labels, facts.name)
+        wrong = wrong_labels(demands, facts.labels, facts.name)
         if wrong:
             beside.append(_failed(settings, NODE_AFFINITY, wrong))
     if demands.ports:
@@ -62,9 +62,9 @@ def filtered(node: Node, pod: Pod, others: Iterable[Pod]) -> Filtered:
                 _failed(settings, NODE_PORTS, {"port": f"{taken[0].port}/{taken[0].protocol}", "pod": taken[1]})
             )
     if facts.taints and settings.behaviour.taints_checked and not pod.static:
-        taint = _untolerated(settings, demands, facts.taints)
+        taint = untolerated(settings, demands, facts.taints)
         if taint is not None:
-            beside.append(_failed(settings, TAINT_TOLERATION, {"taint": _taint_text(taint)}))
+            beside.append(_failed(settings, TAINT_TOLERATION, {"taint": taint_text(taint)}))
     early = _unsuited_system(settings, demands)
     if not settings.behaviour.system_checked_first:
         return Filtered(None, tuple(beside), early) if beside or early else SUITED
@@ -83,7 +83,7 @@ def _failed(settings: Settings, name: str, facts: Mapping[str, str]) -> Unsuited
 # --- labels ----------------------------------------------------------------------------------------------------------
 
 
-def _wrong_labels(demands: Demands, labels: Mapping[str, str], name: str) -> dict[str, str]:
+def wrong_labels(demands: Demands, labels: Mapping[str, str], name: str) -> dict[str, str]:
     """What does not hold; empty if all does."""
     for key, value in demands.selector:
         if labels.get(key) != value:
@@ -170,11 +170,14 @@ def _collide(one: HostPort, other: HostPort) -> bool:
 # --- taints ----------------------------------------------------------------------------------------------------------
 
 
-def _untolerated(settings: Settings, demands: Demands, taints: Iterable[Taint]) -> Taint | None:
+def untolerated(
+    settings: Settings, demands: Demands, taints: Iterable[Taint], effects: Collection[str] = (NO_EXECUTE,)
+) -> Taint | None:
+    """The first of these effects; the kubelet's own check looks at NoExecute alone."""
     tolerations = (*demands.tolerations, *_added(demands))
     compare = settings.gate("TaintTolerationComparisonOperators")
     for taint in taints:
-        if taint.effect == NO_EXECUTE and not any(_tolerates(each, taint, compare=compare) for each in tolerations):
+        if taint.effect in effects and not any(_tolerates(each, taint, compare=compare) for each in tolerations):
             return taint
     return None
 
@@ -202,7 +205,7 @@ def _tolerates(toleration: Toleration, taint: Taint, *, compare: bool) -> bool:
     return False
 
 
-def _taint_text(taint: Taint) -> str:
+def taint_text(taint: Taint) -> str:
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
 

@@ -221,7 +221,7 @@ class _Run:
         """`light`: the pod was admitted, and is so again if the managers have kept nothing of it. `freed`: others went
         for it, and the node as a whole has more again."""
         before, shape = self.ledger, self.shapes[place]
-        if self.keeps and not freed and same_for_managers(before, after if light else _swept(self.node, after)):
+        if self.keeps and not freed and same_for_managers(before, after if light else swept(self.node, after)):
             pod = self.pods[place]
             if light:
                 self.ledger = after
@@ -260,7 +260,7 @@ def same_for_managers(one: Ledger, other: Ledger) -> bool:
     )
 
 
-def _swept(node: Node, ledger: Ledger) -> Ledger:
+def swept(node: Node, ledger: Ledger) -> Ledger:
     """Without stale state, as the managers leave it when they are asked for the next pod."""
     ledger = replace(ledger, cpu=replace(ledger.cpu, pending=None), memory=replace(ledger.memory, pending=None))
     ledger = node.cpu.without_stale(without_stale(ledger))

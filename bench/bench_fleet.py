@@ -1,0 +1,100 @@
+"""Where a pod would go among many nodes: a new shape, a shape that is known, and what a fleet takes."""
+
+import random
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from time import process_time
+
+from bench import Row
+from bench.shapes import GPU, TWO, guaranteed, started
+from numafit.decision.decide import decide
+from numafit.decision.life import start_containers
+from numafit.fleet.fleet import Fleet
+from numafit.fleet.places import places
+from numafit.fleet.state import NodeState, state_of
+from numafit.fleet.verdicts import VerdictMemory
+from numafit.quantity import parse_quantity
+
+SIZES = ((500, 50), (1_000, 100), (5_000, 500))
+"""Nodes, and distinct states among them."""
+ALLOCATABLE = {"cpu": parse_quantity("126"), "memory": parse_quantity("127Gi"), "pods": parse_quantity("110")}
+MOST = 8
+NEW_SHAPE, KNOWN_SHAPE, FLEET = 50e-3, 1e-3, 300.0
+
+
+def rows() -> Iterator[Row]:
+    for nodes, states in SIZES:
+        made: dict[str, Fleet] = {}
+        what = f"fleet/{nodes} nodes in {states} states"
+        largest = nodes == SIZES[-1][0]
+        yield Row(
+            f"{what}/memory",
+            partial(_memory, made, nodes, states),
+            FLEET if largest else None,
+            unit="MB",
+            measured=True,
+        )
+        for name, cpus, gpus in (("fits everywhere", 2, 0), ("fits here and there", 24, 2), ("fits nowhere", 64, 4)):
+            budget = NEW_SHAPE if largest else None
+            yield Row(f"{what}/new shape, {name}", partial(_new, made, cpus, gpus), budget, measured=True)
+        yield Row(
+            f"{what}/known shape, one node changed",
+            partial(_known, made),
+            KNOWN_SHAPE if largest else None,
+            measured=True,
+        )
+
+
+def _resident() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+
+def _memory(made: dict[str, Fleet], nodes: int, states: int) -> float:
+    """Ten pods on each node, as its report tells them."""
+    before = _resident()
+    made["fleet"] = _fleet(nodes, states)
+    return _resident() - before
+
+
+def _fleet(nodes: int, states: int) -> Fleet:
+    node, idle = started(TWO, "single-numa-node")
+    fleet = Fleet()
+    chance = random.Random(7)
+    kinds = [[(chance.choice((1, 2, 4, 6, 8)), chance.choice((0, 0, 0, 1))) for _ in range(10)] for _ in range(states)]
+    for number in range(nodes):
+        ledger = idle
+        for index, (cpus, gpus) in enumerate(kinds[number % states]):
+            pod = guaranteed(f"{number}-{index}", cpus, "2Gi", {GPU: gpus} if gpus else {})
+            ledger = start_containers(node, decide(node, ledger, pod, ALLOCATABLE).ledger, pod.uid)[0]
+        fleet = fleet.reported(f"node-{number}", state_of("two", node, ledger, ALLOCATABLE))
+    return fleet
+
+
+def _new(made: dict[str, Fleet], cpus: int, gpus: int) -> float:
+    pod = guaranteed("new", cpus, "3Gi", {GPU: gpus} if gpus else {})
+    best = 1e9
+    for _ in range(3):
+        memory = VerdictMemory()
+        for node in made["fleet"].nodes.values():
+            memory.freedom(node.state)
+            memory.room(node.state)
+        began = process_time()
+        places(made["fleet"], pod, memory, MOST)
+        best = min(best, process_time() - began)
+    return best
+
+
+def _known(made: dict[str, Fleet]) -> float:
+    """A report of one node, and the answer for a pod of a shape that was asked for before."""
+    fleet, memory = made["fleet"], VerdictMemory()
+    pod = guaranteed("new", 24, "3Gi", {GPU: 2})
+    places(fleet, pod, memory, MOST)
+    states: list[NodeState] = [own.state for own in list(fleet.nodes.values())[:50]]
+    best = 1e9
+    for number in range(1, 20):
+        began = process_time()
+        fleet = fleet.reported("node-0", states[number])
+        places(fleet, pod, memory, MOST)
+        best = min(best, process_time() - began)
+    return best

@@ -1,0 +1,12 @@
+"""Many nodes: where a pod would be admitted, in which order to try, and why not elsewhere.
+
+    state       how one node stands, and what of that tells it from others for a new pod
+    room        what is left of a node for large aligned pods, and how much of it a pod would take
+    verdicts    a pod on a node as it stands: decided once for equal nodes and equal pods
+    orders      pods that are promised to a node and come in an order that nobody knows
+    fleet       the nodes, what is promised to them and what they refused: a value
+    places      the question: which nodes, in which order, why not the others
+
+A module calls only those above it. Everything here is a value or remembers what it would find again; who speaks to a
+cluster keeps one fleet, changes it by reports, and asks.
+"""

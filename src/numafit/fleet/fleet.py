@@ -1,0 +1,168 @@
+"""The nodes of a fleet, what is promised to them and what they refused: a value, changed by what is reported.
+
+A pod counts on every node that it was offered to until it is seen bound, gone, or decided: a report that has its UID
+among the active pods has it, and a report in which somebody else has gone has freed that share. What the API server
+shows earlier frees nothing.
+"""
+
+from bisect import insort
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.fleet.orders import PromisedPod, promise_of
+from numafit.fleet.state import NodeState
+from numafit.settings.facts import NO_FACTS, NodeFacts, Taint
+from numafit.workload.pod import Pod
+
+
+class FleetNode(msgspec.Struct, frozen=True):
+    name: str
+    state: NodeState
+    """As the kubelet reported it last."""
+    facts: NodeFacts = NO_FACTS
+    """Labels and taints."""
+    schedulable: bool = True
+    promised: tuple[PromisedPod, ...] = ()
+    """Offered or bound to it, and not in its report yet, in the order in which that happened."""
+    refused: Mapping[bytes, str] = {}
+    """Shape of a pod -> what the kubelet said to one that should have been admitted. Until the node changes."""
+
+    @property
+    def standing(self) -> "Standing":
+        shapes = tuple(sorted(own.shape for own in self.promised))
+        return Standing(self.state.key, shapes, self.facts.taints, self.schedulable)
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What nodes have in common that answer alike to a pod without wishes of its own."""
+
+    key: bytes
+    promised: tuple[bytes, ...]
+    taints: tuple[Taint, ...]
+    schedulable: bool
+
+
+class Fleet(msgspec.Struct, frozen=True):
+    nodes: Mapping[str, FleetNode] = {}
+    groups: Mapping[Standing, tuple[str, ...]] = {}
+    """Nodes that stand alike, by name."""
+    offers: Mapping[str, tuple[str, ...]] = {}
+    """Pod UID -> the nodes that it counts on."""
+    refusing: frozenset[str] = frozenset()
+    """Nodes that refused something, and have not changed since."""
+
+    def reported(
+        self, name: str, state: NodeState, facts: NodeFacts = NO_FACTS, *, schedulable: bool = True
+    ) -> "Fleet":
+        """Pods that are active in the report are promised no longer: they are there."""
+        before = self.nodes.get(name)
+        if before is None:
+            return self._with((FleetNode(name, state, facts, schedulable),))
+        active = state.ledger.active
+        promised = tuple(own for own in before.promised if own.pod.uid not in active)
+        refused = before.refused if before.state.key == state.key else {}
+        fleet = self._with((FleetNode(name, state, facts, schedulable, promised, refused),))
+        if len(promised) == len(before.promised):
+            return fleet
+        there = [own.pod.uid for own in before.promised if own.pod.uid in active]
+        return replace(fleet, offers=_without_node(fleet.offers, there, name))
+
+    def removed(self, name: str) -> "Fleet":
+        """The node is gone."""
+        node = self.nodes.get(name)
+        if node is None:
+            return self
+        return Fleet(
+            {own: each for own, each in self.nodes.items() if own != name},
+            _regrouped(self.groups, [(node, None)]),
+            _without_node(self.offers, [own.pod.uid for own in node.promised], name),
+            self.refusing - {name},
+        )
+
+    def offered(self, pod: Pod, names: Iterable[str]) -> "Fleet":
+        """It may come to any of these nodes, and to no other: what was offered to it before is taken back."""
+        fleet, promise = self.withdrawn(pod.uid), promise_of(pod)
+        chosen = tuple(
+            name
+            for name in dict.fromkeys(names)
+            if name in fleet.nodes and pod.uid not in fleet.nodes[name].state.ledger.active
+        )
+        if not chosen:
+            return fleet
+        nodes = (fleet.nodes[name] for name in chosen)
+        fleet = fleet._with(replace(node, promised=(*node.promised, promise)) for node in nodes)
+        return replace(fleet, offers={**fleet.offers, pod.uid: chosen})
+
+    def bound(self, pod: Pod, name: str) -> "Fleet":
+        """It is seen on this node: the others are free of it, and there it counts until the kubelet reports it."""
+        return self if self.offers.get(pod.uid) == (name,) else self.offered(pod, (name,))
+
+    def withdrawn(self, uid: str) -> "Fleet":
+        """It is gone, or was taken back, before a kubelet decided about it."""
+        names = self.offers.get(uid)
+        if names is None:
+            return self
+        nodes = (self.nodes[name] for name in names)
+        fleet = self._with(
+            replace(node, promised=tuple(own for own in node.promised if own.pod.uid != uid)) for node in nodes
+        )
+        return replace(fleet, offers={own: each for own, each in fleet.offers.items() if own != uid})
+
+    def rejected(self, pod: Pod, name: str, message: str) -> "Fleet":
+        """The kubelet refused a pod that was promised to it: no other one of its shape is sent there before the node
+        has changed, whatever is predicted."""
+        fleet = self.withdrawn(pod.uid)
+        node = fleet.nodes.get(name)
+        if node is None:
+            return fleet
+        return fleet._with((replace(node, refused={**node.refused, promise_of(pod).shape: message}),))
+
+    def _with(self, changed: Iterable[FleetNode]) -> "Fleet":
+        nodes, refusing = dict(self.nodes), set(self.refusing)
+        pairs = []
+        for node in changed:
+            pairs.append((nodes.get(node.name), node))
+            nodes[node.name] = node
+            (refusing.add if node.refused else refusing.discard)(node.name)
+        return Fleet(nodes, _regrouped(self.groups, pairs), self.offers, frozenset(refusing))
+
+
+def _regrouped(
+    groups: Mapping[Standing, tuple[str, ...]], changes: Iterable[tuple[FleetNode | None, FleetNode | None]]
+) -> Mapping[Standing, tuple[str, ...]]:
+    """With nodes before and after."""
+    left: dict[Standing, tuple[str, ...]] | None = None
+    for before, after in changes:
+        old = before.standing if before else None
+        new = after.standing if after else None
+        if old == new:
+            continue
+        if left is None:
+            left = dict(groups)
+        if before is not None and old is not None:
+            others = tuple(name for name in left[old] if name != before.name)
+            if others:
+                left[old] = others
+            else:
+                del left[old]
+        if after is not None and new is not None:
+            names = list(left.get(new, ()))
+            insort(names, after.name)
+            left[new] = tuple(names)
+    return groups if left is None else left
+
+
+def _without_node(
+    offers: Mapping[str, tuple[str, ...]], uids: Iterable[str], name: str
+) -> Mapping[str, tuple[str, ...]]:
+    """These pods count on that node no longer."""
+    left = dict(offers)
+    for uid in uids:
+        names = tuple(own for own in left.get(uid, ()) if own != name)
+        if names:
+            left[uid] = names
+        else:
+            left.pop(uid, None)
+    return left

@@ -1,0 +1,89 @@
+"""Pods that are promised to one node and that its kubelet has not decided yet: they come in an order nobody knows.
+
+A further pod is promised only where every order admits all of them. Pods of which the managers keep nothing change
+nothing for each other but sums, and those are looked at as if each came last; of the others at most a few are promised
+at once, since their orders are tried one by one.
+"""
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import msgspec
+
+from numafit.decision.decide import load_beside, offered_by, requests_of, shortages, wanted_of
+from numafit.decision.verdicts import same_for_managers
+from numafit.fleet.state import NodeState
+from numafit.fleet.verdicts import FleetVerdict, VerdictMemory, shape_digest, tried
+from numafit.workload.pod import Pod
+
+MOST_ORDERED = 3
+"""Promised pods, the new one included, whose orders are tried."""
+PROMISED = "Promised"
+"""The reason where the node has no room beside what is promised to it, in some order."""
+
+
+class PromisedPod(msgspec.Struct, frozen=True):
+    pod: Pod
+    shape: bytes
+
+
+def promise_of(pod: Pod) -> PromisedPod:
+    return PromisedPod(pod, shape_digest(pod))
+
+
+def together(
+    state: NodeState, promised: Sequence[PromisedPod], new: PromisedPod, memory: VerdictMemory
+) -> FleetVerdict:
+    """Whether the pod is admitted beside those that are promised, whoever comes first."""
+    alone = memory.verdict(state, new.pod, new.shape)
+    if not promised or not alone.admitted:
+        return alone
+    key = (state.key, new.shape, *sorted(own.shape for own in promised))
+    found = memory.recall(key)
+    if found is None:
+        found = _together(state, (*promised, new), memory)
+        memory.remember(key, found)
+    return found
+
+
+def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: VerdictMemory) -> FleetVerdict:
+    kept = [own for own in all_of_them if _is_kept(state, own.pod)]
+    if len(kept) > MOST_ORDERED:
+        return FleetVerdict(False, PROMISED, "others are promised to it, and not decided yet")
+    orders = {tuple(own.shape for own in order): order for order in permutations(kept)}
+    cost = 0.0
+    for order in orders.values():
+        stands = state
+        for own in order:
+            verdict = memory.verdict(stands, own.pod, own.shape)
+            if not verdict.admitted:
+                return FleetVerdict(False, PROMISED, f"beside what is promised to it: {verdict.message}")
+            if own is all_of_them[-1]:
+                cost = max(cost, verdict.cost)
+            stands = tried(stands, own.pod)[1] or stands
+    return _summed(state, [own.pod for own in all_of_them]) or FleetVerdict(True, cost=cost)
+
+
+def _is_kept(state: NodeState, pod: Pod) -> bool:
+    """Whether a manager keeps something of it, or it could be refused by one."""
+    _, after = tried(state, pod)
+    return after is None or not same_for_managers(state.ledger, after.ledger)
+
+
+def _summed(state: NodeState, pods: Sequence[Pod]) -> FleetVerdict | None:
+    """A refusal where the node as a whole is short for one of them that comes last; else None."""
+    if state.allocatable is None:
+        return None
+    settings = state.node.settings
+    total = state.load
+    for pod in pods:
+        total = load_beside(settings, total, state.ledger, pod.uid).plus(requests_of(settings, pod))
+    offered = offered_by(state.ledger.device, state.allocatable)
+    for pod in pods:
+        others = total.plus(requests_of(settings, pod), -1)
+        short = shortages(settings, wanted_of(settings, pod, offered), others, offered)
+        if short:
+            return FleetVerdict(
+                False, PROMISED, f"beside what is promised to it: too little {short[0].resource} is left"
+            )
+    return None

@@ -1,0 +1,115 @@
+"""A pod on a node as it stands: yes or no, and what it takes; decided once for equal nodes and equal pods."""
+
+from collections import OrderedDict
+from collections.abc import Hashable
+from hashlib import blake2b
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.decision.decide import decide, load_after, load_beside, requests_of
+from numafit.decision.decision import Decision
+from numafit.decision.life import start_containers
+from numafit.decision.verdicts import shape_of
+from numafit.fleet.room import Freedom, freedom_of, room_of
+from numafit.fleet.state import NodeState, state_with
+from numafit.workload.api_server import is_extended
+from numafit.workload.pod import Pod
+
+MOST_REMEMBERED = 200_000
+CRASH = "Crash"
+"""The reason where the kubelet would crash over the pod."""
+
+NOT_OFFERED = "NotOffered"
+"""The reason where the node does not know a resource that the pod asks for."""
+
+
+class FleetVerdict(msgspec.Struct, frozen=True, gc=False):
+    admitted: bool
+    reason: str = ""
+    """The kubelet's, of a rejection; or one of ours."""
+    message: str = ""
+    cost: float = 0.0
+    """What it takes of the node's room for large pods."""
+
+
+def shape_digest(pod: Pod) -> bytes:
+    """Equal for pods that no kubelet can tell apart but by their names, wherever they want to go."""
+    demands = replace(pod.demands, selector=(), affinity=None, tolerations=())
+    return blake2b(repr(shape_of(replace(pod, demands=demands))).encode(), digest_size=16).digest()
+
+
+def tried(state: NodeState, pod: Pod) -> tuple[Decision, NodeState | None]:
+    """What the kubelet decides, and how the node stands after it; None where the pod is not admitted. Nobody is evicted
+    for a critical pod: who asks wants to know where it fits beside the others."""
+    node, before = state.node, state.ledger
+    others = load_beside(node.settings, state.load, before, pod.uid)
+    decision = decide(node, before, pod, state.allocatable, others=others, evicts=False)
+    if not decision.admitted:
+        return decision, None
+    ledger, _ = start_containers(node, decision.ledger, pod.uid)
+    load = load_after(node.settings, others, decision)
+    return decision, state_with(state.kind, node, ledger, load, state.allocatable)
+
+
+def _unlisted(state: NodeState, pod: Pod) -> str:
+    """What a kubelet drops from the requests of a pod, and no scheduler does: a resource that the node does not
+    list."""
+    listed = {*(state.allocatable or ()), *state.ledger.device.healthy}
+    wanted = requests_of(state.node.settings, pod)
+    return next((name for name in wanted if is_extended(name) and name not in listed), "")
+
+
+class VerdictMemory:
+    """What was found before. It holds no truth of its own: thrown away, everything is found again."""
+
+    def __init__(self, most: int = MOST_REMEMBERED) -> None:
+        self._most = most
+        self._found: OrderedDict[Hashable, FleetVerdict] = OrderedDict()
+        self._rooms: OrderedDict[bytes, float] = OrderedDict()
+        self._freedoms: OrderedDict[bytes, Freedom] = OrderedDict()
+        self.decided = 0
+        """How often the engine was asked."""
+
+    def verdict(self, state: NodeState, pod: Pod, shape: bytes) -> FleetVerdict:
+        key = (state.key, shape)
+        found = self._found.get(key)
+        if found is None:
+            found = self._decided(state, pod)
+            self.remember(key, found)
+        return found
+
+    def _decided(self, state: NodeState, pod: Pod) -> FleetVerdict:
+        self.decided += 1
+        unlisted = _unlisted(state, pod)
+        if unlisted:
+            return FleetVerdict(False, NOT_OFFERED, f"it offers no {unlisted}")
+        decision, after = tried(state, pod)
+        if after is None:
+            reason = CRASH if decision.panic else decision.reason
+            return FleetVerdict(False, reason, decision.panic or decision.message)
+        return FleetVerdict(True, cost=self.room(state) - self.room(after))
+
+    def room(self, state: NodeState) -> float:
+        found = self._rooms.get(state.key)
+        if found is None:
+            found = self._rooms[state.key] = room_of(state)
+            if len(self._rooms) > self._most:
+                self._rooms.popitem(last=False)
+        return found
+
+    def freedom(self, state: NodeState) -> Freedom:
+        found = self._freedoms.get(state.key)
+        if found is None:
+            found = self._freedoms[state.key] = freedom_of(state)
+            if len(self._freedoms) > self._most:
+                self._freedoms.popitem(last=False)
+        return found
+
+    def recall(self, key: Hashable) -> FleetVerdict | None:
+        return self._found.get(key)
+
+    def remember(self, key: Hashable, verdict: FleetVerdict) -> None:
+        self._found[key] = verdict
+        if len(self._found) > self._most:
+            self._found.popitem(last=False)
