@@ -68,6 +68,7 @@ IN_FUNCTIONS = {
     "cli/options/agent.py": "only --agent asks over HTTP: 20 ms",
     "cli/options/machine.py": "one kind of source: 1 to 10 ms each",
     "cli/options/node.py": "only a Node object: 5 ms",
+    "cli/options/published.py": "only a node that its agent publishes: 20 ms",
     "cli/options/stage.py": "a start that is refused, a Node object, pods of this host: 5 to 7 ms",
     "decision/simulation.py": "only other events than pods that come: 9 ms",
     "decision/history/restart.py": "writers of state files, for a restart only: 9 ms",

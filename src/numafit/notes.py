@@ -55,6 +55,8 @@ NOTE_CODES = {
     # the node
     "node-partly-known": "the cluster does not tell something of its node: its configuration, its pods, its topology",
     "node-disagrees": "the Node object shows another release, capacity or offer than what was given makes",
+    "topology-not-used": "what numafit's agent tells of its node is not used, or not all of it",
+    "kubelet-disagrees": "the kubelet answers with another configuration than numafit's agent on its node tells",
     "node-was-otherwise": "a pod that runs is rejected here, or one that was rejected is not: the node was another",
     # a log
     "log-cut": "the log ends in the middle, and what comes before that is told",

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from numafit.cluster.case.case import KUBELET, NODE, PODS, TOPOLOGY, NodeCase
+from numafit.cluster.case.case import KUBELET, NODE, PODS, PUBLISHED, TOPOLOGY, NodeCase
 from numafit.errors import InputError
 
 # `Any` all over: objects of the API server as plain values, of which few fields are touched.
@@ -27,7 +27,13 @@ def stripped(case: NodeCase) -> NodeCase:
     """Raises InputError for objects that no API server makes: what is not found in them could not be taken out."""
     removed: Counter[str] = Counter()
     files = dict(case.files)
-    for name, part in ((NODE, _node), (TOPOLOGY, _node), (KUBELET, _kubelet), (PODS, _pods)):
+    for name, part in (
+        (NODE, _node),
+        (TOPOLOGY, _node),
+        (PUBLISHED, _metadata),
+        (KUBELET, _kubelet),
+        (PODS, _pods),
+    ):
         if name in files:
             value, before = msgspec.json.decode(files[name]), removed.total()
             try:
