@@ -63,6 +63,7 @@ IN_FUNCTIONS = {
     "cli/node/device_plugin.py": "grpcio is an extra, and --dry-run needs none of it: 90 ms",
     "cli/options/answer.py": "only a kubelet that does not start again: 20 ms",
     "cli/options/case.py": "only a node that was pulled: 8 ms",
+    "cli/options/claims.py": "only pods with resource claims: 7 ms",
     "cli/options/facts.py": "only a Node object: 5 ms",
     "cli/options/live.py": "an extra, for --node only: 180 ms",
     "cli/options/agent.py": "only --agent asks over HTTP: 20 ms",

@@ -70,6 +70,7 @@ NOTE_CODES = {
     "pod-unbound": "a pod of a list from a server has no node, and is played as if it came to this one",
     "resource-not-offered": "the kubelet drops a resource that no device plugin offers, and admits the pod",
     "claim-not-decided": "resource claims (DRA) are not decided here",
+    "claim-not-aligned": "a container has devices by resource claims (DRA) and exclusive CPUs, which nobody aligns",
     "pod-level-dropped": "resources of the pod as a whole are dropped where their gate is off",
     "ports-not-checked": "host ports are not compared with those of pods of which only the state is known",
     "selectors-not-checked": "node selectors, affinities and tolerations are not compared with an unknown node",

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from numafit.cli.files import read_bytes
-from numafit.cli.held import HeldPath
-from numafit.cluster.case.case import KUBELET, MACHINE, NODE, PODS, PUBLISHED, TOPOLOGY
+from numafit.cluster.case.case import CLAIMS, KUBELET, MACHINE, NODE, PODS, PUBLISHED, TOPOLOGY
 from numafit.errors import InputError
 from numafit.machine.source import Source
 from numafit.notes import Note
@@ -34,6 +33,8 @@ class CaseParts(NamedTuple):
     """What the cluster did not tell."""
     published: "NodeTopology | None" = None
     """What numafit's agent on the node tells of it."""
+    claims: Path | None = None
+    """Resource claims of its pods, and the slices of its devices."""
     given_machine: bool = False
     """A person put the machine there."""
 
@@ -59,6 +60,7 @@ class CaseParts(NamedTuple):
         """By the kubelet itself, else by the agent beside it."""
         if self.kubelet is not None or self.published is None:
             return self.kubelet
+        from numafit.cli.held import HeldPath
         from numafit.cluster.topology.restore import kubelet_text
 
         return HeldPath.file(f"NodeTopology {self.name}: status.kubelet", kubelet_text(self.published).encode())
@@ -82,6 +84,7 @@ def case_parts(folder: Path) -> CaseParts:
         machine,
         (*_still_open(about.notes, known=published is not None), *notes),
         published,
+        _there(folder / CLAIMS),
         given is not None,
     )
 

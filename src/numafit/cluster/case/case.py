@@ -12,6 +12,8 @@ TOPOLOGY, MACHINE = "nrt.json", "machine.yaml"
 """Its NodeResourceTopology, or a description of the machine that somebody gave."""
 PUBLISHED = "nodetopology.json"
 """Its NodeTopology, which numafit's agent on the node publishes."""
+CLAIMS = "claims.json"
+"""ResourceClaims of its pods, and the ResourceSlices of its devices."""
 ABOUT, README = "case.json", "README.md"
 
 

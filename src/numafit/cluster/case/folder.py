@@ -9,6 +9,7 @@ import msgspec
 
 from numafit.cluster.case.case import (
     ABOUT,
+    CLAIMS,
     KUBELET,
     MACHINE,
     NODE,
@@ -28,6 +29,7 @@ FILES = {
     PODS: "the pods on it, as a list",
     TOPOLOGY: "its NodeResourceTopology",
     PUBLISHED: "its NodeTopology: what numafit's agent on it knows, and what its pods hold",
+    CLAIMS: "the ResourceClaims of its pods, and the ResourceSlices of its devices",
     MACHINE: "its machine, as it was given",
     ABOUT: "where the rest comes from, and what lacks",
 }
