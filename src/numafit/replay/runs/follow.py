@@ -1,5 +1,7 @@
-"""Choices that fall as a run saw them, as far as it tells: which devices were given, who of static pods came first."""
+"""Choices that fall as a run saw them, as far as it tells: which devices were given, who of static pods came first,
+which resource of a container failed first."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
@@ -11,6 +13,7 @@ from numafit.managers.protocol import Choices
 from numafit.replay.outcomes import Json
 from numafit.workload.pod import Pod
 
+_RESOURCE = re.compile(r"[\w.-]+/[\w.-]*\w")
 ANSWERS = 1000
 """How many answers of a plugin are looked at for the one that was seen."""
 
@@ -19,8 +22,9 @@ GivenDevices = Mapping[tuple[str, str], frozenset[str]]
 
 
 class SeenChoices(Choices):
-    def __init__(self, given: GivenDevices, order: Sequence[str] = ()) -> None:
+    def __init__(self, given: GivenDevices, order: Sequence[str] = (), failed: str = "") -> None:
         self.given = given
+        self.failed = failed
         self.order = {uid: place for place, uid in enumerate(order)}
 
     def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
@@ -35,6 +39,9 @@ class SeenChoices(Choices):
             if given.issuperset(answer):
                 return answer
         return first or ()
+
+    def resources(self, container: str, names: Iterable[str]) -> Sequence[str]:
+        return sorted(names, key=lambda name: (name != self.failed, name))
 
     def pods(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         return sorted(pods, key=lambda pod: self.order.get(pod.uid, len(self.order)))
@@ -54,6 +61,14 @@ def given_at(expected: Sequence[Json | None], number: int) -> GivenDevices:
             given[key] = given.get(key, frozenset()) | ids
         return given
     return {}
+
+
+def failed_at(entry: Json) -> list[str]:
+    """The resources that refusals name: of several that a container could not get, the kubelet names the one that it
+    came to first, in the order of a map."""
+    refused = [each for each in entry.get("decisions") or () if not each["admitted"]]
+    named = [name for each in refused for name in _RESOURCE.findall(each.get("message") or "")]
+    return list(dict.fromkeys(named))
 
 
 def orders_of(entry: Json) -> Iterator[tuple[str, ...]]:
