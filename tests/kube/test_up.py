@@ -12,12 +12,19 @@ from typing import Any
 
 import pytest
 
+from numafit.cli import COMMANDS
 from tests.kube.build import RELEASE, binaries, missing
 from tests.kube.processes import stop, until
 
 pytestmark = pytest.mark.real
 
 END_SECONDS = 30
+SIMULATED = """\
+format: numafit/nodes/v1
+nodes:
+  - {name: gpu, count: 2, machine: dgx-h100}
+  - {name: small, machine: "sketch:2 sockets x 4 cores, 8Gi per numa"}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -121,3 +128,18 @@ def test_a_program_that_does_not_start_is_named_with_the_end_of_its_log(tmp_path
     said = "numafit: etcd ended with status 3; the end of its log: no room for the database (--state DIR keeps the"
     assert (done.returncode, done.stderr.startswith(said), done.stdout) == (2, True, ""), done.stderr
     assert os.listdir(tmp_path / "tmp") == []
+
+
+@pytest.mark.skipif("kubelet-sim" not in COMMANDS, reason="there is no command that plays nodes")
+def test_simulated_nodes_are_ready_when_it_says_that_it_is_up(tmp_path: Path) -> None:
+    """And when it starts again: nodes of the first time that nobody plays any more are not counted."""
+    file, folder = tmp_path / "nodes.yaml", str(tmp_path / "state")
+    file.write_text(SIMULATED)
+    with up(tmp_path, "--nodes", str(file), "--state", folder) as (_, first):
+        assert first["nodes"] == ["gpu-0", "gpu-1", "small"]
+        states = kubectl(first["kubeconfig"], "get", "nodes", "--no-headers").splitlines()
+        assert [line.split()[1] for line in states] == ["Ready"] * 3
+    assert alive([own["pid"] for own in first["programs"].values()]) == []
+    file.write_text(SIMULATED.replace("count: 2", "count: 1"))
+    with up(tmp_path, "--nodes", str(file), "--state", folder) as (_, second):
+        assert second["nodes"] == ["gpu-0", "small"]
