@@ -161,9 +161,12 @@ class Recorder:
             )
 
     def _resize(self, event: Json, step: Json) -> None:
+        before = self.node.pods().get(event["pod"]) or {"metadata": {}}
         answer = self.node.resize(event["pod"], event["container"], event["resources"])
         message = None if answer.is_success else answer.json().get("message")
         step["api"] = {"status": answer.status_code, "message": message}
+        if answer.is_success and answer.json()["metadata"].get("generation") == before["metadata"].get("generation"):
+            step["api"]["same"] = True
 
     def _exit(self, event: Json, step: Json) -> None:
         name = event["pod"], event["container"]
@@ -262,4 +265,7 @@ def _patient(what: str, found: Callable[[], bool], seconds: float = MOST_SECONDS
 
 
 def _last_words(lines: list[str]) -> str:
-    return "\n".join(line[:4000] for line in lines[-CRASH_LINES:])
+    """From the reason on, where it says one: what follows may be longer."""
+    panics = [number for number, line in enumerate(lines) if line.startswith("panic:")]
+    last = lines[panics[-1] :][:CRASH_LINES] if panics else lines[-CRASH_LINES:]
+    return "\n".join(line[:4000] for line in last)

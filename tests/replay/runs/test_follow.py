@@ -54,3 +54,10 @@ def test_the_resource_that_a_refusal_names_was_the_first_to_fail() -> None:
     (named,) = failed_at({"decisions": decisions})
     assert SeenChoices({}, (), named).resources("c", ["lab.io/gpu", "lab.io/nic"]) == ["lab.io/nic", "lab.io/gpu"]
     assert SeenChoices({}).resources("c", ["lab.io/nic", "lab.io/gpu"]) == ["lab.io/gpu", "lab.io/nic"]
+
+
+def test_what_a_refused_pod_was_given_all_the_same_came_before_what_failed() -> None:
+    """The device file tells, and only of this pod: others have containers of the same name."""
+    held = given_at([SEEN], 0, {"1"})
+    assert SeenChoices({}, (), "fpga", held).resources("c", ["fpga", "gpu", "nic"]) == ["gpu", "fpga", "nic"]
+    assert given_at([SEEN], 0, {"2"}) == {}

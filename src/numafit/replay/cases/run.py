@@ -92,12 +92,15 @@ class Run:
 
         def outcome(situation: Situation, event: Event, number: int) -> Outcome:
             given = given_at(expected, number)
-            first = happen(situation, event, partial(SeenChoices, given))
             entry = expected[number] if number < len(expected) else None
+            decided = {each["uid"] for each in (entry or {}).get("decisions") or ()}
+            named = [*failed_at(entry or {}), ""]
+            held = given_at(expected, number, decided)
+            first = happen(situation, event, partial(SeenChoices, given, (), named[0], held))
             if entry is None or _is_seen(entry, event, first):
                 return first
             starts = isinstance(event, RestartKubelet | StartKubelet)
-            for failed in ("", *failed_at(entry)):
+            for failed in ("", *named[:-1]):
                 orders = orders_of(entry) if starts else iter(((),) if failed else ())
                 for order in islice(orders, ORDERS):
                     other = happen(situation, event, partial(SeenChoices, given, order, failed))

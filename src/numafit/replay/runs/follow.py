@@ -2,7 +2,7 @@
 which resource of a container failed first."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
@@ -22,9 +22,14 @@ GivenDevices = Mapping[tuple[str, str], frozenset[str]]
 
 
 class SeenChoices(Choices):
-    def __init__(self, given: GivenDevices, order: Sequence[str] = (), failed: str = "") -> None:
+    """`failed` is the resource that a refusal names, `held` what those have who were decided upon."""
+
+    def __init__(
+        self, given: GivenDevices, order: Sequence[str] = (), failed: str = "", held: GivenDevices | None = None
+    ) -> None:
         self.given = given
         self.failed = failed
+        self.held = held or {}
         self.order = {uid: place for place, uid in enumerate(order)}
 
     def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
@@ -41,14 +46,15 @@ class SeenChoices(Choices):
         return first or ()
 
     def resources(self, container: str, names: Iterable[str]) -> Sequence[str]:
-        return sorted(names, key=lambda name: (name != self.failed, name))
+        """Those that were given come first, also to one that was refused for another."""
+        return sorted(names, key=lambda name: ((container, name) not in self.held, name != self.failed, name))
 
     def pods(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         return sorted(pods, key=lambda pod: self.order.get(pod.uid, len(self.order)))
 
 
-def given_at(expected: Sequence[Json | None], number: int) -> GivenDevices:
-    """By the next device file that was seen, at this event or after it."""
+def given_at(expected: Sequence[Json | None], number: int, uids: Collection[str] | None = None) -> GivenDevices:
+    """By the next device file that was seen, at this event or after it; to these pods only, where they are told."""
     for entry in expected[number:]:
         content: Any = ((entry or {}).get("files") or {}).get(DEVICE_FILE)
         if content is None:
@@ -56,6 +62,8 @@ def given_at(expected: Sequence[Json | None], number: int) -> GivenDevices:
         read: Json = msgspec.json.decode(content) if isinstance(content, str) else content
         given: dict[tuple[str, str], frozenset[str]] = {}
         for held in read["Data"]["PodDeviceEntries"] or ():
+            if uids is not None and held["PodUID"] not in uids:
+                continue
             key = held["ContainerName"], held["ResourceName"]
             ids = frozenset(device for own in held["DeviceIDs"].values() for device in own)
             given[key] = given.get(key, frozenset()) | ids
