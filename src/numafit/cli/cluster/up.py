@@ -146,11 +146,13 @@ def _progress() -> Iterator["_Progress"]:
 
 
 class _Progress:
-    """One line that changes, on a terminal only."""
+    """One line that changes, on a terminal only. Empty: it goes, unless it has gone before somebody else wrote."""
 
     def __init__(self, shown: bool) -> None:
         self.shown = shown
+        self.there = False
 
     def __call__(self, what: str) -> None:
-        if self.shown:
+        if self.shown and (what or self.there):
             click.echo(f"\r\x1b[K{f'starting {what} …' if what else ''}", nl=False, err=True)
+            self.there = bool(what)

@@ -25,7 +25,7 @@ def found_programs(folder: Path | None, names: Sequence[str] = CONTROL_PLANE) ->
     if lacking:
         where = f"neither in {folder} nor on the PATH" if folder else "not on the PATH"
         raise InputError(f"{_list(lacking)} {'is' if len(lacking) == 1 else 'are'} {where}", cure=CURE)
-    return {name: Path(own).resolve() for name, own in found.items() if own}
+    return {name: Path(own).absolute() for name, own in found.items() if own}
 
 
 def openssl() -> str:
