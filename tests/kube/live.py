@@ -98,7 +98,7 @@ class Live:
             recorder.begin()
             for _ in range(self.events):
                 recorder.happen(history.next(recorder.there()))
-                if recorder.crashed or self.ending.is_set():
+                if recorder.crashed or recorder.overtaken or self.ending.is_set():
                     break
             recorder.write(folder, f"seed-{seed}")
             return len(recorder.unsettled)

@@ -4,7 +4,7 @@ import gzip
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ LOOKED_AT = re.compile(rb'"Pod resize (?:is deferred|is infeasible|successfully 
 minute later (1.36)."""
 CRASH_LINES = 40
 PACKED = "machine.tgz"
+LISTED = re.compile(rb'"Processed device updates for resource" resourceName="([^"]+)"')
 TOLD = ("Pod admission denied", "Preempting pod to free up resources", "Pod resize successfully allocated")
 ENDED = re.compile(r'"(?:Pod admission denied|Preempting pod to free up resources)".* podUID="([^"]+)"')
 LEFT_OUT = re.compile(rb"pod_workers|kuberuntime|status_manager|pleg/|reflector|volume|reconciler")
@@ -43,6 +44,9 @@ class Recorder:
         self.manifests: dict[str, Json] = {}
         self.unsettled: list[int] = []
         """Events after which the node did not come to rest."""
+        self.overtaken = False
+        """On a busy machine pods came before the plugins that should have been there first: the history ends before
+        that restart."""
 
     @property
     def crashed(self) -> bool:
@@ -82,6 +86,8 @@ class Recorder:
             "exit": self._exit,
         }
         doing.get(event["op"], self._plugin)(event, step)
+        if self.overtaken:
+            return
         self._until_told(mark)
         if not self.node.ended and not self.settle(LONGER if event["op"] in LONGER_FOR else QUIET_SECONDS):
             self.unsettled.append(len(self.events))
@@ -146,7 +152,10 @@ class Recorder:
         for name in event.get("add") or ():
             self._create(name)
             time.sleep(1.1)
-        if self.node.start(event.get("config"), plugins=event.get("plugins", "first")):
+        started = self.node.start(event.get("config"), plugins=event.get("plugins", "first"))
+        if "plugins" not in event:
+            self.overtaken = _are_overtaken(self.node.read_log(mark), self.node.plugins)
+        if started:
             self._until_decided(list(event.get("add") or ()))
             gone = list(event.get("remove") or ())
             _patient(f"{gone} are gone", lambda: self.node.ended or self.node.gone(gone))
@@ -254,6 +263,13 @@ def _pod(pod: Json) -> Json:
     resize = [each for each in status.get("conditions") or () if each["type"].startswith("PodResize")]
     kept = ("type", "status", "reason", "message")
     return own | ({"resize": [{name: each.get(name) for name in kept} for each in resize]} if resize else {})
+
+
+def _are_overtaken(log: bytes, plugins: Iterable[str]) -> bool:
+    """Whether pods came before the devices of a plugin."""
+    before, came, _ = log.partition(b'"SyncLoop ADD"')
+    listed = set(LISTED.findall(before))
+    return bool(came) and any(resource.encode() not in listed for resource in plugins)
 
 
 def _patient(what: str, found: Callable[[], bool], seconds: float = MOST_SECONDS) -> None:
