@@ -3,10 +3,9 @@
 `README.md` says how a test uses them. Read in this order:
 
 build          the programs, built once from published Go modules and kept outside the checkout
-processes      programs that end with the process that started them
-certificates   a certificate authority and what it signs, with openssl
+processes      programs that end with the process that started them, from `numafit.cluster.up`
 api            requests to the API server
-control_plane  etcd, kube-apiserver, kube-controller-manager, kube-scheduler
+control_plane  the control plane of `numafit cluster up`, and requests to it
 outside        containers and device plugins as the kubelet sees them: `programs/cri`
 mounts         a mount namespace in which another machine's /sys lies over ours
 kubelet        a kubelet on a captured machine, and what can be done to it

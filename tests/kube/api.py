@@ -38,8 +38,10 @@ class Api:
         if answer.status_code != httpx.codes.NOT_FOUND:
             _content(answer)
 
-    def pods(self, namespace: str = "default") -> dict[str, Json]:
-        listed = self.get(f"/api/v1/namespaces/{namespace}/pods") or {"items": []}
+    def pods(self, namespace: str = "default", node: str = "") -> dict[str, Json]:
+        """Those of one node, where it is named."""
+        only = f"?fieldSelector=spec.nodeName%3D{node}" if node else ""
+        listed = self.get(f"/api/v1/namespaces/{namespace}/pods{only}") or {"items": []}
         return {pod["metadata"]["name"]: pod for pod in listed["items"]}
 
     def close(self) -> None:

@@ -4,20 +4,24 @@ import fcntl
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from tests.packages import program
 
 RELEASE, OLDER = "v1.36.4", "v1.34.4"
 """Of the cluster, and of another kubelet that may join it."""
 SOURCES = Path(__file__).with_name("programs")
-BUILD_SECONDS = 3600
+BUILD_SECONDS = 3600.0
 CURE = "run `python -m tests.kube`"
+
+OFFLINE = ("dial tcp", "no such host", "i/o timeout", "connection refused", "TLS handshake timeout", "GOPROXY=off")
+"""How Go words that it cannot fetch a module."""
 
 FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly")
 _VERSION = "k8s.io/component-base/version"
@@ -69,28 +73,39 @@ def binaries(release: str = RELEASE) -> Path:
     return cache() / digest(release) / "bin"
 
 
-def build(release: str = RELEASE, tell: Callable[[str], None] = lambda _: None) -> Path:
+def build(release: str = RELEASE, tell: Callable[[str], None] = lambda _: None, seconds: float = BUILD_SECONDS) -> Path:
     """The folder of the programs, built if they are not there. Of several processes one builds, the others wait.
 
-    What a build that was killed has finished is not built again; Go's own cache has most of the rest.
+    What a build that was killed, or had too little time, has finished is not built again; Go's own cache has most of
+    the rest.
     """
+    end = time.monotonic() + seconds
     folder = binaries(release)
     if folder.exists():
         return folder
     target = folder.parent
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.with_suffix(".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _is_locked(lock):
             tell("another process builds the programs: waiting for it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            while not _is_locked(lock):
+                if time.monotonic() > end:
+                    raise RuntimeError(f"another process has built the programs for {seconds:.0f} s, and is not done")
+                time.sleep(1)
         if not folder.exists():
-            _build(release, target, tell)
+            _build(release, target, tell, end)
     return folder
 
 
-def _build(release: str, target: Path, tell: Callable[[str], None]) -> None:
+def _is_locked(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _build(release: str, target: Path, tell: Callable[[str], None], end: float) -> None:
     go = program("go")
     if not go:
         raise RuntimeError("Go is not installed, and the programs of Kubernetes are built with it")
@@ -103,20 +118,33 @@ def _build(release: str, target: Path, tell: Callable[[str], None]) -> None:
             continue
         began = time.monotonic()
         new = path.with_suffix(".new")
-        done = subprocess.run(
-            [go, "build", *flags(release), "-o", str(new), own.package],
-            cwd=SOURCES / own.module,
-            env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"},
-            timeout=BUILD_SECONDS,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            raise RuntimeError(f"{own.name} cannot be built: {done.stderr.strip()[-2000:]}")
+        said = _said_by_go([go, "build", *flags(release), "-o", str(new), own.package], SOURCES / own.module, end)
+        if said is None:
+            done = f"{number - 1} of {len(programs)} programs are built and kept"
+            raise RuntimeError(f"there was no time to build {own.name}; {done}, and the next build goes on there")
+        if said:
+            offline = next((words for words in OFFLINE if words in said), "")
+            why = "no Go module proxy answers (GOPROXY names one): " if offline else ""
+            raise RuntimeError(f"{own.name} cannot be built: {why}{said[-2000:]}")
         new.replace(path)
         tell(f"{number} of {len(programs)}: {own.name}, {time.monotonic() - began:.0f} s")
     unfinished.replace(target)
+
+
+def _said_by_go(command: Sequence[str], folder: Path, end: float) -> str | None:
+    """Its complaint; empty when it succeeded, None when it had to be ended. It ends with its compilers."""
+    environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            _, said = process.communicate(timeout=max(end - time.monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        return (said.strip() or f"status {process.returncode}") if process.returncode else ""
 
 
 def missing() -> str:

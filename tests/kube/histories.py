@@ -15,6 +15,7 @@ MACHINES = {"numa2smt": 2, "numa4snc": 4, "epyc2": 2, "numa3memonly": 3}
 
 GPU, NIC, LATE = "lab.io/gpu", "lab.io/nic", "lab.io/late"
 NOBODY = "nobody.io/thing"
+PAGES = "hugepages-2Mi"
 CPU_OPTIONS: tuple[dict[str, str], ...] = (
     {},
     {},
@@ -61,6 +62,11 @@ class History:
         self.machine = self.random.choice(sorted(MACHINES))
         self.nodes = MACHINES[self.machine]
         self.config = self._config()
+        self.pages: dict[int, int] = {}
+        """Huge pages of 2 MiB by NUMA node."""
+        if self.random.random() < 0.4:
+            self.pages = {node: self.random.choice((0, 16, 32, 64)) for node in range(self.nodes)}
+        self.seed = seed
         self.plugins: list[Json] = []
         for resource, count in ((GPU, 4), (NIC, 2)):
             if self.random.random() < 0.7:
@@ -225,7 +231,8 @@ class History:
     # pods
 
     def _new_pod(self) -> str:
-        name = f"p{len(self.pods):02}"
+        # many histories may have their pods in one namespace
+        name = f"s{self.seed}p{len(self.pods):02}"
         random = self.random
         kind = random.choice(("guaranteed", "guaranteed", "guaranteed", "burstable", "best-effort"))
         count = random.choice((1, 1, 1, 2, 3))
@@ -271,6 +278,10 @@ class History:
             resources = {"requests": {"cpu": random.choice(("100m", "1", "2", "4")), "memory": random.choice(MEMORIES)}}
             if random.random() < 0.3:
                 resources["limits"] = {"cpu": "6", "memory": "1500Mi"}
+        if resources and random.random() < (0.3 if self.pages else 0.02):
+            amount = random.choice(("4Mi", "16Mi", "32Mi", "64Mi"))
+            for part in ("limits", "requests"):
+                resources.setdefault(part, {})[PAGES] = amount
         for resource, chance in ((GPU, 0.25), (NIC, 0.15), (LATE, 0.06), (NOBODY, 0.05)):
             if random.random() < chance:
                 amount = str(random.choice((1, 1, 2)))

@@ -11,7 +11,7 @@ import httpx
 from tests.kube.api import MERGE, STRATEGIC, Json
 from tests.kube.build import RELEASE, binaries
 from tests.kube.control_plane import ControlPlane
-from tests.kube.mounts import entered, own_cgroup, seen_from, unpacked
+from tests.kube.mounts import entered, own_cgroup, seen_from, set_pages, unpacked
 from tests.kube.outside import Outside
 from tests.kube.processes import free_ports, start, stop, until
 
@@ -68,7 +68,10 @@ POD: Json = {
 
 
 class KubeletNode:
-    """`archive` is a captured machine; `config` overrides fields of BASE."""
+    """`archive` is a captured machine; `config` overrides fields of BASE; `pages` are huge ones of 2 MiB, by NUMA node.
+
+    All that is done to it is done by one thread: its processes end with that.
+    """
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class KubeletNode:
         archive: Path,
         config: Mapping[str, Any],
         release: str = RELEASE,
+        pages: Mapping[int, int] | None = None,
     ) -> None:
         self.cluster, self.folder, self.name = cluster, folder, name
         self.program = binaries(release) / "kubelet"
@@ -93,7 +97,10 @@ class KubeletNode:
         self.process: subprocess.Popen[bytes] | None = None
         self.cgroup = own_cgroup(name)
         self.cgroup.make()
-        self.outside = Outside(folder, unpacked(archive, folder / "machine"), cluster.binaries)
+        self.machine = unpacked(archive, folder / "machine")
+        self.pages = dict(pages or {})
+        set_pages(self.machine, self.pages)
+        self.outside = Outside(folder, self.machine, cluster.binaries)
         own = {
             "port": free_ports(1)[0],
             "authentication": {**BASE["authentication"], "x509": {"clientCAFile": str(cluster.authority.certificate)}},
@@ -191,7 +198,7 @@ class KubeletNode:
     # pods
 
     def pods(self) -> dict[str, Json]:
-        return {name: own for name, own in self.api.pods().items() if own["spec"].get("nodeName") == self.name}
+        return self.api.pods(node=self.name)
 
     def add(self, pod: Json) -> Json:
         """Bound to this node; returned as the API server keeps it."""

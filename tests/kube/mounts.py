@@ -7,7 +7,7 @@ outside, and nothing is left of it.
 import os
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 STORAGE = "1g"
@@ -26,6 +26,22 @@ def unpacked(archive: Path, folder: Path) -> Path:
     folder.mkdir(parents=True)
     subprocess.run(["tar", "-xzf", str(archive), "-C", str(folder)], check=True)
     return folder
+
+
+def set_pages(machine: Path, pages: Mapping[int, int]) -> None:
+    """So many huge pages of 2 MiB on each NUMA node, all of them free, in the place of those that were captured."""
+    kind = "hugepages/hugepages-2048kB"
+    counts = {f"sys/devices/system/node/node{node}/{kind}": count for node, count in pages.items()}
+    if counts:
+        counts[f"sys/kernel/mm/{kind}"] = sum(pages.values())
+    for folder, count in counts.items():
+        for name in ("nr_hugepages", "free_hugepages"):
+            (machine / folder / name).write_text(f"{count}\n")
+
+
+def packed(machine: Path, archive: Path) -> None:
+    """It as it is now."""
+    subprocess.run(["tar", "-czf", str(archive), "-C", str(machine), "."], check=True)
 
 
 def inside(machine: Path, scratch: Path, command: Sequence[str]) -> list[str]:

@@ -4,21 +4,30 @@ import gzip
 import json
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.kube.api import Json
 from tests.kube.histories import There
-from tests.kube.kubelet import KubeletNode
+from tests.kube.kubelet import HOUSEKEEPING, KubeletNode
+from tests.kube.mounts import packed
 from tests.kube.processes import until
 
 QUIET_SECONDS, LONGER = 1.6, 2.4
 """So long nothing may change before an event is over: the CPU manager looks every second, the kubelet at containers
-too, and the node's status is written every second. Pods are synced every two: some events need that."""
+too, and the node's status is written every second. Pods are synced every two: some events need that. And the kubelet
+must have kept house since, which it does every two seconds: on a busy machine it is later than others."""
 LONGER_FOR = ("restart", "resize", "exit", "remove")
 MOST_SECONDS = 20
+RETRY_SECONDS = 40
+NOT_YET = b'"Skipping evaluation of pending resizes; sources are not ready"'
+LOOKED_AT = re.compile(rb'"Pod resize (?:is deferred|is infeasible|successfully allocated)')
+"""A kubelet that starts may look at resizes that wait before all its sources are ready. It does not then, but half a
+minute later (1.36)."""
 CRASH_LINES = 40
+PACKED = "machine.tgz"
+LISTED = re.compile(rb'"Processed device updates for resource" resourceName="([^"]+)"')
 TOLD = ("Pod admission denied", "Preempting pod to free up resources", "Pod resize successfully allocated")
 ENDED = re.compile(r'"(?:Pod admission denied|Preempting pod to free up resources)".* podUID="([^"]+)"')
 LEFT_OUT = re.compile(rb"pod_workers|kuberuntime|status_manager|pleg/|reflector|volume|reconciler")
@@ -35,6 +44,9 @@ class Recorder:
         self.manifests: dict[str, Json] = {}
         self.unsettled: list[int] = []
         """Events after which the node did not come to rest."""
+        self.overtaken = False
+        """On a busy machine pods came before the plugins that should have been there first: the history ends before
+        that restart."""
 
     @property
     def crashed(self) -> bool:
@@ -74,6 +86,8 @@ class Recorder:
             "exit": self._exit,
         }
         doing.get(event["op"], self._plugin)(event, step)
+        if self.overtaken:
+            return
         self._until_told(mark)
         if not self.node.ended and not self.settle(LONGER if event["op"] in LONGER_FOR else QUIET_SECONDS):
             self.unsettled.append(len(self.events))
@@ -131,21 +145,37 @@ class Recorder:
 
     def _restart(self, event: Json, step: Json) -> None:
         self.node.stop()
+        mark = self.node.log.stat().st_size
         if event.get("reboot"):
             self.node.reboot()
         self.node.remove(event.get("remove") or ())
         for name in event.get("add") or ():
             self._create(name)
             time.sleep(1.1)
-        if self.node.start(event.get("config"), plugins=event.get("plugins", "first")):
+        started = self.node.start(event.get("config"), plugins=event.get("plugins", "first"))
+        if "plugins" not in event:
+            self.overtaken = _are_overtaken(self.node.read_log(mark), self.node.plugins)
+        if started:
             self._until_decided(list(event.get("add") or ()))
             gone = list(event.get("remove") or ())
             _patient(f"{gone} are gone", lambda: self.node.ended or self.node.gone(gone))
+            self._until_resizes_are_looked_at(mark)
+
+    def _until_resizes_are_looked_at(self, mark: int) -> None:
+        if NOT_YET in self.node.read_log(mark):
+            _patient(
+                "resizes that wait are looked at",
+                lambda: self.node.ended or bool(LOOKED_AT.search(self.node.read_log(mark))),
+                RETRY_SECONDS,
+            )
 
     def _resize(self, event: Json, step: Json) -> None:
+        before = self.node.pods().get(event["pod"]) or {"metadata": {}}
         answer = self.node.resize(event["pod"], event["container"], event["resources"])
         message = None if answer.is_success else answer.json().get("message")
         step["api"] = {"status": answer.status_code, "message": message}
+        if answer.is_success and answer.json()["metadata"].get("generation") == before["metadata"].get("generation"):
+            step["api"]["same"] = True
 
     def _exit(self, event: Json, step: Json) -> None:
         name = event["pod"], event["container"]
@@ -173,13 +203,17 @@ class Recorder:
     def settle(self, quiet: float = LONGER) -> bool:
         """Whether nothing changed for a while."""
         last, since, end = None, time.monotonic(), time.monotonic() + MOST_SECONDS
+        mark, kept = self.node.log.stat().st_size, False
         while time.monotonic() < end and not self.node.ended:
             now = self._all()
+            log = self.node.read_log(mark)
+            mark += len(log)
+            kept = kept or HOUSEKEEPING in log
             if now != last:
-                last, since = now, time.monotonic()
-            elif time.monotonic() - since > quiet:
+                last, since, kept = now, time.monotonic(), False
+            elif kept and time.monotonic() - since > quiet:
                 return True
-            time.sleep(0.2)
+            time.sleep(0.3)
         return False
 
     def _all(self) -> Any:
@@ -197,7 +231,8 @@ class Recorder:
         }
 
     def write(self, folder: Path, name: str) -> Path:
-        """The folder of a run; the machine is named, and found in `captures` beside the folder of runs."""
+        """The folder of a run; the machine is named, and found in `captures` beside the folder of runs, or in it where
+        it has got huge pages."""
         (folder / "manifests").mkdir(parents=True)
         case = {
             "name": name,
@@ -209,7 +244,9 @@ class Recorder:
         }
         for file, content in (("case", case), ("result", {"steps": self.steps}), ("kubelet-config", self.node.base)):
             (folder / f"{file}.json").write_text(json.dumps(content, indent=1))
-        (folder / "machine").write_text(self.machine)
+        if self.node.pages:
+            packed(self.node.machine, folder / PACKED)
+        (folder / "machine").write_text(PACKED if self.node.pages else self.machine)
         for number, manifest in enumerate(self.manifests.values()):
             path = folder / "manifests" / f"{number:02}-{manifest['metadata']['name']}.json"
             path.write_text(json.dumps(manifest, indent=1))
@@ -228,13 +265,23 @@ def _pod(pod: Json) -> Json:
     return own | ({"resize": [{name: each.get(name) for name in kept} for each in resize]} if resize else {})
 
 
-def _patient(what: str, found: Callable[[], bool]) -> None:
+def _are_overtaken(log: bytes, plugins: Iterable[str]) -> bool:
+    """Whether pods came before the devices of a plugin."""
+    before, came, _ = log.partition(b'"SyncLoop ADD"')
+    listed = set(LISTED.findall(before))
+    return bool(came) and any(resource.encode() not in listed for resource in plugins)
+
+
+def _patient(what: str, found: Callable[[], bool], seconds: float = MOST_SECONDS) -> None:
     """What takes too long is seen in what is recorded."""
     try:
-        until(what, MOST_SECONDS, found, 0.1)
+        until(what, seconds, found, 0.1)
     except TimeoutError:
         return
 
 
 def _last_words(lines: list[str]) -> str:
-    return "\n".join(line[:4000] for line in lines[-CRASH_LINES:])
+    """From the reason on, where it says one: what follows may be longer."""
+    panics = [number for number, line in enumerate(lines) if line.startswith("panic:")]
+    last = lines[panics[-1] :][:CRASH_LINES] if panics else lines[-CRASH_LINES:]
+    return "\n".join(line[:4000] for line in last)

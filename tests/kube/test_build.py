@@ -12,7 +12,7 @@ from tests.kube.build import PROGRAMS, binaries, build, digest, missing
 GO = """#!/bin/sh
 while [ "$1" != "-o" ]; do shift; done
 echo "$3" >> "$GO_LOG"
-if [ "$3" = "$GO_FAILS" ]; then echo "no such module" >&2; exit 1; fi
+if [ "$3" = "$GO_FAILS" ]; then echo "${GO_SAYS:-no such module}" >&2; exit 1; fi
 echo "$3" > "$2"
 """
 
@@ -50,6 +50,21 @@ def test_a_build_that_ended_in_the_middle_goes_on(go: Path, monkeypatch: pytest.
     go.unlink()
     build()
     assert go.read_text().splitlines() == [program.package for program in PROGRAMS[3:]]
+
+
+def test_a_build_without_time_says_so_and_the_next_one_goes_on(go: Path) -> None:
+    with pytest.raises(RuntimeError, match="there was no time to build cri; 0 of 7 programs are built and kept"):
+        build(seconds=-1)
+    assert build() == binaries()
+
+
+def test_a_module_proxy_that_does_not_answer_is_named(go: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GO_FAILS", PROGRAMS[0].package)
+    monkeypatch.setenv("GO_SAYS", "dial tcp: lookup proxy: no such host")
+    with pytest.raises(
+        RuntimeError, match=r"cri cannot be built: no Go module proxy answers \(GOPROXY names one\): dial"
+    ):
+        build()
 
 
 def test_another_recipe_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

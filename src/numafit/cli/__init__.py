@@ -4,6 +4,7 @@
     host/       jobs on this host: run rank docker ps free history release audit
     machine/    looking at machines: show links list convert capture
     node/       nodes of a cluster: pull, and device-plugin on one of them
+    cluster/    clusters of one's own: up
     agent/      serve, and the metrics that it offers
     completion  the script for a shell
     options/    options that several commands share, up to the value that they stand for
@@ -45,6 +46,7 @@ COMMANDS: dict[str, LazyCommand] = {
     "audit": LazyCommand(
         "numafit.cli.host.audit:audit", "Compare where processes run with what they were promised.", linux=True
     ),
+    "cluster": LazyCommand("numafit.cli.cluster.group:cluster", "Start a cluster of one's own, for tests.", group=True),
     "compare": LazyCommand(
         "numafit.cli.kubelet.compare:compare", "Play the same pods under two kubelets and say what changes."
     ),

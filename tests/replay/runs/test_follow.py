@@ -3,7 +3,7 @@
 from typing import Any
 
 from numafit.ledger.state_files import DEVICE_FILE
-from numafit.replay.runs.follow import SeenChoices, given_at, orders_of
+from numafit.replay.runs.follow import SeenChoices, failed_at, given_at, orders_of
 from numafit.replay.runs.seen import decision
 from tests.decision.strategies import pod
 
@@ -42,3 +42,22 @@ def test_an_order_keeps_that_of_refusals_and_puts_the_others_between_them() -> N
         decision("v", "v", "eviction", False, "Preempting"),
     ]
     assert list(orders_of({"decisions": decisions})) == [("a", "x", "y"), ("x", "a", "y"), ("x", "y", "a")]
+
+
+def test_the_resource_that_a_refusal_names_was_the_first_to_fail() -> None:
+    """Of two that a container cannot get. Seen with 1.36.4: a reboot, and no plugin came back."""
+    text = "Allocate failed due to no healthy devices present; cannot allocate unhealthy devices lab.io/nic, which is"
+    decisions = [
+        decision("a", "a", "admission"),
+        decision("x", "x", "admission", False, "UnexpectedAdmissionError", f"{text} unexpected"),
+    ]
+    (named,) = failed_at({"decisions": decisions})
+    assert SeenChoices({}, (), named).resources("c", ["lab.io/gpu", "lab.io/nic"]) == ["lab.io/nic", "lab.io/gpu"]
+    assert SeenChoices({}).resources("c", ["lab.io/nic", "lab.io/gpu"]) == ["lab.io/gpu", "lab.io/nic"]
+
+
+def test_what_a_refused_pod_was_given_all_the_same_came_before_what_failed() -> None:
+    """The device file tells, and only of this pod: others have containers of the same name."""
+    held = given_at([SEEN], 0, {"1"})
+    assert SeenChoices({}, (), "fpga", held).resources("c", ["fpga", "gpu", "nic"]) == ["gpu", "fpga", "nic"]
+    assert given_at([SEEN], 0, {"2"}) == {}

@@ -135,3 +135,11 @@ def test_nobody_decides_between_a_crash_and_the_next_start() -> None:
     assert (decisions_seen(steps, 1, static=False), node_seen(steps, 1)) == ({"decisions": []}, {})
     assert decisions_seen(steps, 2, static=False)["decisions"] == [decision("2", "b", "admission")]
     assert decisions_seen(steps, 3, static=False)["decisions"] == [decision("3", "c", "admission")]
+
+
+def test_a_resize_to_what_the_pod_asks_for_already_is_no_decision_though_the_last_one_waits() -> None:
+    """The API server changes nothing then: the kubelet hears of nothing, and the condition of before stays."""
+    condition = {"type": "PodResizePending", "status": "True", "reason": "Infeasible", "message": "no"}
+    pods = {"a": {**status(UID), "resize": [condition]}}
+    step = {"op": "resize", "pod": "a", "pods": pods, "log": [], "api": {"status": 200, "message": None, "same": True}}
+    assert decisions_seen([{"pods": pods}, step], 1, static=False)["decisions"] == []

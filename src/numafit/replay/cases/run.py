@@ -38,7 +38,7 @@ from numafit.replay.inputs import (
 )
 from numafit.replay.outcomes import Json, as_recorded, placement_outcome
 from numafit.replay.runs.compare import unlike
-from numafit.replay.runs.follow import SeenChoices, given_at, orders_of
+from numafit.replay.runs.follow import SeenChoices, failed_at, given_at, orders_of
 from numafit.replay.runs.seen import SeenKind, decision
 from numafit.settings.config import KubeletConfig, config_of_merged
 from numafit.settings.read.arguments import Argument
@@ -92,14 +92,20 @@ class Run:
 
         def outcome(situation: Situation, event: Event, number: int) -> Outcome:
             given = given_at(expected, number)
-            first = happen(situation, event, partial(SeenChoices, given))
             entry = expected[number] if number < len(expected) else None
-            if entry is None or not isinstance(event, RestartKubelet | StartKubelet) or _is_seen(entry, event, first):
+            decided = {each["uid"] for each in (entry or {}).get("decisions") or ()}
+            named = [*failed_at(entry or {}), ""]
+            held = given_at(expected, number, decided)
+            first = happen(situation, event, partial(SeenChoices, given, (), named[0], held))
+            if entry is None or _is_seen(entry, event, first):
                 return first
-            for order in islice(orders_of(entry), ORDERS):
-                other = happen(situation, event, partial(SeenChoices, given, order))
-                if _is_seen(entry, event, other):
-                    return other
+            starts = isinstance(event, RestartKubelet | StartKubelet)
+            for failed in ("", *named[:-1]):
+                orders = orders_of(entry) if starts else iter(((),) if failed else ())
+                for order in islice(orders, ORDERS):
+                    other = happen(situation, event, partial(SeenChoices, given, order, failed))
+                    if _is_seen(entry, event, other):
+                        return other
             return first
 
         return self._played(outcome)

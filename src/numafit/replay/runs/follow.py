@@ -1,6 +1,8 @@
-"""Choices that fall as a run saw them, as far as it tells: which devices were given, who of static pods came first."""
+"""Choices that fall as a run saw them, as far as it tells: which devices were given, who of static pods came first,
+which resource of a container failed first."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any
 
@@ -11,6 +13,7 @@ from numafit.managers.protocol import Choices
 from numafit.replay.outcomes import Json
 from numafit.workload.pod import Pod
 
+_RESOURCE = re.compile(r"[\w.-]+/[\w.-]*\w")
 ANSWERS = 1000
 """How many answers of a plugin are looked at for the one that was seen."""
 
@@ -19,8 +22,14 @@ GivenDevices = Mapping[tuple[str, str], frozenset[str]]
 
 
 class SeenChoices(Choices):
-    def __init__(self, given: GivenDevices, order: Sequence[str] = ()) -> None:
+    """`failed` is the resource that a refusal names, `held` what those have who were decided upon."""
+
+    def __init__(
+        self, given: GivenDevices, order: Sequence[str] = (), failed: str = "", held: GivenDevices | None = None
+    ) -> None:
         self.given = given
+        self.failed = failed
+        self.held = held or {}
         self.order = {uid: place for place, uid in enumerate(order)}
 
     def devices(self, container: str, resource: str, candidates: Iterable[str], count: int) -> Sequence[str]:
@@ -36,12 +45,16 @@ class SeenChoices(Choices):
                 return answer
         return first or ()
 
+    def resources(self, container: str, names: Iterable[str]) -> Sequence[str]:
+        """Those that were given come first, also to one that was refused for another."""
+        return sorted(names, key=lambda name: ((container, name) not in self.held, name != self.failed, name))
+
     def pods(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         return sorted(pods, key=lambda pod: self.order.get(pod.uid, len(self.order)))
 
 
-def given_at(expected: Sequence[Json | None], number: int) -> GivenDevices:
-    """By the next device file that was seen, at this event or after it."""
+def given_at(expected: Sequence[Json | None], number: int, uids: Collection[str] | None = None) -> GivenDevices:
+    """By the next device file that was seen, at this event or after it; to these pods only, where they are told."""
     for entry in expected[number:]:
         content: Any = ((entry or {}).get("files") or {}).get(DEVICE_FILE)
         if content is None:
@@ -49,11 +62,21 @@ def given_at(expected: Sequence[Json | None], number: int) -> GivenDevices:
         read: Json = msgspec.json.decode(content) if isinstance(content, str) else content
         given: dict[tuple[str, str], frozenset[str]] = {}
         for held in read["Data"]["PodDeviceEntries"] or ():
+            if uids is not None and held["PodUID"] not in uids:
+                continue
             key = held["ContainerName"], held["ResourceName"]
             ids = frozenset(device for own in held["DeviceIDs"].values() for device in own)
             given[key] = given.get(key, frozenset()) | ids
         return given
     return {}
+
+
+def failed_at(entry: Json) -> list[str]:
+    """The resources that refusals name: of several that a container could not get, the kubelet names the one that it
+    came to first, in the order of a map."""
+    refused = [each for each in entry.get("decisions") or () if not each["admitted"]]
+    named = [name for each in refused for name in _RESOURCE.findall(each.get("message") or "")]
+    return list(dict.fromkeys(named))
 
 
 def orders_of(entry: Json) -> Iterator[tuple[str, ...]]:

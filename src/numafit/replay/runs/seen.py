@@ -139,10 +139,11 @@ def _resizes(step: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[Jso
     for uid in sorted(allocated, key=lambda uid: names[uid]):
         yield decision(uid, names[uid], "resize")
     uid = uids.get(f"default/{step.get('pod')}", "")
-    if step.get("op") != "resize" or uid in allocated:
+    answer = step.get("api") or {}
+    if step.get("op") != "resize" or uid in allocated or answer.get("same"):
+        # where the pod asks for all of that already, the kubelet hears of nothing
         return
     refused = next((denial for denial in denials(step) if denial.resize and denial.uid == uid), None)
-    answer = step.get("api") or {}
     status = answer.get("status", OK)
     if status != OK:
         yield decision(uid, step["pod"], "resize", False, REFUSALS.get(status, str(status)), answer["message"])

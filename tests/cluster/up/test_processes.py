@@ -1,4 +1,4 @@
-"""What a test starts ends with it."""
+"""What we start ends with us."""
 
 import os
 import signal
@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.kube.processes import free_ports, start, stop, until
+from numafit.cluster.up.processes import start, stop, until
 
 CHILD = """
 import sys, time
 from pathlib import Path
-from tests.kube.processes import start
+from numafit.cluster.up.processes import start
 process = start(["sleep", "100"], Path(sys.argv[1]))
 print(process.pid, flush=True)
 time.sleep(100)
@@ -54,7 +54,3 @@ def test_a_program_that_does_not_end_is_killed(tmp_path: Path) -> None:
 def test_waiting_ends(tmp_path: Path) -> None:
     with pytest.raises(TimeoutError, match=r"after 0\.1 seconds still not: rain"):
         until("rain", 0.1, lambda: None)
-
-
-def test_ports_are_different() -> None:
-    assert len(set(free_ports(5))) == 5

@@ -1,0 +1,7 @@
+"""Clusters of one's own.
+
+    group     `numafit cluster` and its table of commands
+    up        a control plane on this host, with simulated nodes or without, as long as it is wanted
+
+What is asked of somebody's cluster is in `node/`, and `options.live` says which one.
+"""

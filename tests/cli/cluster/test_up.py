@@ -1,0 +1,30 @@
+"""`numafit cluster up`: which words go together. What it starts is tested in tests/kube."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from numafit.__main__ import main
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it needs Linux")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("-o json -- kubectl get nodes", "-o: does not go with a COMMAND, which has the output"),
+        ("--nodes none.yaml", "none.yaml: there is no such file (docs/kubelet-sim.md shows one)"),
+        ("--binaries none", "none: there is no such folder (docs/cluster-up.md says where"),
+        ("", "etcd, kube-apiserver, kube-controller-manager and kube-scheduler are not on the PATH"),
+    ],
+)
+def test_what_does_not_go_together_or_is_not_there_is_one_sentence(
+    words: str, said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("NUMAFIT_KUBE_BINARIES", raising=False)
+    assert main(["cluster", "up", *shlex.split(words)]) == 2
+    assert capsys.readouterr().err.startswith(f"numafit: {said}")
