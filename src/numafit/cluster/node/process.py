@@ -56,13 +56,14 @@ def find_kubelet(root: Path, node: str) -> tuple[KubeletProcess | None, str]:
     return None, f"{len(found)} kubelets run here, of other nodes" if found else hidden
 
 
-def config_sources(root: Path, process: KubeletProcess | None) -> ConfigSources | None:
+def config_sources(root: Path, process: KubeletProcess | None, named: str = "") -> ConfigSources | None:
     """What an administrator wrote, as files below `root`; None where no file is found.
 
-    Raises InputError for a file that is named, and cannot be read.
+    `named`: the configuration file, where somebody knows it better than the command line. Raises InputError for a file
+    that is named, and cannot be read.
     """
     arguments = () if process is None else tuple(Argument(text) for text in process.arguments)
-    named = "" if process is None else process.flag("config")
+    named = named or ("" if process is None else process.flag("config"))
     if not named:
         usual = root / USUAL_CONFIG.lstrip("/")
         if process is not None:
@@ -72,17 +73,6 @@ def config_sources(root: Path, process: KubeletProcess | None) -> ConfigSources 
     folder = process.flag("config-dir") if process is not None else ""
     drop_ins = tuple(_drop_ins(root, folder)) if folder else None
     return ConfigSources(file, drop_ins, arguments, "kubelet")
-
-
-def config_stamp(root: Path, process: KubeletProcess | None) -> tuple[int, ...]:
-    """When the files were written last."""
-    if process is None or not process.flag("config"):
-        return ()
-    stamps = []
-    for name in (process.flag("config"), process.flag("config-dir")):
-        with suppress(OSError):
-            stamps.append(_below(root, name).stat().st_mtime_ns)
-    return tuple(stamps)
 
 
 def _below(root: Path, path: str) -> Path:

@@ -20,8 +20,9 @@ _MOVED_FROM, _DELETE_SELF, _MOVE_SELF, _ONLY_FOLDERS = 0x40, 0x400, 0x800, 0x100
 _OVERFLOW, _IGNORED = 0x4000, 0x8000
 _WANTED = _CLOSE_WRITE | _MOVED_TO | _MOVED_FROM | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF | _ONLY_FOLDERS
 
-Stamp = tuple[int, int, int]
+FileStamp = tuple[int, int, int]
 """When it was written, its size and its inode."""
+FolderStamps = tuple[FileStamp | None, ...]
 
 
 class FolderWatch:
@@ -50,9 +51,10 @@ class FolderWatch:
             if number >= 0:
                 self._folders[number] = folder
 
-    def stamps(self) -> tuple[Stamp | None, ...]:
-        """They differ where a file has changed."""
-        return tuple(_stamp(folder / name) for folder, names in self.names.items() for name in sorted(names))
+    def stamps(self, *folders: str) -> FolderStamps:
+        """Of the folders that are called so. They differ where a file in one of them has changed."""
+        own = [(folder, names) for folder, names in self.names.items() if folder.name in folders]
+        return tuple(_stamp(folder / name) for folder, names in own for name in sorted(names))
 
     def close(self) -> None:
         if self._handle >= 0:
@@ -84,7 +86,7 @@ class FolderWatch:
         return folder is not None and name in self.names[folder]
 
 
-def _stamp(path: Path) -> Stamp | None:
+def _stamp(path: Path) -> FileStamp | None:
     try:
         found = path.stat()
     except OSError:
