@@ -16,10 +16,10 @@ from numafit.cluster.kube.events import Events
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectReference
 from numafit.cluster.kube.reflector import ObjectChange, Reflector
-from numafit.cluster.node.compare import DecisionComparer, NodeLook, Verdict
+from numafit.cluster.node.compare import ComparedDecision, DecisionComparer, NodeLook
 from numafit.cluster.node.learn import Learnt, NodeLearner
 from numafit.cluster.node.metrics import AgentCounts
-from numafit.cluster.node.pods import PodReader, ServedPod
+from numafit.cluster.node.pods import NodePod, PodReader
 from numafit.cluster.node.publish import Publisher
 from numafit.cluster.node.recordings import RecordingFolder
 from numafit.cluster.node.resource_topology import ResourceTopologyPublisher
@@ -83,14 +83,14 @@ class NodeAgent:
         self.served = Reflector(
             api,
             PODS,
-            ServedPod,
+            NodePod,
             self._pod_changed,
             parameters={"fieldSelector": f"spec.nodeName={options.name}"},
             health=health,
         )
         self._wake = asyncio.Event()
         self._learnt: Learnt | None = None
-        self._learnt_at = 0.0
+        self._learn_at = 0.0
         self._sockets: FolderStamps = ()
         self._told_notes: tuple[Note, ...] = ()
         self._trouble = ""
@@ -132,6 +132,7 @@ class NodeAgent:
     async def _rest(self) -> None:
         unwatched = self.watch is None or bool(self.watch.unwatched)
         seconds = UNWATCHED_SECONDS if unwatched else POLL_SECONDS
+        seconds = min(seconds, max(SOON_SECONDS, self._learn_at - time.monotonic()))
         try:
             async with asyncio.timeout(SOON_SECONDS if self.comparer.pending else seconds):
                 await self._wake.wait()
@@ -150,9 +151,7 @@ class NodeAgent:
         # Pods are there that the kubelet has admitted: it says so, or they hold something already.
         holding = state.ledger.active
         active = {
-            uid: pod
-            for uid, pod in pods.items()
-            if not served[uid].ended and (served[uid].admitted or uid in holding)
+            uid: pod for uid, pod in pods.items() if not served[uid].ended and (served[uid].admitted or uid in holding)
         }
         stage = replace(learnt.stage, ledger=replace(state.ledger, active=active))
         notes = (*learnt.notes, *state.notes, *self._own_notes())
@@ -172,7 +171,7 @@ class NodeAgent:
         """What seldom changes; learnt again when its time has come, or when the kubelet or a plugin shows itself."""
         sockets = () if self.watch is None else self.watch.stamps(DEVICE_PLUGINS, SOCKETS)
         now = time.monotonic()
-        if self._learnt is not None and sockets == self._sockets and now - self._learnt_at < LEARN_SECONDS:
+        if self._learnt is not None and sockets == self._sockets and now < self._learn_at:
             return self._learnt
         try:
             if await self.learner.fetch_node() is None:
@@ -187,7 +186,10 @@ class NodeAgent:
         if self._learnt is None or self._learnt.process != learnt.process:
             started = "no kubelet is seen" if learnt.process is None else f"its kubelet is process {learnt.process.id}"
             self.say(f"{self.options.name}: {learnt.stage.node.settings.version}, {started}, in {learnt.folder}")
-        self._learnt, self._learnt_at, self._sockets = learnt, now, sockets
+        # A kubelet that starts answers after some seconds.
+        whole = learnt.told is not None and learnt.sure
+        self._learn_at = now + (LEARN_SECONDS if whole else UNWATCHED_SECONDS)
+        self._learnt, self._sockets = learnt, sockets
         return learnt
 
     def _watch(self, folder: Path) -> None:
@@ -202,7 +204,7 @@ class NodeAgent:
 
     # --- what is told ------------------------------------------------------------------------------------------------
 
-    async def _tell(self, verdict: Verdict) -> None:
+    async def _tell(self, verdict: ComparedDecision) -> None:
         self.counts.decisions[verdict.result] += len(verdict.pods)
         names = ", ".join(verdict.pods)
         if verdict.result == "equal":
@@ -256,5 +258,5 @@ class NodeAgent:
             self.say(trouble or "all is well again")
         self._trouble = trouble
 
-    def _pod_changed(self, change: ObjectChange[ServedPod]) -> None:
+    def _pod_changed(self, change: ObjectChange[NodePod]) -> None:
         self._wake.set()

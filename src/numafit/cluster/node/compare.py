@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from numafit.cluster.node.pods import ServedPod
+from numafit.cluster.node.pods import NodePod
 from numafit.cluster.node.process import KubeletProcess
 from numafit.decision.decision import PREEMPTED, PREEMPTING
 from numafit.decision.stage import Stage
@@ -33,7 +33,7 @@ MOST_WAYS = 64
 MOST_PODS = 24
 """That may have come since the base; with more the orders cannot be tried."""
 
-Result = Literal["equal", "differs", "not comparable"]
+ComparisonResult = Literal["equal", "differs", "not comparable"]
 
 
 class NodeLook(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class NodeLook(msgspec.Struct, frozen=True):
     stage: Stage
     """With who is on it."""
     files: Mapping[str, str]
-    served: Mapping[str, ServedPod]
+    served: Mapping[str, NodePod]
     """By UID, as the API server tells of them."""
     pods: Mapping[str, Pod]
     """By UID; without those that cannot be read."""
@@ -67,8 +67,8 @@ class NodeLook(msgspec.Struct, frozen=True):
         return {uid: own.metadata.resourceVersion for uid, own in self.served.items()}, dict(self.files)
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    result: Result
+class ComparedDecision(msgspec.Struct, frozen=True):
+    result: ComparisonResult
     pods: tuple[str, ...]
     """namespace/name of those that were decided."""
     why: str = ""
@@ -88,7 +88,7 @@ class DecisionComparer:
         self.pending = False
         """A decision was seen, and is compared when all is quiet: look again soon."""
 
-    def look(self, now: NodeLook, seconds: float) -> Verdict | None:
+    def look(self, now: NodeLook, seconds: float) -> ComparedDecision | None:
         """`seconds`: a clock that only goes on."""
         signs = now.signs
         if signs != self._signs:
@@ -110,11 +110,11 @@ class DecisionComparer:
         return compared(base, now, new)
 
 
-def compared(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Verdict:
+def compared(base: NodeLook, now: NodeLook, new: frozenset[str]) -> ComparedDecision:
     names = tuple(sorted(now.served[uid].name for uid in new))
     why = _incomparable(base, now, new)
     if why:
-        return Verdict("not comparable", names, why)
+        return ComparedDecision("not comparable", names, why)
     first: Json | None = None
     difference = ""
     for lines in islice(_ways(base, now, new), MOST_WAYS):
@@ -122,14 +122,16 @@ def compared(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Verdict:
         try:
             found = replay(case)
         except InputError as error:
-            return Verdict("not comparable", names, str(error))
+            return ComparedDecision("not comparable", names, str(error))
         if "error" in found.actual:
-            return Verdict("not comparable", names, f"the state before is not one to start from: {found.actual}")
+            return ComparedDecision(
+                "not comparable", names, f"the state before is not one to start from: {found.actual}"
+            )
         if found.verdict != "differs":
-            return Verdict("equal", names)
+            return ComparedDecision("equal", names)
         if first is None:
             first, difference = case, str(found.difference)
-    return Verdict("differs", names, difference, first)
+    return ComparedDecision("differs", names, difference, first)
 
 
 def _incomparable(base: NodeLook, now: NodeLook, new: frozenset[str]) -> str:
@@ -179,7 +181,7 @@ def _ways(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Iterator[tuple[
                     yield way
 
 
-def _order(own: ServedPod) -> tuple[str, str, str]:
+def _order(own: NodePod) -> tuple[str, str, str]:
     """Pods of one message are taken by the time they were made."""
     return own.metadata.creationTimestamp, own.status.startTime or "~", own.name
 

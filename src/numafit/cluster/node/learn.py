@@ -10,8 +10,9 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.node.configz import CONFIGZ, NODES, KubeletAddress, asked_configz
 from numafit.cluster.node.process import KubeletProcess, config_sources, find_kubelet
-from numafit.cluster.node.sockets import SilentKubelet, Told, asked
+from numafit.cluster.node.sockets import SilentKubelet, SocketAnswer, asked
 from numafit.cluster.node.state import NOT_LEARNT
 from numafit.decision.stage import Stage, new_stage
 from numafit.decision.start import Start
@@ -23,14 +24,10 @@ from numafit.machine.read.sysfs.machine import read_sysfs
 from numafit.machine.read.sysfs.tree import FolderTree
 from numafit.machine.source import PODRESOURCES, SYSFS, Source
 from numafit.notes import Note
+from numafit.settings.facts import NodeFacts, is_machine_resource
 from numafit.settings.node_object import NodeObject, node_disagreements, read_node
 from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion
-
-NODES = "/api/v1/nodes"
-CONFIGZ = "configz"
-RIGHT_SINCE = 33
-"""The minor from which a kubelet tells its configuration to whoever has the right to nodes/configz."""
 
 
 class _NodeMeta(msgspec.Struct, frozen=True):
@@ -38,8 +35,33 @@ class _NodeMeta(msgspec.Struct, frozen=True):
     annotations: dict[str, str] = {}
 
 
+class _Address(msgspec.Struct, frozen=True):
+    type: str = ""
+    address: str = ""
+
+
+class _Endpoint(msgspec.Struct, frozen=True):
+    Port: int = 0
+
+
+class _Endpoints(msgspec.Struct, frozen=True):
+    kubeletEndpoint: _Endpoint = _Endpoint()
+
+
+class _NodeStatus(msgspec.Struct, frozen=True):
+    addresses: tuple[_Address, ...] = ()
+    daemonEndpoints: _Endpoints = _Endpoints()
+
+
 class _NodeHead(msgspec.Struct, frozen=True):
     metadata: _NodeMeta = _NodeMeta()
+    status: _NodeStatus = _NodeStatus()
+
+    @property
+    def kubelet(self) -> KubeletAddress | None:
+        port = self.status.daemonEndpoints.kubeletEndpoint.Port
+        hosts = [own.address for own in self.status.addresses if own.type == "InternalIP"]
+        return KubeletAddress(hosts[0], port) if hosts and port else None
 
 
 class KnownNode(msgspec.Struct, frozen=True):
@@ -48,6 +70,8 @@ class KnownNode(msgspec.Struct, frozen=True):
     object: NodeObject
     uid: str
     annotations: dict[str, str]
+    kubelet: KubeletAddress | None = None
+    """Where its kubelet answers."""
 
 
 class Learnt(msgspec.Struct, frozen=True):
@@ -55,7 +79,7 @@ class Learnt(msgspec.Struct, frozen=True):
     """With nobody on it."""
     folder: Path
     """The kubelet's own, as it is seen from here."""
-    told: Told | None
+    told: SocketAnswer | None
     """What its socket said."""
     process: KubeletProcess | None
     sure: bool
@@ -83,8 +107,9 @@ class NodeLearner:
                 raise
             self.node = None
             return None
-        meta = msgspec.json.decode(data, type=_NodeHead).metadata
-        self.node = KnownNode(read_node(data, f"node {self.name}"), meta.uid, meta.annotations)
+        head = msgspec.json.decode(data, type=_NodeHead)
+        meta = head.metadata
+        self.node = KnownNode(read_node(data, f"node {self.name}"), meta.uid, meta.annotations, head.kubelet)
         return self.node
 
     async def learn(self) -> Learnt:
@@ -96,13 +121,13 @@ class NodeLearner:
         told = await self._told(folder, notes)
         machine = self._with_devices(machine, told, notes)
         version, given = self._version(notes)
-        sources = await self._sources(process, why, version, notes)
-        facts = self.node.object.facts() if self.node is not None else Start().facts
+        sources = await self._sources(process, why, folder, version, notes)
+        facts = self._facts({device.resource for device in machine.devices if device.resource})
         known = Start(
             version=version,
             release_given=given,
             machine=with_memory(machine),
-            facts=replace(facts, name=self.name),
+            facts=facts,
             sources=sources or ConfigSources(),
         )
         stage, problem = self._stage(known)
@@ -110,14 +135,15 @@ class NodeLearner:
         if problem:
             notes.append(Note(NOT_LEARNT, "kubelet", f"with what was learnt it would not start: {problem}"))
         elif self.node is not None and sure:
-            offered = {name: own for name, own in stage.allocatable.items() if name not in facts.offers}
-            notes += node_disagreements(self.node.object, stage.node.machine, offered, version)
+            offered = {name: own for name, own in stage.allocatable.items() if is_machine_resource(name)}
+            plain = _without_offers(self.node.object)
+            notes += node_disagreements(plain, replace(stage.node.machine, devices=()), offered, version)
         return Learnt(stage, folder, told, process, sure, tuple(notes))
 
     def _machine(self) -> Machine:
         return read_sysfs(FolderTree(self.root), str(self.root))
 
-    async def _told(self, folder: Path, notes: list[Note]) -> Told | None:
+    async def _told(self, folder: Path, notes: list[Note]) -> SocketAnswer | None:
         try:
             return await asked(folder)
         except SilentKubelet as error:
@@ -126,7 +152,7 @@ class NodeLearner:
             notes.append(Note(NOT_LEARNT, "node", f"what its kubelet tells of devices cannot be read: {error}"))
         return None
 
-    def _with_devices(self, machine: Machine, told: Told | None, notes: list[Note]) -> Machine:
+    def _with_devices(self, machine: Machine, told: SocketAnswer | None, notes: list[Note]) -> Machine:
         """Those that plugins list, also the sick ones; of other devices no plugin tells, and no pod can have them."""
         if told is not None:
             self._healthy_once |= {(device.resource, device.id): device for device in told.devices}
@@ -174,20 +200,28 @@ class NodeLearner:
         notes.append(Note(NOT_LEARNT, "kubelet", f"{text}; {DEFAULT_VERSION} stands in for it"))
         return DEFAULT_VERSION, False
 
+    def _facts(self, listed: set[str]) -> NodeFacts:
+        """`listed`: resources of which the kubelet tells each device; those the Node only counts."""
+        if self.node is None:
+            return NodeFacts(self.name)
+        facts = self.node.object.facts()
+        offers = {name: amount for name, amount in facts.offers.items() if name not in listed}
+        return replace(facts, name=self.name, offers=offers)
+
     # --- settings ----------------------------------------------------------------------------------------------------
 
     async def _sources(
-        self, process: KubeletProcess | None, why: str, version: KubeVersion, notes: list[Note]
+        self, process: KubeletProcess | None, why: str, folder: Path, version: KubeVersion, notes: list[Note]
     ) -> ConfigSources | None:
         """What a kubelet was told it was told when it began: a file that is changed later is news to the next one."""
         if self._ordered is not None and self._ordered[0] == process:
             return self._ordered[1]
-        found = await self._written(process, why, version, notes)
+        found = await self._written(process, why, folder, version, notes)
         self._ordered = (process, found) if process is not None and found is not None else None
         return found
 
     async def _written(
-        self, process: KubeletProcess | None, why: str, version: KubeVersion, notes: list[Note]
+        self, process: KubeletProcess | None, why: str, folder: Path, version: KubeVersion, notes: list[Note]
     ) -> ConfigSources | None:
         problem = why
         if self._config == CONFIGZ:
@@ -200,14 +234,11 @@ class NodeLearner:
             except InputError as error:
                 problem = str(error)
         try:
-            data = await self.api.get(f"{NODES}/{self.name}/proxy/{CONFIGZ}")
-            return ConfigSources(ConfigFile(CONFIGZ, data.decode("utf-8", "replace")))
+            address = self.node.kubelet if self.node is not None else None
+            text = await asked_configz(self.api, self.name, address, folder, version.minor)
+            return ConfigSources(ConfigFile(CONFIGZ, text))
         except ApiServerError as error:
-            reason = error.message
-            if error.status == HTTPStatus.FORBIDDEN:
-                right = "nodes/configz" if version.minor >= RIGHT_SINCE else "nodes/proxy"
-                reason = f"the right is lacking to get {right}"
-            text = f"its configuration is not known, and defaults stand in for it: {problem}; /configz: {reason}"
+            text = f"its configuration is not known, and defaults stand in for it: {problem}; /configz: {error.message}"
             notes.append(Note(NOT_LEARNT, "kubelet", text))
             return None
 
@@ -223,3 +254,10 @@ class NodeLearner:
         if isinstance(made, Stage):
             return made, ""
         return new_stage(replace(known, sources=ConfigSources())), str(made)
+
+
+def _without_offers(node: NodeObject) -> NodeObject:
+    """With what machine and configuration tell, too: the rest comes and goes with plugins, and is known from them."""
+    capacity = {name: amount for name, amount in node.capacity.items() if is_machine_resource(name)}
+    allocatable = {name: amount for name, amount in node.allocatable.items() if is_machine_resource(name)}
+    return replace(node, capacity=capacity, allocatable=allocatable)

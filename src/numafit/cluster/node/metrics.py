@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
-from numafit.cluster.node.compare import Result
+from numafit.cluster.node.compare import ComparisonResult
 from numafit.errors import InputError
 
 PREFIX = "numafit_node"
@@ -25,7 +25,7 @@ class AgentCounts:
     """Of one agent."""
 
     def __init__(self) -> None:
-        self.decisions: dict[Result, int] = {"equal": 0, "differs": 0, "not comparable": 0}
+        self.decisions: dict[ComparisonResult, int] = {"equal": 0, "differs": 0, "not comparable": 0}
         self.published = 0
         self.publish_failures = 0
         self.unreadable = 0
@@ -96,6 +96,8 @@ def serve_metrics(address: str, port: int, counts: AgentCounts, health: ApiHealt
         server = make_server(address, port, app, ThreadingWSGIServer, _Quiet)
     except OSError as error:
         cure = "choose another with --metrics-port, or 0 for none"
-        raise InputError(f"cannot listen on {address}:{port}: {error.strerror}", source="--metrics-port", cure=cure) from None
+        raise InputError(
+            f"cannot listen on {address}:{port}: {error.strerror}", source="--metrics-port", cure=cure
+        ) from None
     Thread(target=server.serve_forever, daemon=True).start()
     return server.shutdown

@@ -1,6 +1,6 @@
 """The pods of a node as the API server tells of them: what each asks for, and what its kubelet has said of it."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import msgspec
 
@@ -15,32 +15,36 @@ RESIZE = "PodResize"
 """How the conditions of a pod begin that is to have other resources."""
 
 
-class PodMeta(ObjectMeta, frozen=True, gc=False):
+class NodePodMeta(ObjectMeta, frozen=True, gc=False):
     creationTimestamp: str = ""
     deletionTimestamp: str | None = None
-    annotations: dict[str, str] = {}
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class PodCondition(msgspec.Struct, frozen=True, gc=False):
+class NodePodCondition(msgspec.Struct, frozen=True, gc=False):
     type: str = ""
 
 
-class PodStatus(msgspec.Struct, frozen=True, gc=False):
+class NodePodContainer(msgspec.Struct, frozen=True, gc=False):
+    name: str = ""
+
+
+class NodePodStatus(msgspec.Struct, frozen=True, gc=False):
     phase: str = ""
     reason: str = ""
     message: str = ""
     startTime: str | None = None
-    containerStatuses: msgspec.Raw | None = None
-    initContainerStatuses: msgspec.Raw | None = None
-    conditions: tuple[PodCondition, ...] = ()
+    containerStatuses: tuple[NodePodContainer, ...] = ()
+    initContainerStatuses: tuple[NodePodContainer, ...] = ()
+    conditions: tuple[NodePodCondition, ...] = ()
 
 
-class ServedPod(msgspec.Struct, frozen=True, gc=False):
+class NodePod(msgspec.Struct, frozen=True, gc=False):
     """As the API server sends it; its spec is read when somebody asks for the pod."""
 
-    metadata: PodMeta
+    metadata: NodePodMeta
     spec: msgspec.Raw
-    status: PodStatus = PodStatus()
+    status: NodePodStatus = NodePodStatus()
 
     @property
     def uid(self) -> str:
@@ -64,7 +68,7 @@ class ServedPod(msgspec.Struct, frozen=True, gc=False):
     @property
     def admitted(self) -> bool:
         """The kubelet says so: it has begun with it."""
-        if self.status.phase == "Failed" and self.status.containerStatuses is None:
+        if self.status.phase == "Failed" and not self.status.containerStatuses:
             return False
         seen = self.status.startTime or self.status.containerStatuses or self.status.initContainerStatuses
         return bool(seen) and not self.rejected
@@ -87,10 +91,11 @@ class PodReader:
         self.unreadable: dict[str, str] = {}
         """namespace/name -> why it cannot be read."""
 
-    def pods(self, served: Iterable[ServedPod], *, pod_level: bool) -> dict[str, Pod]:
+    def pods(self, served: Collection[NodePod], *, pod_level: bool) -> dict[str, Pod]:
         """By UID, in the order of `served`. One that cannot be read is left out."""
         found: dict[tuple[str, str, bool], Pod | None] = {}
-        self.unreadable = {name: why for name, why in self.unreadable.items()} if served else {}
+        there = {own.name for own in served}
+        self.unreadable = {name: why for name, why in self.unreadable.items() if name in there}
         for own in served:
             # The text of its spec: it changes with a resize, and the status changes often.
             key = own.uid, str(hash(bytes(own.spec))), pod_level
@@ -98,7 +103,7 @@ class PodReader:
         self._read = found
         return {uid: pod for (uid, _, _), pod in found.items() if pod is not None}
 
-    def _one(self, own: ServedPod, *, pod_level: bool) -> Pod | None:
+    def _one(self, own: NodePod, *, pod_level: bool) -> Pod | None:
         meta = own.metadata
         static = {STATIC_POD_UID: own.uid} if own.uid != meta.uid else {}
         told = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "annotations": static}

@@ -14,7 +14,8 @@ from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectMeta
 from numafit.cluster.kube.pace import Backoff
 from numafit.cluster.kube.reflector import ObjectChange, Reflector
-from numafit.cluster.node.learn import NODES, KnownNode
+from numafit.cluster.node.configz import NODES
+from numafit.cluster.node.learn import KnownNode
 from numafit.cluster.topology.model import GROUP, PATH, NodeTopology
 from numafit.errors import ApiServerError, InputError
 from numafit.notes import Note

@@ -14,11 +14,13 @@ from numafit.machine.model import Device
 from numafit.machine.read.podresources import read_podresources
 
 SOCKET = "pod-resources/kubelet.sock"
+LARGEST = 64 << 20
+"""Bytes of an answer."""
 SECONDS = 5.0
 """For an answer."""
 
 
-class Told(msgspec.Struct, frozen=True):
+class SocketAnswer(msgspec.Struct, frozen=True):
     """What the kubelet said last."""
 
     devices: tuple[Device, ...]
@@ -31,18 +33,20 @@ class SilentKubelet(Exception):
     """It does not answer; the text says why."""
 
 
-async def asked(folder: Path) -> Told:
+async def asked(folder: Path) -> SocketAnswer:
     """Of the kubelet whose folder this is. Raises SilentKubelet."""
     socket = folder / SOCKET
     if not socket.exists():
         raise SilentKubelet(f"there is no socket {socket}")
-    async with grpc.aio.insecure_channel(f"unix:{socket}", options=[("grpc.max_receive_message_length", -1)]) as channel:
+    async with grpc.aio.insecure_channel(
+        f"unix:{socket}", options=[("grpc.max_receive_message_length", -1)]
+    ) as channel:
         try:
             offered = await GET_ALLOCATABLE_RESOURCES.ask(channel, wire.AllocatableResourcesRequest(), SECONDS)
             listed = await LIST_POD_RESOURCES.ask(channel, wire.ListPodResourcesRequest(), SECONDS)
         except grpc.aio.AioRpcError as error:
             raise SilentKubelet(f"{socket} answers {error.code().name}: {error.details()}") from None
-    return Told(_devices(offered), _cpus(listed))
+    return SocketAnswer(_devices(offered), _cpus(listed))
 
 
 def _devices(offered: wire.AllocatableResourcesResponse) -> tuple[Device, ...]:
