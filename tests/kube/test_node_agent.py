@@ -36,6 +36,7 @@ CONFIG = {
 }
 GPU = "example.com/gpu"
 NAMESPACE = "numafit"
+RESOURCE_TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
 ANNOTATION = "topology.numafit.io/state"
 PLACES = {
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
@@ -288,3 +289,104 @@ def test_a_real_kubelet_is_published_and_decides_as_expected(
     stop(agent.process, 10)
     assert agent.process.returncode == 0
     node.remove(["shared", "wide", "a", "b", "c", "later", "after"])
+
+
+def events_of(node: KubeletNode, reason: str) -> list[str]:
+    found = node.api.get("/api/v1/namespaces/default/events") or {"items": []}
+    own = [each for each in found["items"] if each["involvedObject"]["name"] == node.name]
+    return [each["message"] for each in own if each["reason"] == reason]
+
+
+def define_resource_topologies(cluster: ControlPlane) -> None:
+    """As others define them, but for what they check."""
+    open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    group = "topology.node.k8s.io"
+    version = {"name": "v1alpha2", "served": True, "storage": True, "schema": {"openAPIV3Schema": open_schema}}
+    names = {"kind": "NodeResourceTopology", "plural": "noderesourcetopologies", "singular": "noderesourcetopology"}
+    approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements/pull/1870"}
+    content = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{names['plural']}.{group}", "annotations": approved},
+        "spec": {"group": group, "scope": "Cluster", "names": names, "versions": [version]},
+    }
+    path = PLACES["CustomResourceDefinition"]
+    if cluster.api.get(f"{path}/{names['plural']}.{group}") is None:
+        cluster.api.post(path, content)
+    until("the definition is served", 30, lambda: cluster.api.ask("GET", RESOURCE_TOPOLOGIES).is_success)
+
+
+def test_what_differs_is_counted_told_and_recorded(
+    cluster: ControlPlane, node: KubeletNode, account: Path, short_folder: Path
+) -> None:
+    """An agent with another configuration than the kubelet's expects something else of it. It also publishes a
+    NodeResourceTopology, and leaves it alone when somebody else has written it."""
+    define_resource_topologies(cluster)
+    role = next(
+        each
+        for each in yaml.safe_load_all(manifest(NAMESPACE, "none:1", resource_topology=True))
+        if each["kind"] == "ClusterRole"
+    )
+    answer = cluster.api.ask("PUT", f"{PLACES['ClusterRole']}/{NAME}", role)
+    assert answer.is_success, answer.text
+    wrong = node.folder / "wrong.json"
+    wrong.write_text(json.dumps({**node.base, "topologyManagerPolicy": "best-effort"}))
+    agent = Agent(node, account, "--kubelet-config", str(wrong), "--resource-topology")
+    agent.start()
+    try:
+        up_to_date(node)
+        assert published(node).kubelet["topologyManagerPolicy"] == "best-effort"
+        node.add(pod("one", gpus=1))
+        phase(node, "one", "Running")
+        compared(agent, 1)
+        node.add(pod("wide", cpu="7"))
+        phase(node, "wide", "Running")
+        compared(agent, 2)
+        node.add(pod("none", gpus=2, cpu="3"))
+        assert phase(node, "none", "Failed")["status"]["reason"] == "TopologyAffinityError"
+        until("a difference is counted", 30, lambda: agent.decisions().get("differs") == 1)
+        until("it is told", 10, lambda: events_of(node, "DecisionDiffers"))
+        (recording,) = agent.recordings.glob("*.jsonl")
+        command = [sys.executable, "-m", "numafit", "replay", str(recording)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert "admission default/none/admitted" in done.stdout
+
+        found = until("it is there", 10, lambda: cluster.api.get(f"{RESOURCE_TOPOLOGIES}/{node.name}"))
+        zones = {zone["name"]: zone for zone in found["zones"]}
+        assert sorted(zones) == ["node-0", "node-1"]
+        assert [cost["value"] for cost in zones["node-0"]["costs"]] == [10, 21]
+        cpus = {
+            name: int(own["available"])
+            for name, zone in zones.items()
+            for own in zone["resources"]
+            if own["name"] == "cpu"
+        }
+        pool = parse_cpuset(node.state_files()["cpu_manager_state"]["defaultCpuSet"])
+        assert sum(cpus.values()) <= pool.bit_count()
+    finally:
+        agent.kill()
+
+    # asked from the kubelet itself, with no right but that to nodes/configz
+    asking = Agent(node, account, "--kubelet-config", "configz", "--resource-topology")
+    asking.recordings = node.folder / "other"
+    path = f"{RESOURCE_TOPOLOGIES}/{node.name}"
+    other = {**(cluster.api.get(path) or {}), "zones": []}
+    assert cluster.api.ask("PUT", f"{path}?fieldManager=rte", other).is_success
+    asking.start()
+    try:
+        until(
+            "the settings are right", 30, lambda: published(node).kubelet["topologyManagerPolicy"] == "single-numa-node"
+        )
+        up_to_date(node)
+        assert published(node).notes == ()
+        (told,) = until("it is told", 30, lambda: events_of(node, "ResourceTopologyNotPublished"))
+        assert told == f"NodeResourceTopology {node.name} is published by rte"
+        assert (cluster.api.get(path) or {})["zones"] == []
+        node.add(pod("late", "1"))
+        phase(node, "late", "Running")
+        compared(asking, 1)
+    finally:
+        asking.kill()
+        print(asking.log.read_text() if os.environ.get("NUMAFIT_SHOW") else "")
+        node.remove(["one", "wide", "none", "late"])

@@ -19,7 +19,7 @@ from numafit.cluster.kube.reflector import ObjectChange, Reflector
 from numafit.cluster.node.compare import ComparedDecision, DecisionComparer, NodeLook
 from numafit.cluster.node.learn import Learnt, NodeLearner
 from numafit.cluster.node.metrics import AgentCounts
-from numafit.cluster.node.pods import NodePod, PodReader
+from numafit.cluster.node.pods import NodePod, NodePodReader
 from numafit.cluster.node.publish import Publisher
 from numafit.cluster.node.recordings import RecordingFolder
 from numafit.cluster.node.resource_topology import ResourceTopologyPublisher
@@ -77,7 +77,7 @@ class NodeAgent:
             self.courtesy = ResourceTopologyPublisher(api, options.name, health, self._refused)
         self.recordings = None if options.recordings is None else RecordingFolder(options.recordings)
         self.comparer = DecisionComparer()
-        self.reader = PodReader()
+        self.reader = NodePodReader()
         self.state = StateReader()
         self.watch: FolderWatch | None = None
         self.served = Reflector(

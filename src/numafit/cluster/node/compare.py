@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cluster.node.pods import NodePod
-from numafit.cluster.node.process import KubeletProcess
+from numafit.cluster.node.process import RunningKubelet
 from numafit.decision.decision import PREEMPTED, PREEMPTING
 from numafit.decision.stage import Stage
 from numafit.errors import InputError
@@ -46,7 +46,7 @@ class NodeLook(msgspec.Struct, frozen=True):
     """By UID, as the API server tells of them."""
     pods: Mapping[str, Pod]
     """By UID; without those that cannot be read."""
-    process: KubeletProcess | None = None
+    process: RunningKubelet | None = None
     doubt: str = ""
     """Why nothing can be compared with it; empty where it can."""
 

@@ -25,24 +25,30 @@ CERTIFICATES = ("pki/kubelet-server-current.pem", "pki/kubelet.crt")
 """In the kubelet's folder: what it shows to those who ask it. Most often no authority has signed it."""
 
 
+LOOPBACK = "127.0.0.1"
+"""Where a kubelet answers that listens there only."""
+
+
 class KubeletAddress(msgspec.Struct, frozen=True):
-    host: str
+    hosts: tuple[str, ...]
     port: int
 
 
 async def asked_configz(api: KubeApi, name: str, address: KubeletAddress | None, folder: Path, minor: int) -> str:
     """Raises ApiServerError with both reasons."""
     reasons = []
-    if address is not None:
+    places = () if address is None else tuple(f"{host}:{address.port}" for host in (*address.hosts, LOOPBACK))
+    for place in places:
         try:
-            return await asyncio.to_thread(_of_kubelet, api, address, folder)
+            return await asyncio.to_thread(_of_kubelet, api, place, folder)
         except httpx2.HTTPStatusError as error:
             status = error.response.status_code
             right = "nodes/configz" if minor >= RIGHT_SINCE else "nodes/proxy"
             forbidden = f"the right is lacking to get {right}"
             reasons.append(forbidden if status == HTTPStatus.FORBIDDEN else f"the kubelet answers {status}")
+            break
         except (httpx2.HTTPError, OSError, InputError) as error:
-            reasons.append(f"the kubelet at {address.host}:{address.port} does not answer: {error}")
+            reasons.append(f"the kubelet at {place} does not answer: {error}")
     try:
         return (await api.get(f"{NODES}/{name}/proxy/{CONFIGZ}")).decode("utf-8", "replace")
     except ApiServerError as error:
@@ -51,13 +57,12 @@ async def asked_configz(api: KubeApi, name: str, address: KubeletAddress | None,
         raise ApiServerError("; ".join(reasons), source=CONFIGZ, status=error.status) from None
 
 
-def _of_kubelet(api: KubeApi, address: KubeletAddress, folder: Path) -> str:
+def _of_kubelet(api: KubeApi, address: str, folder: Path) -> str:
     user = handed_out(api.access)
     shown = authorization(api.access, user)
     headers = {"Authorization": shown} if shown else {}
-    host = f"[{address.host}]" if ":" in address.host else address.host
     with httpx2.Client(verify=_context(api, folder), timeout=SECONDS, trust_env=False) as client:
-        answer = client.get(f"https://{host}:{address.port}/{CONFIGZ}", headers=headers)
+        answer = client.get(f"https://{address}/{CONFIGZ}", headers=headers)
         answer.raise_for_status()
         return answer.text
 

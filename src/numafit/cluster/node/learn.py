@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.node.configz import CONFIGZ, NODES, KubeletAddress, asked_configz
-from numafit.cluster.node.process import KubeletProcess, config_sources, find_kubelet
+from numafit.cluster.node.process import RunningKubelet, config_sources, find_kubelet
 from numafit.cluster.node.sockets import SilentKubelet, SocketAnswer, asked
 from numafit.cluster.node.state import NOT_LEARNT
 from numafit.decision.stage import Stage, new_stage
@@ -61,7 +61,7 @@ class _NodeHead(msgspec.Struct, frozen=True):
     def kubelet(self) -> KubeletAddress | None:
         port = self.status.daemonEndpoints.kubeletEndpoint.Port
         hosts = [own.address for own in self.status.addresses if own.type == "InternalIP"]
-        return KubeletAddress(hosts[0], port) if hosts and port else None
+        return KubeletAddress(tuple(f"[{own}]" if ":" in own else own for own in hosts), port) if port else None
 
 
 class KnownNode(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ class Learnt(msgspec.Struct, frozen=True):
     """The kubelet's own, as it is seen from here."""
     told: SocketAnswer | None
     """What its socket said."""
-    process: KubeletProcess | None
+    process: RunningKubelet | None
     sure: bool
     """Nothing stands in for the settings or the release: decisions can be compared."""
     notes: tuple[Note, ...] = ()
@@ -94,7 +94,7 @@ class NodeLearner:
         self.root, self.name, self.api = root, name, api
         self._folder, self._config = folder, config
         self._healthy_once: dict[tuple[str, str], Device] = {}
-        self._ordered: tuple[KubeletProcess, ConfigSources] | None = None
+        self._ordered: tuple[RunningKubelet, ConfigSources] | None = None
         self._made: tuple[tuple[object, ...], Stage | StartError | InputError] | None = None
         self.node: KnownNode | None = None
 
@@ -211,7 +211,7 @@ class NodeLearner:
     # --- settings ----------------------------------------------------------------------------------------------------
 
     async def _sources(
-        self, process: KubeletProcess | None, why: str, folder: Path, version: KubeVersion, notes: list[Note]
+        self, process: RunningKubelet | None, why: str, folder: Path, version: KubeVersion, notes: list[Note]
     ) -> ConfigSources | None:
         """What a kubelet was told it was told when it began: a file that is changed later is news to the next one."""
         if self._ordered is not None and self._ordered[0] == process:
@@ -221,7 +221,7 @@ class NodeLearner:
         return found
 
     async def _written(
-        self, process: KubeletProcess | None, why: str, folder: Path, version: KubeVersion, notes: list[Note]
+        self, process: RunningKubelet | None, why: str, folder: Path, version: KubeVersion, notes: list[Note]
     ) -> ConfigSources | None:
         problem = why
         if self._config == CONFIGZ:

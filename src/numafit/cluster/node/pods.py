@@ -83,7 +83,7 @@ class NodePod(msgspec.Struct, frozen=True, gc=False):
         return self.status.startTime or "~", self.metadata.creationTimestamp, self.name
 
 
-class PodReader:
+class NodePodReader:
     """From what the API server sends to pods as the engine knows them; each is read once."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ _STARTED = 19
 """Of the fields behind the name in /proc/PID/stat: when the process began."""
 
 
-class KubeletProcess(msgspec.Struct, frozen=True):
+class RunningKubelet(msgspec.Struct, frozen=True):
     id: int
     started: int
     """In ticks since the machine booted; another kubelet has another."""
@@ -40,7 +40,7 @@ class KubeletProcess(msgspec.Struct, frozen=True):
         return self.flag("root-dir") or KUBELET_FOLDER
 
 
-def find_kubelet(root: Path, node: str) -> tuple[KubeletProcess | None, str]:
+def find_kubelet(root: Path, node: str) -> tuple[RunningKubelet | None, str]:
     """The kubelet of this node among the processes of a host, or why there is none.
 
     One that says by --hostname-override that it is another node's is another's.
@@ -56,7 +56,7 @@ def find_kubelet(root: Path, node: str) -> tuple[KubeletProcess | None, str]:
     return None, f"{len(found)} kubelets run here, of other nodes" if found else hidden
 
 
-def config_sources(root: Path, process: KubeletProcess | None, named: str = "") -> ConfigSources | None:
+def config_sources(root: Path, process: RunningKubelet | None, named: str = "") -> ConfigSources | None:
     """What an administrator wrote, as files below `root`; None where no file is found.
 
     `named`: the configuration file, where somebody knows it better than the command line. Raises InputError for a file
@@ -97,7 +97,7 @@ def _text(path: Path) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _kubelets(proc: Path) -> Iterator[KubeletProcess]:
+def _kubelets(proc: Path) -> Iterator[RunningKubelet]:
     try:
         entries = sorted(int(entry.name) for entry in proc.iterdir() if entry.name.isdigit())
     except OSError:
@@ -109,7 +109,7 @@ def _kubelets(proc: Path) -> Iterator[KubeletProcess]:
             if not _is_kubelet(words):
                 continue
             fields = (proc / str(number) / "stat").read_text().rpartition(")")[2].split()
-            yield KubeletProcess(number, int(fields[_STARTED]), tuple(_arguments(words)))
+            yield RunningKubelet(number, int(fields[_STARTED]), tuple(_arguments(words)))
 
 
 def _is_kubelet(words: Sequence[str]) -> bool:
