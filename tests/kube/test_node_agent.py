@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from numafit.bits import cpuset_text, parse_cpuset
-from numafit.cluster.node.manifest import NAME, manifest
+from numafit.cluster.node.manifest import NAME, cluster_role, manifest
 from numafit.cluster.topology.model import PATH, PodHolding
 from numafit.cluster.topology.read import read_topology
 from tests.kube.api import Json
@@ -322,11 +322,7 @@ def test_what_differs_is_counted_told_and_recorded(
     """An agent with another configuration than the kubelet's expects something else of it. It also publishes a
     NodeResourceTopology, and leaves it alone when somebody else has written it."""
     define_resource_topologies(cluster)
-    role = next(
-        each
-        for each in yaml.safe_load_all(manifest(NAMESPACE, "none:1", resource_topology=True))
-        if each["kind"] == "ClusterRole"
-    )
+    role = cluster_role(resource_topology=True)
     answer = cluster.api.ask("PUT", f"{PLACES['ClusterRole']}/{NAME}", role)
     assert answer.is_success, answer.text
     wrong = node.folder / "wrong.json"

@@ -100,4 +100,9 @@ def serve_metrics(address: str, port: int, counts: AgentCounts, health: ApiHealt
             f"cannot listen on {address}:{port}: {error.strerror}", source="--metrics-port", cure=cure
         ) from None
     Thread(target=server.serve_forever, daemon=True).start()
-    return server.shutdown
+
+    def end() -> None:
+        server.shutdown()
+        server.server_close()
+
+    return end

@@ -66,11 +66,12 @@ class Publisher:
     def offer(self, topology: NodeTopology, node: KnownNode | None) -> None:
         """Nothing is written for a node that is not there: its object would be cleared away with it."""
         if node is None:
-            self._offered, self._annotated = None, ""
+            self._offered = None
             return
+        if self._offered is None or self._offered[1] is not node:
+            # It was asked for anew: what it says counts, also where somebody has taken the annotation away.
+            self._annotated = node.annotations.get(ANNOTATION, "")
         self._offered = topology, node
-        if node.annotations.get(ANNOTATION) is None:
-            self._annotated = ""
         self._wake.set()
 
     async def run(self) -> None:
@@ -105,7 +106,7 @@ class Publisher:
             await self.api.apply(f"{PATH}/{self.name}", _content(topology, node), MANAGER, force=True)
             self.written += 1
         self.digest = status.digest
-        if self._annotated != status.digest and node.annotations.get(ANNOTATION) != status.digest:
+        if self._annotated != status.digest:
             content = {"metadata": {"annotations": {ANNOTATION: status.digest}}}
             try:
                 await self.api.patch(f"{NODES}/{self.name}", msgspec.json.encode(content), MERGE)
