@@ -110,6 +110,19 @@ def test_a_configuration_that_is_changed_is_news_to_the_next_kubelet(
     assert learnt(learner).stage.config.max_pods == 7
 
 
+def test_while_no_kubelet_runs_the_settings_are_those_of_the_last(
+    tmp_path: Path, api: FakeApi, kubelet: Kubelet
+) -> None:
+    """It is about to start again, most often; a scheduler must not see a node without policies meanwhile."""
+    host(tmp_path)
+    learner = NodeLearner(tmp_path, "n1", api)
+    before = learnt(learner)
+    (tmp_path / "proc" / "20" / "cmdline").unlink()
+    found = learnt(learner)
+    assert (found.process, found.stage.config) == (None, before.stage.config)
+    assert texts(found)[0].startswith("no kubelet is seen (no process is called kubelet")
+
+
 def test_which_right_is_lacking_is_told(tmp_path: Path, api: FakeApi, kubelet: Kubelet) -> None:
     host(tmp_path)
     (tmp_path / "etc" / "kubelet.yaml").unlink()

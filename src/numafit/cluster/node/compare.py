@@ -18,10 +18,13 @@ from numafit.cluster.node.process import RunningKubelet
 from numafit.decision.decision import PREEMPTED, PREEMPTING
 from numafit.decision.stage import Stage
 from numafit.errors import InputError
+from numafit.ledger.state_files import DEVICE_FILE
+from numafit.replay.cases.run import Run
 from numafit.replay.outcomes import Json
 from numafit.replay.replay import replay
 from numafit.replay.runs.seen import decision
 from numafit.replay.simulated_run import RunBeginning, case_of_run, run_input
+from numafit.settings.versions import KubeVersion
 from numafit.workload.pod import Pod
 
 SETTLE_SECONDS = 0.8
@@ -208,10 +211,29 @@ def _case(base: NodeLook, now: NodeLook, new: frozenset[str], lines: Sequence[st
     active = {uid: replace(pod, name=titles[uid].partition("/")[2]) for uid, pod in stage.ledger.active.items()}
     beginning = RunBeginning(stage.node, replace(stage.ledger, active=active), stage.allocatable, stage.config)
     content = run_input(beginning, [now.pods[uid] for uid in sorted(new)], lines)
-    expected: list[Json | None] = [_entry(now, new, titles) if line.startswith("add ") else {} for line in lines]
-    expected[-1] = {**(expected[-1] or {}), "files": dict(now.files)}
+    content |= {"residents": list(active), "initialFiles": dict(base.files)}
+    expected: list[Json] = [_entry(now, new, titles) if line.startswith("add ") else {} for line in lines]
+    expected[-1]["files"] = _files(content, stage.node.settings.version, now, new)
     name = f"decision of {' '.join(sorted(titles[uid] for uid in new))}"
     return case_of_run(name, stage.node.settings.version, content, {"events": expected})
+
+
+def _files(content: Json, version: KubeVersion, now: NodeLook, new: frozenset[str]) -> Json:
+    """What the kubelet wrote. Of the device manager's file only what the pods that came hold is theirs: the rest of it
+    follows plugins, and waits for the next writing."""
+    files = dict(now.files)
+    if DEVICE_FILE not in files:
+        return files
+    played = Run(content, version).play().get("events") or ()
+    text = next((each["files"][DEVICE_FILE] for each in reversed(played) if DEVICE_FILE in each.get("files", {})), "")
+    own = {uid for uid in new if now.served[uid].admitted and not now.served[uid].ended}
+    told: Json = msgspec.json.decode(text) if text else {"Data": {}}
+    seen: Json = msgspec.json.decode(files[DEVICE_FILE])
+    others = [each for each in told["Data"].get("PodDeviceEntries") or () if each["PodUID"] not in own]
+    theirs = [each for each in seen["Data"].get("PodDeviceEntries") or () if each["PodUID"] in own]
+    told["Data"]["PodDeviceEntries"] = [*others, *theirs]
+    files[DEVICE_FILE] = msgspec.json.encode(told).decode()
+    return files
 
 
 def _entry(now: NodeLook, new: frozenset[str], titles: Mapping[str, str]) -> Json:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.node.configz import CONFIGZ, NODES, KubeletAddress, asked_configz
-from numafit.cluster.node.process import RunningKubelet, config_sources, find_kubelet
+from numafit.cluster.node.process import KUBELET_FOLDER, RunningKubelet, config_sources, find_kubelet
 from numafit.cluster.node.sockets import SilentKubelet, SocketAnswer, asked
 from numafit.cluster.node.state import NOT_LEARNT
 from numafit.decision.stage import Stage, new_stage
@@ -117,7 +117,8 @@ class NodeLearner:
         notes: list[Note] = []
         machine = await asyncio.to_thread(self._machine)
         process, why = await asyncio.to_thread(find_kubelet, self.root, self.name)
-        folder = self.root / (self._folder or (process.folder if process else "var/lib/kubelet")).lstrip("/")
+        seen = process or (self._ordered[0] if self._ordered is not None else None)
+        folder = self.root / (self._folder or (seen.folder if seen else KUBELET_FOLDER)).lstrip("/")
         told = await self._told(folder, notes)
         machine = self._with_devices(machine, told, notes)
         version, given = self._version(notes)
@@ -214,7 +215,10 @@ class NodeLearner:
         self, process: RunningKubelet | None, why: str, folder: Path, version: KubeVersion, notes: list[Note]
     ) -> ConfigSources | None:
         """What a kubelet was told it was told when it began: a file that is changed later is news to the next one."""
-        if self._ordered is not None and self._ordered[0] == process:
+        if self._ordered is not None and process is None:
+            text = f"no kubelet is seen ({why}): its settings are those of the last one"
+            notes.append(Note(NOT_LEARNT, "kubelet", text))
+        if self._ordered is not None and process in (None, self._ordered[0]):
             return self._ordered[1]
         found = await self._written(process, why, folder, version, notes)
         self._ordered = (process, found) if process is not None and found is not None else None
