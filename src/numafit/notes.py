@@ -56,6 +56,8 @@ NOTE_CODES = {
     "node-partly-known": "the cluster does not tell something of its node: its configuration, its pods, its topology",
     "node-not-learnt": "the agent of a node could not learn something of it: devices, configuration, state",
     "node-disagrees": "the Node object shows another release, capacity or offer than what was given makes",
+    "topology-not-used": "what numafit's agent tells of its node is not used, or not all of it",
+    "kubelet-disagrees": "the kubelet answers with another configuration than numafit's agent on its node tells",
     "node-was-otherwise": "a pod that runs is rejected here, or one that was rejected is not: the node was another",
     # a log
     "log-cut": "the log ends in the middle, and what comes before that is told",
@@ -69,6 +71,7 @@ NOTE_CODES = {
     "pod-unbound": "a pod of a list from a server has no node, and is played as if it came to this one",
     "resource-not-offered": "the kubelet drops a resource that no device plugin offers, and admits the pod",
     "claim-not-decided": "resource claims (DRA) are not decided here",
+    "claim-not-aligned": "a container has devices by resource claims (DRA) and exclusive CPUs, which nobody aligns",
     "pod-level-dropped": "resources of the pod as a whole are dropped where their gate is off",
     "ports-not-checked": "host ports are not compared with those of pods of which only the state is known",
     "selectors-not-checked": "node selectors, affinities and tolerations are not compared with an unknown node",

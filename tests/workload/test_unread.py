@@ -110,3 +110,27 @@ def test_a_template_can_only_wish_for_a_node() -> None:
     text = json.dumps(made | {"spec": {"template": {"spec": spec}}})
     assert unread(text) == [("scheduling-not-played", "its nodeName is for a scheduler, which is not played")]
     assert unread(json.dumps(manifest("a", nodeName="one"))) == []
+
+
+@pytest.mark.parametrize(
+    ("cpu", "claims", "told"),
+    [
+        ("4", [{"name": "gpu"}], True),
+        ("2500m", [{"name": "gpu"}], False),
+        ("4", [], False),
+    ],
+)
+def test_claims_beside_exclusive_cpus_are_aligned_by_nobody(cpu: str, claims: list[dict[str, str]], told: bool) -> None:
+    """The Topology Manager does not know them (all releases up to 1.37)."""
+    spec = {
+        "resourceClaims": [{"name": "gpu", "resourceClaimName": "one"}],
+        **container(resources={"limits": {"cpu": cpu, "memory": "1Gi"}, "claims": claims}),
+    }
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
+    found = dict(unread(json.dumps(pod)))
+    assert ("claim-not-aligned" in found) is told
+    if told:
+        assert found["claim-not-aligned"] == (
+            'container "app" has devices by claims and exclusive CPUs: nobody aligns these, the Topology Manager does '
+            "not know claims"
+        )

@@ -16,6 +16,10 @@ class HeldPath(type(Path())):  # type: ignore[misc]
         return cls._of(name, files)
 
     @classmethod
+    def file(cls, name: str, content: bytes) -> "HeldPath":
+        return cls._of(name, content)
+
+    @classmethod
     def _of(cls, name: str, content: bytes | Mapping[str, bytes] | None) -> "HeldPath":
         path = cls(name)
         path.content = content

@@ -5,6 +5,7 @@
     device/     the device plugin: devices of this node, offered to its kubelet
     node/       the agent of a node: learns it, publishes it, compares its decisions
     topology/   the truth about one node as an object of the cluster, both ways
+    claims/     devices that resource claims (DRA) give to pods, and where they are
     case/       one node as the cluster tells of it, kept as a value or as a folder
 
 Read `kube/` first. Whatever only a cluster needs is an extra (`numafit[kubernetes]`): nothing outside this room

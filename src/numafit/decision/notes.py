@@ -20,7 +20,7 @@ from numafit.quantity import Quantity
 from numafit.settings.versions import KubeVersion
 from numafit.workload.api_server import is_extended
 from numafit.workload.pod import STORAGE, Pod
-from numafit.workload.unread import UNCHECKED_PORTS, UNCHECKED_SELECTORS, UNCHECKED_STORAGE
+from numafit.workload.unread import CLAIMS_NOT_ALIGNED, UNCHECKED_PORTS, UNCHECKED_SELECTORS, UNCHECKED_STORAGE
 
 KUBELET = "kubelet"
 NOT_STARTED = "kubelet-not-started"
@@ -99,6 +99,8 @@ def pod_notes(
 
 def _is_looked_at(code: str, node: Node, ledger: Ledger, allocatable: Mapping[str, Quantity]) -> bool:
     """On a node of which enough is known."""
+    if code == CLAIMS_NOT_ALIGNED:
+        return not node.cpu.static
     if code == UNCHECKED_SELECTORS:
         return node.facts.labels is not None
     if code == UNCHECKED_STORAGE:

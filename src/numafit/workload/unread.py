@@ -1,12 +1,15 @@
 """What a pod says and nobody here looks at, although the kubelet or the scheduler does."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from numafit.workload.demands import NODE_PROBLEMS
-from numafit.workload.pod import STORAGE, Pod, Unread
+from numafit.workload.pod import GUARANTEED, STORAGE, Pod, Unread, integral, qos_class
 from numafit.workload.served import Life
 from numafit.workload.values import ManifestObject, ObjectPart
 
+CLAIMS_NOT_DECIDED = "claim-not-decided"
+CLAIMS_NOT_ALIGNED = "claim-not-aligned"
+NOBODY_ALIGNS = "nobody aligns these, the Topology Manager does not know claims"
 UNCHECKED_SELECTORS = "selectors-not-checked"
 UNCHECKED_PORTS = "ports-not-checked"
 UNCHECKED_STORAGE = "storage-not-checked"
@@ -36,7 +39,13 @@ def unread_of(pod: Pod, spec: ObjectPart, life: Life, *, pod_level: bool) -> tup
     found: list[Unread] = []
     containers = [*_mappings(value.get("initContainers")), *_mappings(value.get("containers"))]
     if value.get("resourceClaims") or any(_claims(container) for container in containers):
-        found.append(Unread("claim-not-decided", "its resource claims (DRA) are not decided"))
+        found.append(Unread(CLAIMS_NOT_DECIDED, "its resource claims (DRA) are not decided"))
+        mixed = mixed_containers(pod, [str(each.get("name")) for each in containers if _claims(each)], pod_level)
+        if mixed:
+            names = _listed([f'"{name}"' for name in mixed])
+            noun, verb = ("container", "has") if len(mixed) == 1 else ("containers", "have")
+            text = f"{noun} {names} {verb} devices by claims and exclusive CPUs: {NOBODY_ALIGNS}"
+            found.append(Unread(CLAIMS_NOT_ALIGNED, text))
     if value.get("resources") and not pod_level:
         found.append(Unread("pod-level-dropped", "spec.resources is dropped, as the gate PodLevelResources is off"))
     if life.running:
@@ -56,6 +65,18 @@ def unread_of(pod: Pod, spec: ObjectPart, life: Life, *, pod_level: bool) -> tup
         text = "its runtimeClassName may bring an overhead, which is not counted; spec.overhead would be"
         found.append(Unread("overhead-unknown", text))
     return tuple(found)
+
+
+def has_claims(pod: Pod) -> bool:
+    return any(each.code == CLAIMS_NOT_DECIDED for each in pod.unread)
+
+
+def mixed_containers(pod: Pod, claiming: Collection[str], pod_level: bool) -> list[str]:
+    """Of the containers with claims those that get exclusive CPUs where the CPU manager is static."""
+    if not claiming or qos_class(pod, pod_level=pod_level, status=False) != GUARANTEED:
+        return []
+    whole = [own.name for own in pod.all_containers if "cpu" in own.requests and integral(own.requests["cpu"])]
+    return [name for name in whole if name in claiming]
 
 
 def _mappings(value: object) -> Iterator[ManifestObject]:

@@ -13,6 +13,8 @@ def test_it_has_no_more_rights_than_it_uses() -> None:
         ("", "nodes/configz"): ["get"],
         ("", "events"): ["create", "patch"],
         ("topology.numafit.io", "nodetopologies"): ["create", "patch", "list", "watch"],
+        ("resource.k8s.io", "resourceclaims"): ["get"],
+        ("resource.k8s.io", "resourceslices"): ["list"],
     }
 
 

@@ -83,6 +83,7 @@ CODES: dict[str, Code] = {
     "NF311": Code("warning", "one container makes the whole pod Burstable"),
     "NF312": Code("warning", "a fraction of a CPU keeps a container in the shared pool"),
     "NF313": Code("warning", "devices without CPUs beside them"),
+    "NF314": Code("warning", "devices of claims and exclusive CPUs, which nobody aligns"),
     "NF320": Code("warning", "hard-coded devices"),
     "NF321": Code("warning", "hard-coded CPUs"),
     "NF322": Code("warning", "the number of threads differs from the CPUs"),

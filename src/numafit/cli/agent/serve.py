@@ -69,8 +69,8 @@ def serve(
     """Show a machine and who sits where on it, in a page and by an HTTP API, until told to stop.
 
     Shown is this machine with its leases, a simulated one (--demo), the node of a kubelet (--kubelet-dir), or a node of
-    a cluster (--node), whose pods are asked for every few seconds. Exit status: 0 stopped by SIGTERM or Ctrl-C, 2 it
-    cannot start.
+    a cluster (--node), which is asked every few seconds for its pods and for what numafit's agent there publishes. Exit
+    status: 0 stopped by SIGTERM or Ctrl-C, 2 it cannot start.
     """
     if demo is None and kubelet_dir is None and node is None and sys.platform != "linux":
         raise NeedsLinuxError("`numafit serve` without --demo, --kubelet-dir or --node")
@@ -163,20 +163,26 @@ def _cluster_node(
 ) -> "NodeSource":
     from numafit.cli.options.case import case_parts
     from numafit.cli.options.machine import resolve_machine
+    from numafit.cluster.topology.compare import machine_source
     from numafit.settings.node_object import read_node, with_total_memory
 
     client = new_client(cluster)
-    from numafit.cluster.case.fetch import fetched, pods_of
+    from numafit.cluster.case.fetch import fetched, pods_of, published_of
     from numafit.service.sources.cluster import ClusterNode
+    from numafit.service.sources.published import PublishedNode
 
     case = fetched(client, name)
-    for note in case.about.notes:
-        warn(f"{note.about}: {note.text}")
     parts = case_parts(held(case))
-    file = config or parts.kubelet
+    for note in parts.notes:
+        warn(f"{note.about}: {note.text}")
+    node = read_node(case.files[NODE], str(parts.node))
+    told = parts.published
+    if told is not None and not (config or specs or version):
+        facts = facts_told(node.facts(), (), machine_source(told).machine)
+        return PublishedNode(told, lambda: published_of(client, name), lambda: pods_of(client, name), facts)
+    file = config or parts.kubelet_told
     if file is None:
         raise InputError(f"the configuration of node {name} is not known", cure="give it with --config")
-    node = read_node(case.files[NODE], str(parts.node))
     machine = with_total_memory(resolve_machine(specs or (parts.machine_source(),)).machine, node)
     release = parse_version(version) if version else node.version()
     facts = facts_told(node.facts(), (), machine)

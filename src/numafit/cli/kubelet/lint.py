@@ -97,7 +97,7 @@ def lint(
     version, given = parse_version(kube_version or str(DEFAULT_VERSION)), kube_version is not None
     for parts in cases:
         version = version if given else read_node(read_bytes(parts.node), str(parts.node)).version()
-        specs = specs or ([] if parts.machine is None else [parts.machine_source()])
+        specs = specs or ([parts.machine_source()] if parts.machine or parts.published else [])
     combined = resolve_machine(specs) if specs else None
     machine = with_memory(combined.machine) if combined is not None else None
     sources = _sources(files)
@@ -127,7 +127,7 @@ def _sources(files: Sequence[Path]) -> list[LintFile]:
             continue
         if is_case(path):
             parts = case_parts(path)
-            for entry in (parts.kubelet, parts.pods):
+            for entry in (parts.kubelet_told, parts.pods):
                 if entry is not None:
                     sources.setdefault(str(entry), LintFile(str(entry), read_bytes(entry)))
             continue

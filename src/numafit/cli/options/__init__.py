@@ -7,6 +7,8 @@
     state     `--state`: the state files of a kubelet
     facts     `--allocatable`, and what a Node object tells that no machine shows
     case      a node that was pulled from a cluster: what in its folder is what
+    published what numafit's agent on such a node tells of it, in the place of guesses
+    claims    devices that resource claims give to pods, in files beside theirs
     events    `--events`: what happens beside pods that come
     past      `--past`: the same, from a log or from API objects
     agent     `--agent` in the place of those

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from numafit.cli.files import read_bytes, read_text
+from numafit.cli.options.facts import facts_told
 from numafit.cli.options.machine import complete_machine
 from numafit.decision.start import Files
+from numafit.machine.model import Machine
 from numafit.machine.source import Source
 from numafit.notes import Note
 from numafit.settings.facts import NO_FACTS, NodeFacts
@@ -19,6 +22,7 @@ from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_versio
 from numafit.workload.pod import Pod
 
 if TYPE_CHECKING:
+    from numafit.cluster.topology.model import NodeTopology
     from numafit.settings.node_object import NodeObject
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -63,6 +67,23 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that a file of events has come, named in the same way."""
     notes: tuple[Note, ...] = ()
     """What is not known of the node that these options stand for."""
+    published: "NodeTopology | None" = None
+    """It stands for machine, kubelet and state alike."""
+
+    @property
+    def overruling(self) -> str:
+        """An option that says otherwise than what an agent publishes of its node, if one was given."""
+        given = {
+            "--agent": self.agent,
+            "--machine": self.machines,
+            "--device": self.devices,
+            "--kubelet": self.kubelet,
+            "--kubelet-env": self.kubelet_env,
+            "--config-dir": self.config_dir,
+            "--kube-version": self.kube_version,
+            "--state": self.state,
+        }
+        return next((name for name, value in given.items() if value), "")
 
     @property
     def machine_sources(self) -> tuple[str | Source, ...]:
@@ -98,6 +119,11 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
         if node is not None:
             return node.facts()
         return NO_FACTS if self.agent is None else self.agent.facts
+
+    def facts(self, node: "NodeObject | None", machine: Machine) -> NodeFacts:
+        """With what was typed."""
+        facts = facts_told(self.told(node), self.offers, machine)
+        return replace(facts, name=self.node_name) if self.node_name and not facts.name else facts
 
 
 def source_name(path: Path) -> str:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from numafit.cli.files import MANIFESTS, drop_in_paths, manifest_paths, read_bytes, read_text
 from numafit.cli.options.case import case_parts
-from numafit.cli.options.facts import facts_told, is_node, node_among
+from numafit.cli.options.facts import is_node, node_among
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, source_name
 from numafit.cli.options.state import state_of, state_refusal
@@ -25,8 +25,10 @@ from numafit.settings.read.arguments import arguments_of_env
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.workload.objects import ManifestFile
 from numafit.workload.reading import NodeChoice, Reading, read_files, read_past
+from numafit.workload.unread import has_claims
 
 if TYPE_CHECKING:
+    from numafit.cluster.topology.model import NodeTopology
     from numafit.settings.node_object import NodeObject
 
 MOST_PODS = 200_000
@@ -40,16 +42,39 @@ def load_stage(options: NodeOptions, *, idle: bool = False, past: bool = False) 
     of them, and there may be none.
     """
     options = with_folder(options)
-    version, given = options.release()
     node = options.node()
+    stage = _started(options, node) if options.published is None else _as_published(options, options.published, node)
+    gate = stage.node.settings.gate("PodLevelResources")
+    reading = read_manifests(options, options.pods, pod_level=gate, node=node, past=past)
+    known = options.state is not None or options.agent is not None or options.published is not None
+    stage = with_pods(stage, reading, known=known)
+    if options.published is not None or any(has_claims(pod) for pod in (*reading.running, *reading.coming)):
+        # Only pods with claims need it, and a command starts quicker without it.
+        from numafit.cli.options.claims import with_claims_of
+
+        stage = with_claims_of(stage, options)
+    if not stage.pods and not idle:
+        cure = "give pods to come, too; `numafit simulate` shows what is left"
+        raise InputError("no pods to play: those that are given are on the node already", cure=cure)
+    return stage
+
+
+def _as_published(options: NodeOptions, topology: "NodeTopology", node: "NodeObject | None") -> Stage:
+    # Only such a node needs it, and a command starts quicker without it.
+    from numafit.cli.options.published import published_stage
+
+    return published_stage(options, topology, node)
+
+
+def _started(options: NodeOptions, node: "NodeObject | None") -> Stage:
+    """The node of these options, with those on it of whom state files tell."""
+    version, given = options.release()
     machine, disputed = _machine(options)
     if node is not None:
         from numafit.settings.node_object import node_disagreements, with_total_memory
 
         machine = with_total_memory(machine, node)
-    facts = facts_told(options.told(node), options.offers, machine)
-    if options.node_name and not facts.name:
-        facts = replace(facts, name=options.node_name)
+    facts = options.facts(node, machine)
     known = Start(version=version, release_given=given, machine=with_memory(machine), facts=facts)
     file = options.kubelet_file()
     example = ""
@@ -68,18 +93,11 @@ def load_stage(options: NodeOptions, *, idle: bool = False, past: bool = False) 
         from numafit.advice.refusal import start_refusal
 
         raise start_refusal(error, known.sources, known.version) from None
-    gate = stage.node.settings.gate("PodLevelResources")
-    reading = read_manifests(options, options.pods, pod_level=gate, node=node, past=past)
-    known_state = options.state is not None or options.agent is not None
     notes = (*disputed, *stage.notes, *options.notes)
     if node is not None:
         own = {name: amount for name, amount in stage.allocatable.items() if name not in known.facts.offers}
         notes += node_disagreements(node, machine, own, known.version)
-    stage = with_pods(replace(stage, example=example, notes=notes), reading, known=known_state)
-    if not stage.pods and not idle:
-        cure = "give pods to come, too; `numafit simulate` shows what is left"
-        raise InputError("no pods to play: those that are given are on the node already", cure=cure)
-    return stage
+    return replace(stage, example=example, notes=notes)
 
 
 def with_cases(options: NodeOptions) -> NodeOptions:
@@ -126,12 +144,18 @@ def with_folder(options: NodeOptions) -> NodeOptions:
 def _with_case(options: NodeOptions, folder: Path) -> tuple[NodeOptions, list[Path]]:
     """The options with what a pulled node tells, and its pods; an agent knows those better."""
     parts = case_parts(folder)
+    if parts.published is not None:
+        from numafit.cli.options.published import with_published
+
+        options = with_published(options, parts)
     if not options.machine_sources:
         options = replace(options, machines=(parts.machine_source(),))
     if options.kubelet is None and options.kubelet_env is None and options.agent is None:
-        options = replace(options, kubelet=parts.kubelet)
+        options = replace(options, kubelet=parts.kubelet_told)
     options = replace(options, node_object=options.node_object or parts.node, notes=options.notes + parts.notes)
-    return options, [parts.pods] if parts.pods is not None and options.agent is None else []
+    if options.agent is not None:
+        return options, []
+    return options, [path for path in (parts.pods, parts.claims) if path is not None]
 
 
 def _machine(options: NodeOptions) -> tuple[Machine, tuple[Note, ...]]:

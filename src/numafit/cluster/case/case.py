@@ -10,6 +10,10 @@ NODE, PODS, KUBELET = "node.json", "pods.json", "kubelet.json"
 """The Node, its pods as a list, and the kubelet's answer to /configz."""
 TOPOLOGY, MACHINE = "nrt.json", "machine.yaml"
 """Its NodeResourceTopology, or a description of the machine that somebody gave."""
+PUBLISHED = "nodetopology.json"
+"""Its NodeTopology, which numafit's agent on the node publishes."""
+CLAIMS = "claims.json"
+"""ResourceClaims of its pods, and the ResourceSlices of its devices."""
 ABOUT, README = "case.json", "README.md"
 
 

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from numafit import __version__
-from numafit.cluster.case.case import KUBELET, NODE, PODS, TOPOLOGY, About, NodeCase
+from numafit.cluster.case.case import CLAIMS, KUBELET, NODE, PODS, PUBLISHED, TOPOLOGY, About, NodeCase
+from numafit.cluster.claims.fetch import claims_on
 from numafit.cluster.kube.client import Client
+from numafit.cluster.topology.model import PATH
 from numafit.errors import ApiServerError, InputError, meant_or_there
 from numafit.notes import Note
 from numafit.show.records.time import now_text
@@ -60,9 +62,13 @@ def fetched(client: Client, name: str) -> NodeCase:
         (KUBELET, _kubelet(client, name, notes)),
         (PODS, _pods(client, name, notes)),
         (TOPOLOGY, _topology(client, name, notes)),
+        (PUBLISHED, _published(client, name, notes)),
     ):
         if data is not None:
             files[file] = data
+    claims = _claims(client, name, files.get(PODS, b"{}"), notes)
+    if claims is not None:
+        files[CLAIMS] = claims
     return NodeCase(About(name, now_text(), __version__, tuple(notes)), files)
 
 
@@ -158,3 +164,32 @@ def _topology(client: Client, name: str, notes: list[Note]) -> bytes | None:
             notes.append(Note(PARTLY, "machine", f"its NodeResourceTopology is not known: {why}"))
             return None
     return None
+
+
+def _claims(client: Client, name: str, pods: bytes, notes: list[Note]) -> bytes | None:
+    try:
+        return claims_on(client, name, pods)
+    except ApiServerError as error:
+        right = "the right is list on resourceclaims and resourceslices"
+        why = f"you may not ask for it ({right})" if error.status == HTTPStatus.FORBIDDEN else error.message
+        notes.append(Note(PARTLY, "node", f"which devices resource claims (DRA) give to its pods is not known: {why}"))
+        return None
+
+
+def published_of(client: Client, name: str) -> bytes | None:
+    """Its NodeTopology; None where no agent publishes one."""
+    try:
+        return client.get(f"{PATH}/{name}")
+    except ApiServerError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return None
+
+
+def _published(client: Client, name: str, notes: list[Note]) -> bytes | None:
+    try:
+        return published_of(client, name)
+    except ApiServerError as error:
+        why = "you may not read it" if error.status == HTTPStatus.FORBIDDEN else error.message
+        notes.append(Note(PARTLY, "node", f"its NodeTopology, if there is one, is not known: {why}"))
+        return None

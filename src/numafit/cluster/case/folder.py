@@ -7,7 +7,20 @@ from pathlib import Path
 
 import msgspec
 
-from numafit.cluster.case.case import ABOUT, KUBELET, MACHINE, NODE, PODS, README, TOPOLOGY, About, NodeCase, is_case
+from numafit.cluster.case.case import (
+    ABOUT,
+    CLAIMS,
+    KUBELET,
+    MACHINE,
+    NODE,
+    PODS,
+    PUBLISHED,
+    README,
+    TOPOLOGY,
+    About,
+    NodeCase,
+    is_case,
+)
 from numafit.errors import InputError
 
 FILES = {
@@ -15,6 +28,8 @@ FILES = {
     KUBELET: "what its kubelet answers to /configz",
     PODS: "the pods on it, as a list",
     TOPOLOGY: "its NodeResourceTopology",
+    PUBLISHED: "its NodeTopology: what numafit's agent on it knows, and what its pods hold",
+    CLAIMS: "the ResourceClaims of its pods, and the ResourceSlices of its devices",
     MACHINE: "its machine, as it was given",
     ABOUT: "where the rest comes from, and what lacks",
 }

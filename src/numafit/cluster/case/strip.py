@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from numafit.cluster.case.case import KUBELET, NODE, PODS, TOPOLOGY, NodeCase
+from numafit.cluster.case.case import CLAIMS, KUBELET, NODE, PODS, PUBLISHED, TOPOLOGY, NodeCase
+from numafit.cluster.claims.objects import CLAIM
 from numafit.errors import InputError
 
 # `Any` all over: objects of the API server as plain values, of which few fields are touched.
@@ -27,7 +28,14 @@ def stripped(case: NodeCase) -> NodeCase:
     """Raises InputError for objects that no API server makes: what is not found in them could not be taken out."""
     removed: Counter[str] = Counter()
     files = dict(case.files)
-    for name, part in ((NODE, _node), (TOPOLOGY, _node), (KUBELET, _kubelet), (PODS, _pods)):
+    for name, part in (
+        (NODE, _node),
+        (TOPOLOGY, _node),
+        (PUBLISHED, _metadata),
+        (KUBELET, _kubelet),
+        (PODS, _pods),
+        (CLAIMS, _claims),
+    ):
         if name in files:
             value, before = msgspec.json.decode(files[name]), removed.total()
             try:
@@ -89,6 +97,17 @@ def _pod(pod: Any, removed: Counter[str]) -> None:
         state = _mapping(entry, "state")
         for name in state:
             _drop(_mapping(state, name), ("message",), "messages of containers", removed)
+
+
+def _claims(objects: Any, removed: Counter[str]) -> None:
+    """What a driver is told is its own business, and so is what it tells of a device that it prepared."""
+    for item in _mappings(objects, "items"):
+        _metadata(item, removed)
+        status = _mapping(item, "status")
+        if item.get("kind") == CLAIM:
+            for part in (_mapping(item, "spec"), _mapping(status, "allocation")):
+                _drop(_mapping(part, "devices"), ("config",), "configuration of drivers", removed)
+            _drop(status, ("devices",), "what drivers tell of devices", removed)
 
 
 def _metadata(item: Any, removed: Counter[str]) -> None:

@@ -8,6 +8,7 @@ What it reads, each by itself:
     sockets            PodResources: devices with their NUMA nodes
     state              who holds what, from the three state files
     pods               the pods of the node, from the API server
+    claims             devices that ResourceClaims give to them, beside the kubelet's managers
     fingerprint        a hash of the pods' names, as other schedulers compute it
 
 What it makes of that:

@@ -11,11 +11,13 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from numafit.cluster.claims.notes import with_claims
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.events import Events
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectReference
 from numafit.cluster.kube.reflector import ObjectChange, Reflector
+from numafit.cluster.node.claims import ClaimReader
 from numafit.cluster.node.compare import ComparedDecision, DecisionComparer, NodeLook
 from numafit.cluster.node.learn import Learnt, NodeLearner
 from numafit.cluster.node.metrics import AgentCounts
@@ -78,6 +80,7 @@ class NodeAgent:
         self.recordings = None if options.recordings is None else RecordingFolder(options.recordings)
         self.comparer = DecisionComparer()
         self.reader = NodePodReader()
+        self.claims = ClaimReader(api, options.name)
         self.state = StateReader()
         self.watch: FolderWatch | None = None
         self.served = Reflector(
@@ -154,9 +157,16 @@ class NodeAgent:
             uid: pod for uid, pod in pods.items() if not served[uid].ended and (served[uid].admitted or uid in holding)
         }
         stage = replace(learnt.stage, ledger=replace(state.ledger, active=active))
-        notes = (*learnt.notes, *state.notes, *self._own_notes())
+        claims = await self.claims.read(served.values(), stage.node.machine)
+        notes = (
+            *learnt.notes,
+            *state.notes,
+            *self.claims.notes,
+            *self._own_notes(),
+            *with_claims(replace(stage, notes=()), claims).notes,
+        )
         self._tell_notes(notes)
-        self.publisher.offer(topology_of(self.options.name, stage, notes=notes), self.learner.node)
+        self.publisher.offer(topology_of(self.options.name, stage, notes=notes, claims=claims), self.learner.node)
         if self.courtesy is not None and self.learner.node is not None:
             there = [(own.metadata.namespace, own.metadata.name) for own in served.values() if not own.ended]
             self.courtesy.offer(stage, self.learner.node, there)

@@ -5,6 +5,7 @@ from importlib.resources import files
 
 import yaml
 
+from numafit.cluster.claims.objects import GROUP as CLAIMS
 from numafit.cluster.node.resource_topology import API_VERSION as RESOURCE_TOPOLOGY
 from numafit.cluster.topology.model import GROUP, PLURAL
 from numafit.replay.outcomes import Json
@@ -48,6 +49,9 @@ def cluster_role(*, resource_topology: bool) -> Json:
         _rule("", ["events"], ["create", "patch"]),
         # create: server-side apply makes an object that is not there.
         _rule(GROUP, [PLURAL], ["create", "patch", "list", "watch"]),
+        # Which devices claims give to pods (DRA), and where they are.
+        _rule(CLAIMS, ["resourceclaims"], ["get"]),
+        _rule(CLAIMS, ["resourceslices"], ["list"]),
     ]
     if resource_topology:
         group = RESOURCE_TOPOLOGY.partition("/")[0]

@@ -29,6 +29,16 @@ class NodePodContainer(msgspec.Struct, frozen=True, gc=False):
     name: str = ""
 
 
+class PodClaimName(msgspec.Struct, frozen=True, gc=False):
+    """A claim of a pod: in the spec by its own name, where it has one, and in the status where one was made for it."""
+
+    resourceClaimName: str | None = None
+
+
+class _ClaimingSpec(msgspec.Struct, frozen=True, gc=False):
+    resourceClaims: tuple[PodClaimName, ...] | None = None
+
+
 class NodePodStatus(msgspec.Struct, frozen=True, gc=False):
     phase: str = ""
     reason: str = ""
@@ -37,6 +47,7 @@ class NodePodStatus(msgspec.Struct, frozen=True, gc=False):
     containerStatuses: tuple[NodePodContainer, ...] = ()
     initContainerStatuses: tuple[NodePodContainer, ...] = ()
     conditions: tuple[NodePodCondition, ...] = ()
+    resourceClaimStatuses: tuple[PodClaimName, ...] | None = None
 
 
 class NodePod(msgspec.Struct, frozen=True, gc=False):
@@ -72,6 +83,13 @@ class NodePod(msgspec.Struct, frozen=True, gc=False):
             return False
         seen = self.status.startTime or self.status.containerStatuses or self.status.initContainerStatuses
         return bool(seen) and not self.rejected
+
+    @property
+    def claims(self) -> frozenset[str]:
+        """Names of the ResourceClaims that it has, in its namespace."""
+        made = self.status.resourceClaimStatuses or ()
+        own = msgspec.json.decode(self.spec, type=_ClaimingSpec).resourceClaims or ()
+        return frozenset(each.resourceClaimName for each in (*own, *made) if each.resourceClaimName)
 
     @property
     def resizing(self) -> bool:

@@ -6,6 +6,7 @@
     write       from a node with its ledger to the object
     read        from bytes to an object that is whole, or one sentence that says why not
     restore     from the object to machine, configuration, ledger and stage, as they were
+    compare     what others tell of the node otherwise
 
 Both ways together change nothing: a decision on what `restore` makes is the decision on what `write` was given.
 `nodetopologies.yaml` is the definition for the API server. Lists and sets are texts and everything at its default is

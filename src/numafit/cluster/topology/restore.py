@@ -35,6 +35,7 @@ from numafit.ledger.ledger import (
     MemoryNode,
     MemoryTable,
 )
+from numafit.machine.file.plain import json_text
 from numafit.machine.file.read import read_machine_file
 from numafit.machine.model import Device, Machine
 from numafit.managers.device.manager import allocated_devices
@@ -42,6 +43,8 @@ from numafit.managers.device.plugin import Plugin, Preference, plugins_of
 from numafit.quantity import QuantityError, quantity_of
 from numafit.settings.config import ROOT_DIR, KubeletConfig, config_of_merged
 from numafit.settings.facts import NO_FACTS, NodeFacts
+from numafit.settings.read.decoder import API_VERSION
+from numafit.settings.read.decoder import KIND as KUBELET_KIND
 from numafit.settings.versions import KubeVersion, parse_version
 from numafit.workload.pod import Pod
 
@@ -96,6 +99,13 @@ def config_of(topology: NodeTopology, source: str = "") -> KubeletConfig:
     except (msgspec.MsgspecError, QuantityError) as error:
         raise InputError(f"is no configuration of a kubelet: {error}", source=source, field="status.kubelet") from None
     return replace(config, root_dir=status.root_dir or ROOT_DIR, ignore_eviction=status.ignore_eviction)
+
+
+def kubelet_text(topology: NodeTopology) -> str:
+    """A KubeletConfiguration for whoever reads a file. What only flags say is not in it."""
+    # A file that names no thresholds would get the default ones.
+    fields = {"apiVersion": API_VERSION, "kind": KUBELET_KIND, "evictionHard": {}, **topology.status.kubelet}
+    return json_text(fields)
 
 
 def release_of(topology: NodeTopology, source: str = "") -> KubeVersion:

@@ -6,9 +6,7 @@ they come to an empty node. Only state files, or the agent on the node, tell wha
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from numafit.decision.held import holdings
@@ -18,22 +16,16 @@ from numafit.errors import some_of
 from numafit.machine.model import Machine
 from numafit.service.node import Change, ShownNode
 from numafit.service.sources.holders import Holders, came, gone, holders_of
+from numafit.service.sources.listed import running
 from numafit.settings.facts import NO_FACTS, NodeFacts
 from numafit.show.records.ledger import Known
 from numafit.show.records.time import now_text
 from numafit.workload.pod import Pod
-from numafit.workload.reading import read_pods
-from numafit.workload.served import ENDED
 
 SECONDS = 5.0
 """Between two questions."""
 MOST_NAMES = 3
 """Of pods, in a sentence."""
-
-
-class _PodList(msgspec.Struct):
-    items: list[dict[str, Any]]
-    """`Any`: pods of the API server, handed on as they are."""
 
 
 class ClusterNode:
@@ -90,14 +82,3 @@ class ClusterNode:
             f", and {some_of(refused, MOST_NAMES)} would be rejected: they really sit otherwise" if refused else ""
         )
         return f"{self.place.name}: {told}{rejected}"
-
-
-def running(pods: bytes, *, pod_level: bool) -> tuple[Pod, ...]:
-    """Of a PodList those that hold something, by the time of their start."""
-    items = [
-        item for item in msgspec.json.decode(pods, type=_PodList).items if item["status"].get("phase") not in ENDED
-    ]
-    if not items:
-        return ()
-    data = msgspec.json.encode({"apiVersion": "v1", "kind": "PodList", "items": items})
-    return read_pods(data, "pods.json", pod_level=pod_level).running

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from numafit.advice.lint.findings import Finding, finding
-from numafit.advice.lint.pod.text import ContainerText, PodText
+from numafit.advice.lint.pod.text import ContainerText, PodText, raw_list, raw_mapping
 from numafit.settings.versions import Behaviour
 from numafit.workload.pod import BURSTABLE, GUARANTEED, integral, qos_class
+from numafit.workload.unread import NOBODY_ALIGNS
 
 
 def qos_findings(text: PodText, behaviour: Behaviour) -> Iterator[Finding]:
@@ -18,6 +19,7 @@ def qos_findings(text: PodText, behaviour: Behaviour) -> Iterator[Finding]:
     for container in text.containers:
         if qos == GUARANTEED:
             yield from _fraction(text, container)
+            yield from _claimed_devices(text, container)
         yield from _lonely_devices(text, container)
 
 
@@ -61,6 +63,20 @@ def _lonely_devices(text: PodText, container: ContainerText) -> Iterator[Finding
         )
         cure = "add equal requests and limits of whole CPUs and of memory"
         yield finding("NF313", text.amount_place(container, resource), message, cure)
+
+
+def _claimed_devices(text: PodText, container: ContainerText) -> Iterator[Finding]:
+    claims = raw_list(raw_mapping(container.raw.get("resources")).get("claims"))
+    names = [name for each in claims if isinstance(name := raw_mapping(each).get("name"), str)]
+    if names and _whole(container):
+        claimed = "claim" if len(names) == 1 else "claims"
+        listed = ", ".join(f'"{name}"' for name in names)
+        message = (
+            f'container "{container.name}" has {_whole(container)} exclusive CPUs and the devices of its {claimed} '
+            f"{listed}: {NOBODY_ALIGNS}"
+        )
+        cure = "let a device plugin offer them, or let claims give CPUs and devices by one matchAttribute of numaNode"
+        yield finding("NF314", text.place((*container.path, "resources", "claims")), message, cure)
 
 
 def _whole(container: ContainerText) -> int:
