@@ -175,7 +175,7 @@ def in_files(node: KubeletNode) -> dict[str, tuple[Any, ...]]:
     for uid, containers in cpus.items():
         found[uid] = {name: (cpuset_text(parse_cpuset(own)), {}) for name, own in containers.items()}
     for entry in (files["device_checkpoint"] or {"Data": {}})["Data"].get("PodDeviceEntries") or ():
-        ids = tuple(sorted(each for some in entry["DeviceIDs"].values() for each in some))
+        ids = tuple(sorted({each for some in entry["DeviceIDs"].values() for each in some}))
         own = found.setdefault(entry["PodUID"], {}).setdefault(entry["ContainerName"], (None, {}))
         own[1][entry["ResourceName"]] = ids
     return {uid: tuple((name, *own) for name, own in sorted(each.items())) for uid, each in found.items()}
