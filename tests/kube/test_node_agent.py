@@ -1,12 +1,12 @@
 """Our agent beside a real kubelet, with the rights of its own service account and no more."""
 
 import json
-import os
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ CONFIG = {
     "reservedMemory": [{"numaNode": 0, "limits": {"memory": "256Mi"}}],
 }
 GPU = "example.com/gpu"
+NUMBERS = count()
 NAMESPACE = "numafit"
 RESOURCE_TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
 ANNOTATION = "topology.numafit.io/state"
@@ -125,7 +126,8 @@ class Agent:
 
 @pytest.fixture
 def node(account: Path, cluster: ControlPlane, short_folder: Path) -> Iterator[KubeletNode]:
-    own = KubeletNode(cluster, short_folder / "agented", "agented", ARCHIVE, CONFIG)
+    name = f"agented-{next(NUMBERS)}"
+    own = KubeletNode(cluster, short_folder / name, name, ARCHIVE, CONFIG)
     own.plugins[GPU] = ("g0@0", "g1@1", "g2@1")
     assert own.start()
     yield own
@@ -138,8 +140,6 @@ def agent(node: KubeletNode, account: Path) -> Iterator[Agent]:
     own.start()
     yield own
     own.kill()
-    if os.environ.get("NUMAFIT_SHOW"):
-        print(own.log.read_text())
 
 
 def pod(name: str, cpu: str = "2", gpus: int = 0, *, guaranteed: bool = True) -> Json:
@@ -384,5 +384,4 @@ def test_what_differs_is_counted_told_and_recorded(
         compared(asking, 1)
     finally:
         asking.kill()
-        print(asking.log.read_text() if os.environ.get("NUMAFIT_SHOW") else "")
         node.remove(["one", "wide", "none", "late"])
