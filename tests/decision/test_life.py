@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from numafit.bits import cpuset_text
 from numafit.decision.admit import admit
-from numafit.decision.life import list_devices, reconcile, release, start_containers
+from numafit.decision.life import freed, list_devices, reconcile, release, start_containers
 from tests.decision.strategies import GI, GPU, SEED_BOX, box, container, cpus, gpus, memory, pod, running, settings
 
 STATIC = settings(cpu="static")
@@ -72,3 +72,18 @@ def test_a_plugin_may_change_its_list_at_any_time() -> None:
         f"Allocate failed due to requested number of devices unavailable for {GPU}. Requested: 3, Available: 2, "
         "which is unexpected"
     )
+
+
+def test_a_pod_that_is_freed_leaves_the_node_as_it_was() -> None:
+    """CPUs, memory and devices at once: by itself each manager waits for another moment (all releases)."""
+    ordered = settings(
+        cpu="static", memory="Static", reserved_memory={0: {"memory": "1Gi"}}, topology="single-numa-node"
+    )
+    node, idle = running(box(2, 8, memory=8 * GI, devices=gpus(0, 1)), ordered)
+    limits = {"cpu": "2", "memory": "2Gi", GPU: "1"}
+    taken = admit(node, idle, pod("p", container("app", limits))).ledger
+    assert (len(taken.cpu.entries), len(taken.memory.entries), len(taken.device.held)) == (1, 1, 1)
+    after = freed(node, taken, "p")
+    assert after.cpu.default == idle.cpu.default
+    assert after.memory.nodes == idle.memory.nodes
+    assert (after.active, after.device.held, after.device.allocated) == ({}, {}, {})

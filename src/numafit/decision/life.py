@@ -8,7 +8,7 @@ from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Device
 from numafit.managers.ask import ask_of
-from numafit.managers.device.manager import is_plugin_resource
+from numafit.managers.device.manager import is_plugin_resource, without_stale
 from numafit.managers.protocol import Call, Choices
 from numafit.workload.pod import Container
 
@@ -60,6 +60,12 @@ def release(ledger: Ledger, uid: str) -> Ledger:
 def reconcile(node: Node, ledger: Ledger) -> Ledger:
     """One tick of the CPU manager's loop. The policy none has no loop."""
     return node.cpu.without_stale(ledger) if node.cpu.static else ledger
+
+
+def freed(node: Node, ledger: Ledger, uid: str) -> Ledger:
+    """The pod is gone, and each manager has removed what is stale: as the next pod that asks for all of it finds it."""
+    ledger = without_stale(reconcile(node, release(ledger, uid)))
+    return ledger if node.memory is None else node.memory.without_stale(ledger, Choices())
 
 
 def list_devices(node: Node, ledger: Ledger, resource: str, devices: Sequence[Device]) -> Ledger:

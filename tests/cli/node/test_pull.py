@@ -39,7 +39,10 @@ def test_a_machine_can_be_put_beside_it(config: Path, tmp_path: Path, capsys: py
     folder = tmp_path / "case"
     pull = ["node", "pull", "gpu-2", "-o", str(folder), "--kubeconfig", str(config)]
     assert main(pull) == 0
-    assert "machine: the cluster tells none (no NodeResourceTopology): give --machine" in capsys.readouterr().err
+    assert (
+        "machine: the cluster tells none (no NodeResourceTopology, no NodeTopology): give --machine"
+        in capsys.readouterr().err
+    )
     assert main([*pull, "--force", "--machine", "examples/small-node/machine.json"]) == 0
     assert "machine:" not in capsys.readouterr().err
     assert "two-numa" in (folder / "machine.yaml").read_text()

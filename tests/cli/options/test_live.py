@@ -92,7 +92,7 @@ def test_without_a_machine_the_three_ways_to_one_are_named(capsys: pytest.Captur
     assert capsys.readouterr().err == (
         "numafit: the machine of node gpu-2 is not known: the cluster tells no NodeResourceTopology of it (give it "
         "with --machine (`numafit machine capture` on the node makes a file), ask numafit's agent there with --agent, "
-        "or let a topology updater publish a NodeResourceTopology)\n"
+        "or let it or a topology updater publish what it knows)\n"
     )
 
 

@@ -146,3 +146,22 @@ def test_who_may_not_read_it_is_told(server: ApiServer, capsys: pytest.CaptureFi
     found = answer(capsys, "simulate", "--node", "gpu-1", POD)
     texts = [note["text"] for note in found["notes"] if note["code"] == "node-partly-known"]
     assert "its NodeTopology, if there is one, is not known: you may not read it" in texts
+
+
+def test_a_pod_that_runs_is_explained_as_if_it_came_now(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    """To the others as they sit, and without what it holds itself."""
+    main(["explain", "--node", "gpu-1", "--pod", "ml/train-0"])
+    printed = capsys.readouterr().out
+    assert printed.startswith("ml/train-0 (Guaranteed): admitted\n")
+    assert "is held by ml/train-0" not in printed
+    assert "ml/train-0: runs, and is played again as if it came now, after all others" in printed
+
+
+def test_two_kubelets_are_compared_by_pods_that_come_in_the_same_way(
+    stage: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What pods hold under one of them says nothing of the other."""
+    found = answer(capsys, "compare", "--node", "gpu-1", "--with-kube-version", "1.31", POD)
+    texts = [note["text"] for note in found["notes"] if note["code"] == "topology-not-used"]
+    assert texts[0].endswith("--with-kube-version says otherwise of the node")
+    assert "pods-replayed" in codes(found)

@@ -4,12 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from numafit.cluster.case.case import KUBELET, NODE, PODS, NodeCase
+from numafit.cluster.case.case import KUBELET, NODE, PODS, PUBLISHED, NodeCase
 from numafit.cluster.case.strip import stripped
+from numafit.cluster.topology.read import read_topology
+from numafit.cluster.topology.write import topology_bytes, topology_of
 from numafit.errors import InputError
 from numafit.workload.reading import read_pods
 from tests.cluster.case.test_fetch import case_of
+from tests.cluster.topology.nodes import stage_on
 
 
 def test_secrets_are_taken_out_and_counted(config: Path) -> None:
@@ -86,3 +90,15 @@ def test_what_cannot_be_searched_for_secrets_is_not_kept(config: Path) -> None:
     case.files[PODS] = b'{"items": [{"spec": {"containers": {"env": "hunter2"}}}]}'
     with pytest.raises(InputError, match=r"pods.json of node gpu-1: containers is no list of mappings"):
         stripped(case)
+
+
+def test_of_what_an_agent_publishes_the_state_stays(config: Path) -> None:
+    """Who wrote it when, and annotations, are nobody's business; its digests still hold."""
+    published = json.loads(topology_bytes(topology_of("gpu-1", stage_on("laptop"))))
+    published["metadata"] |= {"managedFields": [{"manager": "agent"}], "annotations": {"note": "hunter2"}}
+    case = case_of(config)
+    case = replace(case, files={**case.files, PUBLISHED: json.dumps(published).encode()})
+    left = stripped(case).files[PUBLISHED]
+    assert b"hunter2" not in left
+    assert b"managedFields" not in left
+    assert read_topology(left).status == read_topology(case.files[PUBLISHED]).status

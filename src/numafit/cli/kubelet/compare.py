@@ -64,6 +64,12 @@ def compare(
         )
     if Path("-") in options.pods:
         raise InputError("can be read only once", source="standard input", cure="put the pods into a file")
+    changes = {
+        "--with-kube-version": with_kube_version,
+        "--with-kubelet": with_kubelet or with_kubelet_env,
+        "--with-machine": with_machines,
+    }
+    options = replace(options, compared=next((name for name, value in changes.items() if value), ""))
     other = options if with_node is None else _on_node(options, with_node)
     if with_kube_version:
         other = replace(other, kube_version=with_kube_version)

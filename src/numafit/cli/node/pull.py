@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from numafit.cli.options.live import ClusterOptions, cluster_options, fetched_case
 from numafit.cli.options.machine import machine_option, resolve_machine
 from numafit.cli.terminal import warn
-from numafit.cluster.case.case import MACHINE, TOPOLOGY, NodeCase
+from numafit.cluster.case.case import MACHINE, PUBLISHED, TOPOLOGY, NodeCase
 from numafit.cluster.case.folder import write_case
 from numafit.cluster.case.strip import stripped
 from numafit.machine.file.write import machine_text
@@ -29,7 +29,7 @@ Examples:
 @machine_option
 @cluster_options
 def pull(name: str, folder: Path | None, force: bool, specs: Sequence[str], cluster: ClusterOptions) -> int:
-    """Fetch the Node NAME, its kubelet's configuration, its pods and its NodeResourceTopology, and keep them.
+    """Fetch the Node NAME, its kubelet's configuration, its pods and what tells of its machine, and keep them.
 
     Every command takes the folder in the place of PODS. Secrets are taken out: values of environment variables,
     commands, annotations, volumes, addresses; README.md in it says what. --machine puts a machine beside it, for nodes
@@ -43,8 +43,8 @@ def pull(name: str, folder: Path | None, force: bool, specs: Sequence[str], clus
     click.echo(f"{target}: {', '.join(sorted(case.files))}")
     for note in case.about.notes:
         warn(f"{note.about}: {note.text}")
-    if TOPOLOGY not in case.files and MACHINE not in case.files:
-        warn("machine: the cluster tells none (no NodeResourceTopology): give --machine")
+    if not {TOPOLOGY, PUBLISHED, MACHINE} & case.files.keys():
+        warn("machine: the cluster tells none (no NodeResourceTopology, no NodeTopology): give --machine")
     if case.about.removed:
         removed = ", ".join(f"{what} ({count})" for what, count in case.about.removed.items())
         click.echo(f"Taken out: {removed}.", err=True)

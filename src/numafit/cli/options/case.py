@@ -51,7 +51,7 @@ class CaseParts(NamedTuple):
             raise InputError(
                 f"the machine of node {self.name} is not known: the cluster tells no NodeResourceTopology of it",
                 cure="give it with --machine (`numafit machine capture` on the node makes a file), ask numafit's agent "
-                "there with --agent, or let a topology updater publish a NodeResourceTopology",
+                "there with --agent, or let it or a topology updater publish what it knows",
             )
         return source_of(read_bytes(self.machine), str(self.machine))
 

@@ -67,6 +67,8 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that a file of events has come, named in the same way."""
     notes: tuple[Note, ...] = ()
     """What is not known of the node that these options stand for."""
+    compared: str = ""
+    """The option that makes another node of this one, to compare both: their pods come in the same way."""
     published: "NodeTopology | None" = None
     """It stands for machine, kubelet and state alike."""
 
@@ -83,7 +85,7 @@ class NodeOptions(msgspec.Struct, frozen=True, kw_only=True):
             "--kube-version": self.kube_version,
             "--state": self.state,
         }
-        return next((name for name, value in given.items() if value), "")
+        return next((name for name, value in given.items() if value), self.compared)
 
     @property
     def machine_sources(self) -> tuple[str | Source, ...]:

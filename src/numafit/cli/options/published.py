@@ -1,5 +1,6 @@
 """A node as numafit's agent on it publishes it: machine, kubelet and what its pods hold, in the place of guesses."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -7,11 +8,14 @@ from msgspec.structs import replace
 from numafit.cli.files import read_bytes, read_text
 from numafit.cli.options.case import UNUSED, CaseParts
 from numafit.cli.options.node import NodeOptions
+from numafit.decision.life import freed
 from numafit.decision.stage import Stage
 from numafit.decision.start import Start, start
 from numafit.errors import InputError, StartError
 from numafit.notes import Note
 from numafit.settings.read.loader import ConfigFile, ConfigSources
+from numafit.workload.pod import Pod
+from numafit.workload.reading import REPLAYED
 
 if TYPE_CHECKING:
     from numafit.cluster.topology.model import NodeTopology
@@ -49,6 +53,17 @@ def _otherwise(parts: CaseParts) -> tuple[Note, ...]:
     except (InputError, StartError) as error:
         notes += (Note(UNUSED, "node", f"what else the cluster tells of it cannot be compared: {error}"),)
     return notes
+
+
+def with_named_to_come(stage: Stage, running: Sequence[Pod], name: str) -> Stage:
+    """A pod that is asked for and sits there already comes once more, to the others as they sit."""
+    for pod in running:
+        if name in (pod.name, pod.full_name) and pod.uid in stage.ledger.active:
+            note = Note(REPLAYED, pod.full_name, "runs, and is played again as if it came now, after all others")
+            pods = (*stage.pods[: stage.running], pod, *stage.pods[stage.running :])
+            ledger = freed(stage.node, stage.ledger, pod.uid)
+            stage = replace(stage, ledger=ledger, pods=pods, running=stage.running + 1, notes=(*stage.notes, note))
+    return stage
 
 
 def published_stage(options: NodeOptions, topology: "NodeTopology", node: "NodeObject | None") -> Stage:

@@ -48,6 +48,10 @@ def load_stage(options: NodeOptions, *, idle: bool = False, past: bool = False) 
     reading = read_manifests(options, options.pods, pod_level=gate, node=node, past=past)
     known = options.state is not None or options.agent is not None or options.published is not None
     stage = with_pods(stage, reading, known=known)
+    if options.published is not None and options.again:
+        from numafit.cli.options.published import with_named_to_come
+
+        stage = with_named_to_come(stage, reading.running, options.again)
     if options.published is not None or any(has_claims(pod) for pod in (*reading.running, *reading.coming)):
         # Only pods with claims need it, and a command starts quicker without it.
         from numafit.cli.options.claims import with_claims_of
