@@ -3,7 +3,7 @@
     kubelet/    what would a kubelet do: simulate explain advise fit compare lint doctor replay
     host/       jobs on this host: run rank docker ps free history release audit
     machine/    looking at machines: show links list convert capture
-    node/       nodes of a cluster: pull, and device-plugin on one of them
+    node/       nodes of a cluster: pull, and device-plugin and node-agent on one of them
     cluster/    clusters of one's own: up
     agent/      serve, and the metrics that it offers
     completion  the script for a shell
@@ -77,6 +77,9 @@ COMMANDS: dict[str, LazyCommand] = {
         "numafit.cli.agent.metrics:metrics", "List the metrics that `numafit serve` offers.", group=True
     ),
     "node": LazyCommand("numafit.cli.node.group:node", "Keep a node of a cluster as a folder.", group=True),
+    "node-agent": LazyCommand(
+        "numafit.cli.node.node_agent:node_agent", "Publish how this node stands, and compare its decisions.", linux=True
+    ),
     "ps": LazyCommand("numafit.cli.host.leases:ps", "Show who holds what of this host.", linux=True),
     "release": LazyCommand("numafit.cli.host.release:release", "Give a lease back.", linux=True),
     "rank": LazyCommand(

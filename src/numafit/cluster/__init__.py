@@ -3,6 +3,7 @@
     kube/       the API server: which one, as whom, its answers and its refusals
     wire/       the kubelet's own sockets: messages and calls of device plugins and PodResources
     device/     the device plugin: devices of this node, offered to its kubelet
+    node/       the agent of a node: learns it, publishes it, compares its decisions
     topology/   the truth about one node as an object of the cluster, both ways
     claims/     devices that resource claims (DRA) give to pods, and where they are
     up/         a control plane of one's own on this host

@@ -18,7 +18,7 @@ doubt/      what of a run depends on a guess about the machine, or on chance
 notes       what a prediction stands on: of the start, of pods and what their node offers, of a run
 stage       a started node with its configuration and the pods to come, to be asked "what if"; every door makes one
 story/      a decision told; it reads the `Decision` and decides nothing a second time
-files       the state files that the kubelet would have on disk now
+files, written  the state files that the kubelet would have on disk now, and what stands in some that it wrote
 held, left  what each pod holds, and on which NUMA nodes; what is free on each
 
 A module calls only those that stand above it in this list; `story` and those below it need no more than

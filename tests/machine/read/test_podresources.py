@@ -80,3 +80,11 @@ def test_the_answer_of_a_real_kubelet_is_read() -> None:
         ("n0", (1,)),
     ]
     assert [node.memory for node in machine.numa_nodes] == [1876004864, 1976696832]
+
+
+def test_a_device_of_several_numa_nodes_is_listed_once_for_each() -> None:
+    """As kubelets 1.20 to 1.36 answer: a real 1.36.4 with such a device was asked."""
+    devices = [
+        {"resource_name": "r", "device_ids": ["d"], "topology": {"nodes": [{"ID": node}]}} for node in ("1", "0", "1")
+    ]
+    assert read_podresources(json.dumps({"devices": devices})).devices == (Device(resource="r", id="d", numa=(0, 1)),)

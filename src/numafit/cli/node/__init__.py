@@ -4,6 +4,8 @@
     pull      a node kept as a folder, which every command takes
     device_plugin
               `numafit device-plugin`: devices of this node for its kubelet
+    node_agent
+              `numafit node-agent`: how this node stands, published and compared
 
 Commands about one live node take `--node NAME` instead (`options.live`).
 """

@@ -111,9 +111,11 @@ class _Builder:
         for devices in found:
             numa = None if devices.topology is None else self._nodes(devices.topology)
             for id in devices.device_ids or ():
-                # The allocatable answer comes first and stands; a device that pods hold is listed there too.
+                # A device of several NUMA nodes is listed once for each of them (1.36); one that pods hold, once more.
                 key = devices.resource_name, id
-                self.devices.setdefault(key, Device(resource=devices.resource_name, id=id, numa=numa))
+                known = self.devices.get(key)
+                both = numa if known is None or known.numa is None else tuple(sorted({*known.numa, *(numa or ())}))
+                self.devices[key] = Device(resource=devices.resource_name, id=id, numa=both)
 
     def add_cpus(self, ids: Iterable[int]) -> None:
         for id in ids:

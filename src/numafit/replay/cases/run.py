@@ -70,8 +70,8 @@ class _RunInput(msgspec.Struct, frozen=True, rename="camel"):
     devices: tuple[RecordedDevice, ...] = ()
     plugins: tuple[RecordedPlugin, ...] = ()
     pods: tuple[RecordedPod, ...] = ()
-    residents: tuple[str, ...] = ()
-    """UIDs of the pods that are there when the run begins."""
+    residents: tuple[str, ...] | None = None
+    """UIDs of the pods that are there when the run begins; None: those that the files tell of, as far as they do."""
     initial_files: dict[str, str] = {}
 
 
@@ -125,8 +125,9 @@ class Run:
     def events(self) -> list[Event]:
         content = self.content
         pods = [pod_of(pod) for pod in content.pods]
-        coming = [pod for pod in pods if pod.uid not in content.residents]
-        there = [pod for pod in pods if pod.uid in content.residents]
+        residents = content.residents or ()
+        coming = [pod for pod in pods if pod.uid not in residents]
+        there = [pod for pod in pods if pod.uid in residents]
         named = {name for line in content.events for name in line.split()[1:] if line.startswith("add")}
         missing = [pod.full_name for pod in coming if pod.name not in named and pod.full_name not in named]
         if missing:
@@ -144,7 +145,7 @@ class Run:
         content = self.content
         devices = {item.resource: devices_of(content.devices, item.resource) for item in content.plugins}
         machine = machine_from_recording(content.machine)
-        residents = {pod.uid: pod_of(pod) for pod in content.pods if pod.uid in content.residents}
+        residents = {pod.uid: pod_of(pod) for pod in content.pods if pod.uid in (content.residents or ())}
         known = start(
             Start(
                 version=self.version,
@@ -152,7 +153,7 @@ class Run:
                 machine=replace(machine, devices=tuple(device for own in devices.values() for device in own)),
                 plugins={item.resource: plugin_of(item, devices[item.resource]) for item in content.plugins},
                 files=content.initial_files,
-                active=residents or UNKNOWN,
+                active=UNKNOWN if content.residents is None else residents,
             )
         )
         told = {name: parse_quantity(amount) for name, amount in content.allocatable.items()}

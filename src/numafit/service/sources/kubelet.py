@@ -10,16 +10,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from numafit.bits import parse_cpuset
 from numafit.decision.held import holdings
-from numafit.decision.node import Node
 from numafit.decision.stage import Stage
 from numafit.decision.start import again, start
-from numafit.errors import InputError, KubeletError, StartError
-from numafit.ledger.files.cpu import parse_cpu
-from numafit.ledger.files.memory import parse_memory
-from numafit.ledger.ledger import CpuLedger, Ledger, MemoryLedger
-from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE, STATE_FILES, state_path
+from numafit.decision.written import as_written
+from numafit.errors import StartError
+from numafit.ledger.state_files import STATE_FILES, read_state_files, state_path
 from numafit.machine.model import Machine
 from numafit.service.node import Change, ShownNode
 from numafit.service.sources.holders import Holders, came, gone, holders_of
@@ -33,7 +29,6 @@ TRIES = 3
 """The files are written one after the other: read in between they may not fit together."""
 POD_LOGS = Path("/var/log/pods")
 """Its folders are called `namespace_name_uid`."""
-LARGEST_FILE = 64 << 20
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
 
@@ -81,7 +76,7 @@ class KubeletNode:
         for attempt in range(TRIES):
             if attempt:
                 await asyncio.sleep(SECONDS / 2)
-            files = {name: text for name, path in self._paths().items() if (text := _text(path)) is not None}
+            files = read_state_files(self.folder)
             try:
                 return replace(self.idle, ledger=start(again(self.idle.node, files)).ledger), ""
             except StartError as error:
@@ -137,42 +132,9 @@ def _with_names(stage: Stage, names: Mapping[str, str]) -> Stage:
     return replace(stage, ledger=replace(stage.ledger, active=active))
 
 
-def as_written(node: Node, files: Mapping[str, str], source: str) -> Ledger:
-    """What stands in the files, whether or not it makes sense to a kubelet: the one that wrote them may still run."""
-    known = again(node, {DEVICE_FILE: files[DEVICE_FILE]} if DEVICE_FILE in files else {})
-    try:
-        if CPU_FILE in files:
-            cpu = parse_cpu(files[CPU_FILE])
-            entries = {
-                uid: {name: parse_cpuset(cpus) for name, cpus in containers.items()}
-                for uid, containers in (cpu.entries or {}).items()
-            }
-            pods = {uid: parse_cpuset(cpus) for uid, cpus in (cpu.pod_entries or {}).items()}
-            known = replace(known, cpu_state=CpuLedger(parse_cpuset(cpu.default), entries, pods))
-        if MEMORY_FILE in files:
-            memory = parse_memory(files[MEMORY_FILE])
-            known = replace(known, memory_state=MemoryLedger(memory.nodes, memory.entries, memory.pod_entries))
-    except KubeletError as error:
-        raise InputError(f"the state cannot be read: {error}", source=source) from None
-    return start(known).ledger
-
-
 def _stamp_of(path: Path) -> tuple[int, int, int] | None:
     try:
         found = path.stat()
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-def _text(path: Path) -> str | None:
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from None
-    if len(data) > LARGEST_FILE:
-        raise InputError(f"more than {LARGEST_FILE >> 20} MiB", source=str(path))
-    return data.decode("utf-8", "replace")

@@ -1,0 +1,272 @@
+"""The agent of a node: it looks whenever something happens there, publishes how the node stands, and compares what the
+kubelet decides with what numafit would have decided."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.cluster.claims.notes import with_claims
+from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.events import Events
+from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.kube.objects import ObjectReference
+from numafit.cluster.kube.reflector import ObjectChange, Reflector
+from numafit.cluster.node.claims import ClaimReader
+from numafit.cluster.node.compare import ComparedDecision, DecisionComparer, NodeLook
+from numafit.cluster.node.learn import Learnt, NodeLearner
+from numafit.cluster.node.metrics import AgentCounts
+from numafit.cluster.node.pods import NodePod, NodePodReader
+from numafit.cluster.node.publish import Publisher
+from numafit.cluster.node.recordings import RecordingFolder
+from numafit.cluster.node.resource_topology import ResourceTopologyPublisher
+from numafit.cluster.node.state import NOT_LEARNT, StateReader
+from numafit.cluster.node.watch import FolderStamps, FolderWatch
+from numafit.cluster.topology.write import topology_of
+from numafit.errors import ApiServerError, InputError
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, DEVICE_PLUGINS, MEMORY_FILE
+from numafit.notes import Note
+from numafit.show.records.time import now_text
+
+PODS = "/api/v1/pods"
+GATHER_SECONDS = 0.1
+"""What happens together is looked at once: the kubelet writes its files one after the other."""
+SOON_SECONDS = 0.3
+"""Until the next look while a decision is to be compared."""
+POLL_SECONDS = 10.0
+UNWATCHED_SECONDS = 2.0
+"""Where the kernel does not tell of changes."""
+LEARN_SECONDS = 30.0
+"""Between two looks at what seldom changes: the machine, the kubelet, its Node."""
+SOCKETS = "pod-resources"
+SOCKET = "kubelet.sock"
+MOST_TOLD = 5
+"""Of notes in one message."""
+
+
+class AgentOptions(msgspec.Struct, frozen=True):
+    name: str
+    """Of the node."""
+    root: Path = Path("/")
+    """Where the file system of the host is."""
+    folder: str = ""
+    """The kubelet's own; as its command line tells, where it is empty."""
+    config: str = ""
+    """The kubelet's configuration file, or `configz`; as its command line tells, where it is empty."""
+    recordings: Path | None = None
+    """Where decisions are kept that are not as expected."""
+    resource_topology: bool = False
+
+
+class NodeAgent:
+    """Made inside a running loop."""
+
+    def __init__(
+        self, api: KubeApi, options: AgentOptions, counts: AgentCounts, health: ApiHealth, say: Callable[[str], None]
+    ) -> None:
+        self.options, self.counts, self.health, self.say = options, counts, health, say
+        self.learner = NodeLearner(options.root, options.name, api, options.folder, options.config)
+        self.publisher = Publisher(api, options.name, health, say)
+        self.events = Events(api, "numafit-node-agent", health, instance=options.name)
+        self.courtesy = None
+        """Publishes a NodeResourceTopology."""
+        if options.resource_topology:
+            self.courtesy = ResourceTopologyPublisher(api, options.name, health, self._refused)
+        self.recordings = None if options.recordings is None else RecordingFolder(options.recordings)
+        self.comparer = DecisionComparer()
+        self.reader = NodePodReader()
+        self.claims = ClaimReader(api, options.name)
+        self.state = StateReader()
+        self.watch: FolderWatch | None = None
+        self.served = Reflector(
+            api,
+            PODS,
+            NodePod,
+            self._pod_changed,
+            parameters={"fieldSelector": f"spec.nodeName={options.name}"},
+            health=health,
+        )
+        self._wake = asyncio.Event()
+        self._learnt: Learnt | None = None
+        self._learn_at = 0.0
+        self._sockets: FolderStamps = ()
+        self._told_notes: tuple[Note, ...] = ()
+        self._trouble = ""
+
+    async def run(self) -> None:
+        """Until it is cancelled. Raises InputError where the machine cannot be read at the beginning."""
+        work: list[Coroutine[Any, Any, None]] = [
+            self.served.run(),
+            self.publisher.seen.run(),
+            self.publisher.run(),
+            self._look_again_and_again(),
+        ]
+        if self.courtesy is not None:
+            work.append(self.courtesy.run())
+        try:
+            async with asyncio.TaskGroup() as group:
+                for each in work:
+                    group.create_task(each)
+        except ExceptionGroup as errors:
+            # One of them broke, and an agent that looks alive and is not helps nobody.
+            raise errors.exceptions[0] from None
+        finally:
+            if self.watch is not None:
+                self.watch.close()
+
+    async def _look_again_and_again(self) -> None:
+        await self.served.synced.wait()
+        while True:
+            try:
+                await self._look()
+                self._say("")
+            except InputError as error:
+                if self._learnt is None and not isinstance(error, ApiServerError):
+                    raise
+                self.counts.unreadable += 1
+                self._say(str(error))
+            await self._rest()
+
+    async def _rest(self) -> None:
+        unwatched = self.watch is None or bool(self.watch.unwatched)
+        seconds = UNWATCHED_SECONDS if unwatched else POLL_SECONDS
+        seconds = min(seconds, max(SOON_SECONDS, self._learn_at - time.monotonic()))
+        try:
+            async with asyncio.timeout(SOON_SECONDS if self.comparer.pending else seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+        await asyncio.sleep(GATHER_SECONDS)
+        self._wake.clear()
+
+    # --- one look ----------------------------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        learnt = await self._known()
+        served = {own.uid: own for own in sorted(self.served.items.values(), key=lambda own: own.order)}
+        pods = self.reader.pods(served.values(), pod_level=learnt.stage.node.settings.gate("PodLevelResources"))
+        state = await asyncio.to_thread(self.state.read, learnt.folder, learnt.stage)
+        # Pods are there that the kubelet has admitted: it says so, or they hold something already.
+        holding = state.ledger.active
+        active = {
+            uid: pod for uid, pod in pods.items() if not served[uid].ended and (served[uid].admitted or uid in holding)
+        }
+        stage = replace(learnt.stage, ledger=replace(state.ledger, active=active))
+        claims = await self.claims.read(served.values(), stage.node.machine)
+        notes = (
+            *learnt.notes,
+            *state.notes,
+            *self.claims.notes,
+            *self._own_notes(),
+            *with_claims(replace(stage, notes=()), claims).notes,
+        )
+        self._tell_notes(notes)
+        self.publisher.offer(topology_of(self.options.name, stage, notes=notes, claims=claims), self.learner.node)
+        if self.courtesy is not None and self.learner.node is not None:
+            there = [(own.metadata.namespace, own.metadata.name) for own in served.values() if not own.ended]
+            self.courtesy.offer(stage, self.learner.node, there)
+        doubt = "" if learnt.sure and state.good else "the node is not known well enough"
+        look = NodeLook(stage, state.files, served, pods, learnt.process, doubt)
+        verdict = await asyncio.to_thread(self.comparer.look, look, time.monotonic())
+        if verdict is not None:
+            await self._tell(verdict)
+        self._count(len(active), notes)
+
+    async def _known(self) -> Learnt:
+        """What seldom changes; learnt again when its time has come, or when the kubelet or a plugin shows itself."""
+        sockets = () if self.watch is None else self.watch.stamps(DEVICE_PLUGINS, SOCKETS)
+        now = time.monotonic()
+        if self._learnt is not None and sockets == self._sockets and now < self._learn_at:
+            return self._learnt
+        try:
+            if await self.learner.fetch_node() is None:
+                self._say(f"there is no Node {self.options.name}; nothing is published until there is")
+        except ApiServerError as error:
+            self.health.failed(error)
+        learnt = await self.learner.learn()
+        if self.watch is None or self._learnt is None or learnt.folder != self._learnt.folder:
+            self._watch(learnt.folder)
+        elif self.watch is not None:
+            self.watch.renew()
+        if self._learnt is None or self._learnt.process != learnt.process:
+            started = "no kubelet is seen" if learnt.process is None else f"its kubelet is process {learnt.process.id}"
+            self.say(f"{self.options.name}: {learnt.stage.node.settings.version}, {started}, in {learnt.folder}")
+        # A kubelet that starts answers after some seconds.
+        whole = learnt.told is not None and learnt.sure
+        self._learn_at = now + (LEARN_SECONDS if whole else UNWATCHED_SECONDS)
+        self._learnt, self._sockets = learnt, sockets
+        return learnt
+
+    def _watch(self, folder: Path) -> None:
+        if self.watch is not None:
+            self.watch.close()
+        names = {
+            folder: (CPU_FILE, MEMORY_FILE),
+            folder / DEVICE_PLUGINS: (DEVICE_FILE, SOCKET),
+            folder / SOCKETS: (SOCKET,),
+        }
+        self.watch = FolderWatch(names, self._wake.set)
+
+    # --- what is told ------------------------------------------------------------------------------------------------
+
+    async def _tell(self, verdict: ComparedDecision) -> None:
+        self.counts.decisions[verdict.result] += len(verdict.pods)
+        names = ", ".join(verdict.pods)
+        if verdict.result == "equal":
+            self.say(f"{names}: decided as expected")
+            return
+        if verdict.case is None:
+            self.say(f"{names}: not compared: {verdict.why}")
+            return
+        kept = ""
+        if self.recordings is not None:
+            try:
+                path = await asyncio.to_thread(self.recordings.keep, verdict.case, now_text())
+                kept = f"; `numafit replay {path}` plays it"
+            except OSError as error:
+                kept = f"; it could not be kept: {error}"
+        text = f"the kubelet decided otherwise than numafit of {names}: {verdict.why}{kept}"
+        self.say(text)
+        await self._event("Warning", "DecisionDiffers", text)
+
+    async def _refused(self, why: str) -> None:
+        self.say(f"no NodeResourceTopology is written: {why}")
+        await self._event("Warning", "ResourceTopologyNotPublished", why)
+
+    async def _event(self, kind: str, reason: str, text: str) -> None:
+        uid = "" if self.learner.node is None else self.learner.node.uid
+        await self.events.tell(ObjectReference("Node", self.options.name, uid), kind, reason, text)
+
+    def _own_notes(self) -> tuple[Note, ...]:
+        unread = self.reader.unreadable
+        found = [Note(NOT_LEARNT, name, f"cannot be read: {why}") for name, why in sorted(unread.items())[:MOST_TOLD]]
+        if self.watch is not None and self.watch.unwatched:
+            text = f"changes in {self.watch.unwatched[0]} are found late: the kernel does not tell of them"
+            found.append(Note(NOT_LEARNT, "node", text))
+        return tuple(found)
+
+    def _tell_notes(self, notes: tuple[Note, ...]) -> None:
+        for note in notes:
+            if note not in self._told_notes:
+                self.say(f"{note.about}: {note.text}")
+        self._told_notes = notes
+
+    def _count(self, pods: int, notes: tuple[Note, ...]) -> None:
+        counts, publisher = self.counts, self.publisher
+        counts.notes = Counter(note.code for note in notes)
+        counts.pods = pods
+        counts.published, counts.publish_failures = publisher.written, publisher.failed
+        counts.seconds = time.monotonic()
+
+    def _say(self, trouble: str) -> None:
+        if trouble != self._trouble:
+            self.say(trouble or "all is well again")
+        self._trouble = trouble
+
+    def _pod_changed(self, change: ObjectChange[NodePod]) -> None:
+        self._wake.set()

@@ -1,0 +1,117 @@
+"""What a cluster needs to run the agent on its nodes: the definition of its object, an account with no more rights than
+it uses, and the DaemonSet."""
+
+from importlib.resources import files
+
+import yaml
+
+from numafit.cluster.claims.objects import GROUP as CLAIMS
+from numafit.cluster.node.resource_topology import API_VERSION as RESOURCE_TOPOLOGY
+from numafit.cluster.topology.model import GROUP, PLURAL
+from numafit.replay.outcomes import Json
+
+NAME = "numafit-node-agent"
+DEFINITION = "nodetopologies.yaml"
+METRICS_PORT = 9467
+HOST = "/host"
+MOUNTS = ("/sys", "/proc", "/var/lib/kubelet")
+"""Of the host; read only. Most of what the kubelet keeps lies in the last one."""
+
+
+def manifest(namespace: str, image: str, *, resource_topology: bool = False) -> str:
+    """YAML documents for `kubectl apply -f -`."""
+    definition = files("numafit.cluster.topology").joinpath(DEFINITION).read_text()
+    objects = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}},
+        cluster_role(resource_topology=resource_topology),
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": NAME},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME},
+            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
+        },
+        _daemon_set(namespace, image, resource_topology=resource_topology),
+    ]
+    texts = [definition, *(yaml.safe_dump(each, sort_keys=False) for each in objects)]
+    return "---\n".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
+
+
+def cluster_role(*, resource_topology: bool) -> Json:
+    rules = [
+        # get: its release, labels, taints and what it offers. patch: one annotation, which wakes schedulers.
+        _rule("", ["nodes"], ["get", "patch"]),
+        # Which pods are on the node, and what their kubelet says of them.
+        _rule("", ["pods"], ["list", "watch"]),
+        # Its settings, where no file tells them; kubelets before 1.33 want nodes/proxy for that, which is much more.
+        _rule("", ["nodes/configz"], ["get"]),
+        _rule("", ["events"], ["create", "patch"]),
+        # create: server-side apply makes an object that is not there.
+        _rule(GROUP, [PLURAL], ["create", "patch", "list", "watch"]),
+        # Which devices claims give to pods (DRA), and where they are.
+        _rule(CLAIMS, ["resourceclaims"], ["get"]),
+        _rule(CLAIMS, ["resourceslices"], ["list"]),
+    ]
+    if resource_topology:
+        group = RESOURCE_TOPOLOGY.partition("/")[0]
+        rules.append(_rule(group, ["noderesourcetopologies"], ["get", "list", "create", "patch"]))
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": NAME},
+        "rules": rules,
+    }
+
+
+def _rule(group: str, resources: list[str], verbs: list[str]) -> Json:
+    return {"apiGroups": [group], "resources": resources, "verbs": verbs}
+
+
+def _daemon_set(namespace: str, image: str, *, resource_topology: bool) -> Json:
+    labels = {"app.kubernetes.io/name": NAME}
+    container: Json = {
+        "name": "agent",
+        "image": image,
+        "command": ["numafit", "node-agent", f"--host-root={HOST}", "--recordings=/recordings"],
+        "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+        "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": METRICS_PORT}, "initialDelaySeconds": 60},
+        "resources": {"requests": {"cpu": "20m", "memory": "96Mi"}, "limits": {"memory": "256Mi"}},
+        "securityContext": {
+            # The kubelet's files are root's own; no further right of root is needed to read them.
+            "runAsUser": 0,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "volumeMounts": [
+            *({"name": _volume(path), "mountPath": f"{HOST}{path}", "readOnly": True} for path in MOUNTS),
+            {"name": "recordings", "mountPath": "/recordings"},
+        ],
+    }
+    container["command"] += [f"--metrics-port={METRICS_PORT}", "--metrics-address=0.0.0.0"]
+    if resource_topology:
+        container["command"].append("--resource-topology")
+    spec = {
+        "serviceAccountName": NAME,
+        "priorityClassName": "system-node-critical",
+        "tolerations": [{"operator": "Exists"}],
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "containers": [container],
+        "volumes": [
+            *({"name": _volume(path), "hostPath": {"path": path}} for path in MOUNTS),
+            {"name": "recordings", "emptyDir": {"sizeLimit": "64Mi"}},
+        ],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": NAME, "namespace": namespace, "labels": labels},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}},
+    }
+
+
+def _volume(path: str) -> str:
+    return path.strip("/").replace("/", "-")

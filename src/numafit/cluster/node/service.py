@@ -1,0 +1,45 @@
+"""The agent as a process: it begins, serves its metrics, and ends when it is told to."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from numafit.cluster.kube.access import Access
+from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.node.agent import AgentOptions, NodeAgent
+from numafit.cluster.node.metrics import AgentCounts, serve_metrics
+
+
+class MetricsPlace(msgspec.Struct, frozen=True):
+    address: str
+    port: int
+    """0: they are not served."""
+
+
+def serve_node(access: Access, options: AgentOptions, metrics: MetricsPlace, say: Callable[[str], None]) -> None:
+    """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin."""
+    counts, health = AgentCounts(), ApiHealth()
+    end = serve_metrics(metrics.address, metrics.port, counts, health) if metrics.port else lambda: None
+
+    async def until_told() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        async with KubeApi(access) as api:
+            work = asyncio.create_task(NodeAgent(api, options, counts, health, say).run())
+            told = asyncio.create_task(stop.wait())
+            await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (work, told):
+                task.cancel()
+            with suppress(asyncio.CancelledError):
+                await work
+
+    try:
+        asyncio.run(until_told())
+    finally:
+        end()

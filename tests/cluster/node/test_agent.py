@@ -1,0 +1,97 @@
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.node import agent as module
+from numafit.cluster.node import learn, publish
+from numafit.cluster.node.agent import AgentOptions, NodeAgent
+from numafit.cluster.node.metrics import AgentCounts
+from numafit.cluster.node.pods import NodePod
+from numafit.cluster.node.sockets import SocketAnswer
+from numafit.cluster.topology.model import PATH
+from numafit.cluster.topology.read import read_topology
+from numafit.decision.files import state_files
+from numafit.errors import InputError
+from numafit.ledger.state_files import CPU_FILE
+from tests.cluster.node.fakes import RUNNING, FakeApi, pod_object
+from tests.cluster.node.hosts import host, node_object
+
+OBJECT, NODE = f"{PATH}/n1", "/api/v1/nodes/n1"
+
+
+class Cluster(FakeApi):
+    """Lists, too; nothing is watched, so `served` is set by the test."""
+
+    async def get(self, path: str, parameters: Any = None) -> bytes:
+        if path in ("/api/v1/pods", PATH):
+            return b'{"metadata": {"resourceVersion": "1"}, "items": []}'
+        return await super().get(path, parameters)
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    async def nobody(folder: Path) -> SocketAnswer:
+        return SocketAnswer(())
+
+    monkeypatch.setattr(learn, "asked", nobody)
+    monkeypatch.setattr(publish, "PACE_SECONDS", 0.01)
+    monkeypatch.setattr(module, "SOON_SECONDS", 0.05)
+    own = Cluster()
+    own.objects[NODE] = node_object()
+    return own
+
+
+async def eventually(holds: Any) -> None:
+    async with asyncio.timeout(20):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+def test_what_happens_on_the_node_is_published_and_compared(tmp_path: Path, api: Cluster) -> None:
+    folder = host(tmp_path)
+    said: list[str] = []
+    counts = AgentCounts()
+
+    async def story() -> None:
+        own = NodeAgent(api, AgentOptions("n1", tmp_path), counts, ApiHealth(), said.append)
+        work = asyncio.create_task(own.run())
+        try:
+            await eventually(lambda: OBJECT in api.objects)
+            # a pod comes: its kubelet writes its CPUs, then its status
+            content = pod_object("p", "u")
+            pod = msgspec.json.decode(json.dumps(content), type=NodePod)
+            stage = own._learnt.stage if own._learnt else None
+            assert stage is not None
+            after = stage.play(tuple(own.reader.pods([pod], pod_level=True).values())).after
+            own.served.items["team/p"] = pod
+            own._pod_changed(None)  # type: ignore[arg-type]
+            (folder / "new").write_text(state_files(stage.node, after)[CPU_FILE])
+            (folder / "new").rename(folder / CPU_FILE)
+            await eventually(lambda: api.objects[OBJECT]["status"].get("holders"))
+            running = msgspec.json.decode(json.dumps(pod_object("p", "u", status=RUNNING)), type=NodePod)
+            own.served.items["team/p"] = running
+            own._pod_changed(None)  # type: ignore[arg-type]
+            await eventually(lambda: sum(counts.decisions.values()))
+        finally:
+            work.cancel()
+
+    asyncio.run(story())
+    topology = read_topology(json.dumps({**api.objects[OBJECT], "metadata": {"name": "n1"}}).encode())
+    (holder,) = topology.status.holders
+    assert (holder.uid, holder.name, holder.containers[0].cpus) == ("u", "team/p", "8")
+    assert counts.decisions == {"equal": 1, "differs": 0, "not comparable": 0}
+    assert api.objects[NODE]["metadata"]["annotations"]["topology.numafit.io/state"] == topology.status.digest
+    assert said[-1] == "team/p: decided as expected"
+
+
+def test_without_a_machine_it_does_not_begin(tmp_path: Path, api: Cluster) -> None:
+    async def story() -> None:
+        await NodeAgent(api, AgentOptions("n1", tmp_path), AgentCounts(), ApiHealth(), print).run()
+
+    with pytest.raises(InputError, match="no CPU and no NUMA node"):
+        asyncio.run(story())

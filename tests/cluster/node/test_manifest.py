@@ -1,0 +1,33 @@
+import yaml
+
+from numafit.cluster.node.manifest import cluster_role, manifest
+
+
+def test_it_has_no_more_rights_than_it_uses() -> None:
+    """Each of them is used by the test with a real control plane, where RBAC is on."""
+    rules = cluster_role(resource_topology=False)["rules"]
+    rights = {(rule["apiGroups"][0], *rule["resources"]): rule["verbs"] for rule in rules}
+    assert rights == {
+        ("", "nodes"): ["get", "patch"],
+        ("", "pods"): ["list", "watch"],
+        ("", "nodes/configz"): ["get"],
+        ("", "events"): ["create", "patch"],
+        ("topology.numafit.io", "nodetopologies"): ["create", "patch", "list", "watch"],
+        ("resource.k8s.io", "resourceclaims"): ["get"],
+        ("resource.k8s.io", "resourceslices"): ["list"],
+    }
+
+
+def test_the_host_is_mounted_read_only() -> None:
+    objects = {each["kind"]: each for each in yaml.safe_load_all(manifest("team", "image:1", resource_topology=True))}
+    assert list(objects) == [
+        *("CustomResourceDefinition", "Namespace", "ServiceAccount"),
+        *("ClusterRole", "ClusterRoleBinding", "DaemonSet"),
+    ]
+    spec = objects["DaemonSet"]["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    of_host = {volume["name"] for volume in spec["volumes"] if "hostPath" in volume}
+    assert of_host == {mount["name"] for mount in container["volumeMounts"] if mount.get("readOnly")}
+    assert container["command"][-1] == "--resource-topology"
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert objects["DaemonSet"]["metadata"]["namespace"] == "team"

@@ -1,0 +1,40 @@
+from numafit.cluster.node.pods import NodePodReader
+from tests.cluster.node.fakes import ENDED, REFUSED, RUNNING, node_pod
+
+
+def test_what_a_kubelet_says_of_a_pod() -> None:
+    waiting, runs, ended, refused = (node_pod("p", "u", status=own) for own in ({}, RUNNING, ENDED, REFUSED))
+    assert [(own.admitted, own.rejected, own.ended) for own in (waiting, runs, ended, refused)] == [
+        (False, False, False),
+        (True, False, False),
+        (True, False, True),
+        (False, True, True),
+    ]
+
+
+def test_a_pod_that_is_refused_for_something_else_was_never_admitted() -> None:
+    evicted = node_pod("p", "u", status={"phase": "Failed", "reason": "NodeAffinity", "startTime": "x"})
+    assert (evicted.admitted, evicted.rejected, evicted.ended) == (False, False, True)
+
+
+def test_a_static_pod_has_the_uid_of_its_manifest() -> None:
+    own = node_pod("p", "of-the-mirror", annotations={"kubernetes.io/config.hash": "of-the-manifest"})
+    (read,) = NodePodReader().pods([own], pod_level=True).values()
+    assert (own.uid, read.uid) == ("of-the-manifest", "of-the-manifest")
+
+
+def test_a_pod_is_read_once_and_again_when_its_spec_changes() -> None:
+    reader = NodePodReader()
+    first = reader.pods([node_pod("p", "u")], pod_level=True)["u"]
+    assert reader.pods([node_pod("p", "u", status=RUNNING)], pod_level=True)["u"] is first
+    assert (first.full_name, str(first.containers[0].requests["cpu"])) == ("team/p", "1")
+
+
+def test_one_that_cannot_be_read_is_left_out_and_told() -> None:
+    reader = NodePodReader()
+    bad = node_pod("bad", "u2")
+    bad = type(bad)(bad.metadata, type(bad.spec)(b'{"containers": 7}'), bad.status)
+    assert list(reader.pods([node_pod("p", "u"), bad], pod_level=True)) == ["u"]
+    assert list(reader.unreadable) == ["team/bad"]
+    reader.pods([node_pod("p", "u")], pod_level=True)
+    assert reader.unreadable == {}
