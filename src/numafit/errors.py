@@ -99,6 +99,10 @@ class ApiServerError(InputError):
         super().__init__(message, source=source, cure=cure)
 
 
+class SilentStreamError(ApiServerError):
+    """A watch of which nothing was heard for longer than a server that lives is silent."""
+
+
 def shortened(text: str) -> str:
     """A word of thousands of characters, such as a number, is cut: it hides the sentence around it. So is a file that
     the kubelet would repeat whole."""

@@ -3,6 +3,7 @@
     kube/       the API server: which one, as whom, its answers and its refusals
     wire/       the kubelet's own sockets: messages and calls of device plugins and PodResources
     device/     the device plugin: devices of this node, offered to its kubelet
+    sim/        nodes without hardware: simulated kubelets of a real cluster
     case/       one node as the cluster tells of it, kept as a value or as a folder
 
 Read `kube/` first. Whatever only a cluster needs is an extra (`numafit[kubernetes]`): nothing outside this room

@@ -1,24 +1,18 @@
 """One question to the API server, and its answer as bytes; a list page by page. Nothing is ever changed there."""
 
-import base64
-import ssl
 import time
 from collections.abc import Mapping
 from http import HTTPStatus
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 
 import httpx2
 import msgspec
-from lightkube.config.client_adapter import user_auth, verify_cluster
+from lightkube.config.client_adapter import user_auth
 from lightkube.core.exceptions import ConfigError
-from msgspec.structs import replace
 
-from numafit import __version__
-from numafit.cluster.kube.access import Access, ClusterEntry, UserEntry
+from numafit.cluster.kube.access import Access
+from numafit.cluster.kube.credentials import handed_out, headers_of, tls_context
 from numafit.cluster.kube.failure import endless, no_answer, no_json, refused
-from numafit.cluster.kube.plugin import credential, encoded
 from numafit.errors import ApiServerError, InputError
 
 SECONDS = 15.0
@@ -141,66 +135,18 @@ class Client:
         return httpx2.Response(response.status_code, headers=headers, content=bytes(data), request=response.request)
 
     def _connected(self) -> httpx2.Client:
-        cluster, user = self.access.cluster, self.access.user
-        if user.exec is not None and not (user.token or user.token_file):
-            handed = credential(user.exec, cluster)
-            certificate, key = encoded(handed.clientCertificateData), encoded(handed.clientKeyData)
-            user = replace(user, exec=None, token=handed.token)
-            if certificate:
-                user = replace(user, client_cert_data=certificate, client_key_data=key)
+        cluster, user = self.access.cluster, handed_out(self.access)
         try:
-            context = _tls(cluster, user)
-            # Certificates of clusters are often made without what this asks for, and kubectl does not ask.
-            context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
             return httpx2.Client(
                 base_url=cluster.server,
-                verify=context,
+                verify=tls_context(self.access, user),
                 auth=user_auth(user),
                 timeout=httpx2.Timeout(self.seconds, connect=self.seconds / 2),
                 proxy=cluster.proxy_url,
-                headers=self._headers(),
+                headers=headers_of(self.access),
             )
-        except OSError as error:
-            # ssl.SSLError is one of them.
-            file = error.filename or cluster.certificate_auth or user.client_cert
-            why = f"a certificate or key cannot be used: {error.strerror or error}"
-            raise InputError(why, source=file or self.access.place, cure="fetch the kubeconfig again") from None
         except (ValueError, TypeError, ConfigError, httpx2.InvalidURL) as error:
             raise InputError(f"cannot be used: {error}", source=self.access.place) from None
-
-    def _headers(self) -> list[tuple[str, str]]:
-        user = self.access.user
-        headers = [("User-Agent", f"numafit/{__version__}")]
-        if user.acts_as:
-            headers.append(("Impersonate-User", user.acts_as))
-            headers += [("Impersonate-Group", group) for group in user.acts_as_groups or ()]
-        return headers
-
-
-def _tls(cluster: ClusterEntry, user: UserEntry) -> ssl.SSLContext:
-    """What stands in the kubeconfig itself lies in files for as long as it is read, and no longer."""
-    with TemporaryDirectory(prefix="numafit-") as folder:
-
-        def file(name: str, data: str | None, given: str | None) -> str | None:
-            if data is None:
-                return given
-            path = Path(folder, name)
-            path.write_bytes(base64.b64decode(data))
-            return str(path)
-
-        cluster = replace(
-            cluster,
-            certificate_auth=file("ca", cluster.certificate_auth_data, cluster.certificate_auth),
-            certificate_auth_data=None,
-        )
-        user = replace(
-            user,
-            client_cert=file("certificate", user.client_cert_data, user.client_cert),
-            client_key=file("key", user.client_key_data, user.client_key),
-            client_cert_data=None,
-            client_key_data=None,
-        )
-        return verify_cluster(cluster, user, lambda name: name)
 
 
 def _is_object(data: bytes) -> bool:

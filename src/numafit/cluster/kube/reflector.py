@@ -1,0 +1,215 @@
+"""A copy of all objects of one kind, kept up to date: a list in pages, then a watch from there on.
+
+Where the server has forgotten the moment of the last answer (410) all are listed again, and what changed meanwhile is
+found by comparing: also what was deleted in the gap. Bookmarks keep that moment young.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from contextlib import aclosing
+from http import HTTPStatus
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.kube.objects import ObjectMeta, key_of
+from numafit.cluster.kube.pace import Backoff
+from numafit.errors import ApiServerError, InputError, SilentStreamError
+
+PAGE = 500
+WATCH_SECONDS = (240, 300)
+"""After which a server ends a watch: by chance, so that not all are begun again at once."""
+
+
+class HasMeta(Protocol):
+    @property
+    def metadata(self) -> ObjectMeta: ...
+
+
+Item = TypeVar("Item", bound=HasMeta)
+
+
+class ObjectChange(msgspec.Struct, Generic[Item], frozen=True):
+    """One of both is always there. An object of the same name but another UID is told as one that went and one that
+    came."""
+
+    key: str
+    before: Item | None
+    after: Item | None
+
+
+class _PageMeta(msgspec.Struct, rename={"rest": "continue"}):
+    resourceVersion: str = ""
+    rest: str = ""
+
+
+class _Page(msgspec.Struct):
+    metadata: _PageMeta
+    items: list[msgspec.Raw] | None = None
+
+
+class _WatchLine(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _Told(msgspec.Struct):
+    """An object of which only this much is needed, or an answer that is an error."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    code: int = 0
+    message: str = ""
+
+
+class Reflector(Generic[Item]):
+    """`changed` is called for each change, in their order, once the copy has it. `keep` says what is kept of an object:
+    None where it is nobody's business here."""
+
+    def __init__(
+        self,
+        api: KubeApi,
+        path: str,
+        item: type[Item],
+        changed: Callable[[ObjectChange[Item]], None],
+        *,
+        parameters: Mapping[str, str] | None = None,
+        health: ApiHealth,
+        keep: Callable[[Item], Item | None] | None = None,
+    ) -> None:
+        self.items: dict[str, Item] = {}
+        """By "namespace/name", or the name alone of what has no namespace."""
+        self.synced = asyncio.Event()
+        """The first list is in."""
+        self._api, self._path, self._parameters = api, path, dict(parameters or {})
+        self._changed, self._keep, self._health = changed, keep, health
+        self._decoder = msgspec.json.Decoder(item)
+        self._name = path.rpartition("/")[2]
+        self._version = ""
+        """The moment that the copy shows; empty where it has to be listed."""
+
+    async def run(self) -> None:
+        """Until it is cancelled. What fails is counted and tried again."""
+        backoff = Backoff()
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                    self.synced.set()
+                await self._watch(backoff)
+            except ApiServerError as error:
+                self._health.failed(error)
+                if error.status == HTTPStatus.GONE:
+                    self._version = ""
+                if isinstance(error, SilentStreamError):
+                    self._health.stalls[self._name] += 1
+                await asyncio.sleep(backoff.seconds())
+            except InputError as error:
+                # A file with a token that is gone for a moment.
+                self._health.last = str(error)
+                await asyncio.sleep(backoff.seconds())
+
+    async def _list(self) -> None:
+        self._health.lists[self._name] += 1
+        found: dict[str, Item] = {}
+        rest, version = "", ""
+        while True:
+            asked = {**self._parameters, "limit": str(PAGE), **({"continue": rest} if rest else {})}
+            try:
+                page = msgspec.json.decode(await self._api.get(self._path, asked), type=_Page)
+            except msgspec.MsgspecError as error:
+                why = f"this is no list of an API server: {error}"
+                raise ApiServerError(why, source=self._api.access.cluster.server) from None
+            for raw in page.items or ():
+                self._listed(raw, found)
+            rest, version = page.metadata.rest, page.metadata.resourceVersion
+            if not rest:
+                break
+            # Decoding a page takes some milliseconds: others come first.
+            await asyncio.sleep(0)
+        before, self.items, self._version = self.items, found, version
+        for key, old in before.items():
+            if key not in found:
+                self._changed(ObjectChange(key, old, None))
+        for key, new in found.items():
+            self._tell(key, before.get(key), new)
+
+    def _listed(self, raw: msgspec.Raw, found: dict[str, Item]) -> None:
+        item = self._decoded(raw)
+        if item is not None:
+            kept = self._keep(item) if self._keep else item
+            if kept is not None:
+                found[key_of(item.metadata)] = kept
+            return
+        # What cannot be read stays as it was known.
+        key = key_of(_told(raw).metadata)
+        if key in self.items:
+            found[key] = self.items[key]
+
+    async def _watch(self, backoff: Backoff) -> None:
+        parameters = {
+            **self._parameters,
+            "watch": "1",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": self._version,
+            "timeoutSeconds": str(random.randint(*WATCH_SECONDS)),
+        }
+        async with aclosing(self._api.lines(self._path, parameters)) as lines:
+            async for line in lines:
+                self._take(line)
+                backoff.succeeded()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            told = msgspec.json.decode(line, type=_WatchLine)
+        except msgspec.MsgspecError:
+            self._health.unreadable[self._name] += 1
+            return
+        if told.type == "ERROR":
+            status = _told(told.object)
+            raise ApiServerError(status.message, source=self._api.access.cluster.server, status=status.code or 500)
+        meta = _told(told.object).metadata
+        if meta.resourceVersion:
+            self._version = meta.resourceVersion
+        if told.type == "BOOKMARK":
+            return
+        key = key_of(meta)
+        before = self.items.get(key)
+        after: Item | None = None
+        if told.type != "DELETED":
+            item = self._decoded(told.object)
+            if item is None:
+                return
+            after = self._keep(item) if self._keep else item
+        if after is None:
+            if before is not None:
+                del self.items[key]
+                self._changed(ObjectChange(key, before, None))
+            return
+        self.items[key] = after
+        self._tell(key, before, after)
+
+    def _decoded(self, raw: msgspec.Raw) -> Item | None:
+        try:
+            return self._decoder.decode(raw)
+        except msgspec.MsgspecError:
+            self._health.unreadable[self._name] += 1
+            return None
+
+    def _tell(self, key: str, before: Item | None, after: Item) -> None:
+        if before is None:
+            self._changed(ObjectChange(key, None, after))
+        elif before.metadata.uid != after.metadata.uid:
+            self._changed(ObjectChange(key, before, None))
+            self._changed(ObjectChange(key, None, after))
+        elif before.metadata.resourceVersion != after.metadata.resourceVersion:
+            self._changed(ObjectChange(key, before, after))
+
+
+def _told(raw: msgspec.Raw) -> _Told:
+    try:
+        return msgspec.json.decode(raw, type=_Told)
+    except msgspec.MsgspecError:
+        return _Told()

@@ -1,0 +1,8 @@
+"""Simulated kubelets: nodes of a real cluster without hardware, whose pods are decided by the engine.
+
+bound       a pod of the API server, as much of it as a kubelet looks at
+played      such a pod on its kubelet: how its containers live and end
+kubelet     one kubelet: events in, what is to be told out; no network and no clock
+
+A module calls only those above it.
+"""
