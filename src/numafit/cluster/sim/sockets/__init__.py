@@ -8,6 +8,6 @@
     registry    plugins that register, list devices, end and come again, as events of the kubelet
     service     all of it for one kubelet, made anew whenever that starts
 
-A module calls only those above it. Decisions wait for plugins in the node's own thread (`Turn`), so that nothing else of
-that node is decided meanwhile and other nodes go on.
+A module calls only those above it. Decisions wait for plugins in the node's own thread (`Turn`), so that nothing else
+of that node is decided meanwhile and other nodes go on.
 """

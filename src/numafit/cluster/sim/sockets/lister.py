@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
@@ -27,9 +27,9 @@ PER_SECOND = 100
 BURST = 10
 LIMITED = "rejected by rate limit"
 
-Request = TypeVar("Request", bound=Message)
 Clock = Callable[[], float]
 """Seconds, from any beginning."""
+UnaryAnswerer = Callable[[Any, CallContext], Awaitable[Message]]
 
 
 class PodResourcesNode(Protocol):
@@ -81,7 +81,7 @@ class PodResourcesLister:
 
     async def start(self, socket: Path) -> None:
         self._server = grpc.aio.server()
-        calls: dict[AnyCall, Callable[..., Awaitable[Message]]] = {
+        calls: dict[AnyCall, UnaryAnswerer] = {
             LIST_POD_RESOURCES: self._list,
             GET_ALLOCATABLE_RESOURCES: self._allocatable,
             GET_POD_RESOURCES: self._get,
@@ -95,10 +95,8 @@ class PodResourcesLister:
         if self._server is not None:
             await self._server.stop(None)
 
-    def _limited(
-        self, answer: Callable[[Request, CallContext], Awaitable[Message]]
-    ) -> Callable[[Request, CallContext], Awaitable[Message]]:
-        async def limited(request: Request, context: CallContext) -> Message:
+    def _limited(self, answer: UnaryAnswerer) -> UnaryAnswerer:
+        async def limited(request: Any, context: CallContext) -> Message:
             if self._rules.rate_limit and not self._bucket.take():
                 await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, LIMITED)
             return await answer(request, context)

@@ -56,7 +56,9 @@ class PluginRegistry:
         self._rules = socket_rules(settings)
         self._end = settings.behaviour.device_plugin_end
         self._links: dict[str, list[PluginLink]] = {}
-        """Resource -> plugins that are connected, in the order in which they came; up to 1.36 only the last counts."""
+        """Resource -> plugins whose end will be noticed, in the order in which they came; up to 1.36 only the last."""
+        self._asked: dict[str, dict[Path, PluginLink]] = {}
+        """Resource -> socket -> plugins that may be asked to allocate; looked at by 1.37 only."""
         self._open: set[PluginLink] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._forgetting: dict[str, asyncio.Task[None]] = {}
@@ -113,12 +115,11 @@ class PluginRegistry:
 
     async def _connect(self, link: PluginLink) -> None:
         links = self._links.setdefault(link.resource, [])
-        before = list(links)
         links[:] = [*(links if self._end == "last" else ()), link]
         try:
             await link.open()
             await link.ask_options()
-            if self._end == "last" and any(other.socket == link.socket for other in before):
+            if self._end == "last" and link.socket in self._asked.get(link.resource, {}):
                 await link.close()
                 raise PluginError(f"device plugin already connected: {link.socket}")
         except PluginError:
@@ -129,6 +130,7 @@ class PluginRegistry:
 
     async def _registered(self, link: PluginLink) -> None:
         self._open.add(link)
+        self._asked.setdefault(link.resource, {})[link.socket] = link
         forgetting = self._forgetting.pop(link.resource, None)
         if forgetting is not None:
             forgetting.cancel()
@@ -161,9 +163,11 @@ class PluginRegistry:
             return
         if link in links:
             links.remove(link)
-            if links:
+            asked = self._asked[link.resource]
+            del asked[link.socket]
+            if asked:
                 # Any of those that are left, in a kubelet; here the one that came first.
-                await self._node.use(remote_plugin(links[0]))
+                await self._node.use(remote_plugin(next(iter(asked.values()))))
             else:
                 await self._stopped(link.resource)
 

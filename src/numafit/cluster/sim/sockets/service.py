@@ -21,7 +21,7 @@ from numafit.managers.device.registration import GRACE_PERIOD
 from numafit.workload.pod import Pod
 
 LOOK_SECONDS = 0.2
-"""Between two looks whether the kubelet is down."""
+"""Between two looks whether the kubelet still runs."""
 
 
 class Turn(Protocol):
@@ -38,7 +38,8 @@ async def serve_sockets(
     make_folders(folder)
     node = _Node(kubelet, turn)
     while True:
-        await _until(kubelet, down=False)
+        while kubelet.situation.down:
+            await asyncio.sleep(LOOK_SECONDS)
         lister = PodResourcesLister(node, asyncio.get_running_loop().time)
         registry = PluginRegistry(node, folder, grace_seconds)
         try:
@@ -46,7 +47,7 @@ async def serve_sockets(
                 pod_resources_socket(folder).unlink(missing_ok=True)
                 await lister.start(pod_resources_socket(folder))
             await registry.start()
-            await _until(kubelet, down=True)
+            await _until_it_ends(kubelet)
         finally:
             await registry.stop()
             await lister.stop()
@@ -57,8 +58,10 @@ async def serve_sockets(
             await node.happen(StopPlugin(resource))
 
 
-async def _until(kubelet: SimulatedKubelet, *, down: bool) -> None:
-    while kubelet.situation.down is not down:
+async def _until_it_ends(kubelet: SimulatedKubelet) -> None:
+    """Or has ended and started again."""
+    starts = kubelet.starts
+    while not kubelet.situation.down and kubelet.starts == starts:
         await asyncio.sleep(LOOK_SECONDS)
 
 
