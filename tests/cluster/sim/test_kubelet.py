@@ -40,7 +40,8 @@ def test_a_rejected_pod_has_failed_with_reason_and_message_of_its_release() -> N
         played = node.pods[uid("wide")]
         assert (played.phase, played.reason) == ("Failed", "TopologyAffinityError")
         assert played.message == f"{before}Resources cannot be allocated with Topology locality"
-        assert played.rejected and not node.situation.ledger.active
+        assert played.rejected
+        assert not node.situation.ledger.active
 
 
 def test_pods_that_come_at_once_are_decided_by_the_time_of_their_creation() -> None:
@@ -67,7 +68,7 @@ def test_a_container_that_ends_is_started_again_at_once_and_then_after_longer_an
     node = kubelet()
     node.add([bound(pod("a", cpu="2"), manner=PodManner(run_seconds=1))], 100.0)
     played = node.pods[uid("a")]
-    starts = []
+    starts: list[tuple[float, int]] = []
     while len(starts) < 5:
         now = node.due
         assert now is not None
@@ -78,7 +79,8 @@ def test_a_container_that_ends_is_started_again_at_once_and_then_after_longer_an
             starts.append((now, life.restarts))
         if life.state.kind == "waiting":
             assert life.state.reason == "CrashLoopBackOff"
-            assert life.last is not None and life.last.kind == "terminated"
+            assert life.last is not None
+            assert life.last.kind == "terminated"
         assert played.phase == "Running"
     assert starts == [(100.5, 0), (101.5, 1), (112.5, 2), (133.5, 3), (174.5, 4)]
     assert uid("a") in node.situation.ledger.active
@@ -125,15 +127,18 @@ def test_a_resize_of_several_containers_is_decided_once() -> None:
     node.update(bound(burstable("a", "2", "3"), generation=2), 102.0)
     played = node.pods[uid("a")]
     assert [own.requests["cpu"] for own in played.pod.containers] == [parse_quantity("2"), parse_quantity("3")]
-    assert played.resize is not None and not played.resize.pending
+    assert played.resize is not None
+    assert not played.resize.pending
     node.advance(103.0)
     assert played.resize is None
     # more than there is: it is put off, and tried again when another one goes
     node.add([bound(burstable("b", "9"))], 104.0)
     node.update(bound(burstable("a", "2", "8"), generation=3), 105.0)
-    assert played.resize is not None and (played.resize.pending, played.resize.reason) == (True, "Deferred")
+    assert played.resize is not None
+    assert (played.resize.pending, played.resize.reason) == (True, "Deferred")
     node.forget(uid("b"), 106.0)
-    assert not played.resize.pending and played.pod.containers[1].requests["cpu"] == parse_quantity("8")
+    assert not played.resize.pending
+    assert played.pod.containers[1].requests["cpu"] == parse_quantity("8")
 
 
 def test_a_resize_that_no_kubelet_does_is_infeasible_until_it_is_taken_back() -> None:
@@ -141,7 +146,8 @@ def test_a_resize_that_no_kubelet_does_is_infeasible_until_it_is_taken_back() ->
     node.add([bound(pod("a", cpu="2"))], 100.0)
     node.update(bound(pod("a", cpu="3"), generation=2), 102.0)
     told = node.pods[uid("a")].resize
-    assert told is not None and told.reason == "Infeasible"
+    assert told is not None
+    assert told.reason == "Infeasible"
     node.update(bound(pod("a", cpu="2"), generation=3), 103.0)
     assert node.pods[uid("a")].resize is None
 
@@ -176,7 +182,8 @@ def test_those_who_ran_before_run_on_where_they_were() -> None:
 def test_pods_that_have_ended_are_not_admitted_again() -> None:
     node = kubelet()
     node.begin([bound(pod("a", cpu="9"), known=KnownStatus("Failed", "TopologyAffinityError", "x", 50.0))], 100.0)
-    assert not node.changed and not node.situation.ledger.active
+    assert not node.changed
+    assert not node.situation.ledger.active
     node.update(bound(pod("a", cpu="9"), known=None, deleting=True), 101.0)
     assert node.changed == {uid("a")}
 

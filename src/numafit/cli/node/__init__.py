@@ -4,6 +4,8 @@
     pull      a node kept as a folder, which every command takes
     device_plugin
               `numafit device-plugin`: devices of this node for its kubelet
+    kubelet_sim
+              `numafit kubelet-sim`: nodes without hardware
 
 Commands about one live node take `--node NAME` instead (`options.live`).
 """

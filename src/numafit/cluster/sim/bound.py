@@ -58,6 +58,7 @@ class KnownStatus(msgspec.Struct, frozen=True):
     started: float = 0
     containers: dict[str, PlayedContainer] = {}
     transitions: dict[str, tuple[str, float]] = {}
+    address: str = ""
 
 
 class BoundPod(msgspec.Struct, frozen=True):
@@ -73,3 +74,5 @@ class BoundPod(msgspec.Struct, frozen=True):
     """None for a pod that no kubelet has seen."""
     allocated: Pod | None = None
     """As its status tells what it was allocated, where that is not what its spec asks."""
+    gates: dict[str, str] = {}
+    """Conditions that it names as readiness gates -> their status, as far as others have told them."""

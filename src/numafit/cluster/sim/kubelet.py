@@ -57,8 +57,12 @@ class SimulatedKubelet:
     """Pods are known by their UIDs. Not for several threads at once; `situation` is one frozen value, which anybody may
     read at any time."""
 
-    def __init__(self, name: str, situation: Situation, *, start_seconds: float = START_SECONDS) -> None:
+    def __init__(
+        self, name: str, situation: Situation, *, number: int = 0, start_seconds: float = START_SECONDS
+    ) -> None:
+        """`number` makes its addresses: no two nodes have the same."""
         self.name = name
+        self.number = number
         self.situation = situation
         self.pods: dict[str, PlayedPod] = {}
         """All that are bound to the node, also those that were rejected or have ended."""
@@ -73,6 +77,11 @@ class SimulatedKubelet:
         self.start_seconds = start_seconds
         self._due: list[Due] = []
         self._reconciles = False
+
+    @property
+    def host_ip(self) -> str:
+        """Of the range that is kept for benchmarks (RFC 2544)."""
+        return f"198.18.{self.number // 254}.{self.number % 254 + 1}"
 
     # --- what happens -------------------------------------------------------------------------------------------------
 
@@ -100,6 +109,7 @@ class SimulatedKubelet:
         for bound in pods:
             if bound.deleting:
                 self._deleted(self.pods[bound.pod.uid], now)
+        self._reconcile_later(now)
         return outcome
 
     def add(self, pods: Sequence[BoundPod], now: float) -> Outcome:
@@ -120,6 +130,9 @@ class SimulatedKubelet:
         if pod is None:
             self.add((bound,), now)
             return
+        if bound.gates != pod.gates:
+            pod.gates = dict(bound.gates)
+            self.changed.add(pod.uid)
         if bound.generation != pod.generation:
             pod.generation = bound.generation
             if pod.admitted and not pod.over:
@@ -215,10 +228,18 @@ class SimulatedKubelet:
             self._plan(now + CRASH_SECONDS, "start", pod.uid)
             return
         left = next((names for uid, names in self.situation.unstarted if uid == pod.uid), ())
+        if not pod.address and not pod.manner.host_network:
+            pod.address = self._free_address()
         ends = life.begin(pod, now, frozenset(left))
         self.changed.add(pod.uid)
         if ends is not None:
             self._plan(ends, "end", pod.uid)
+
+    def _free_address(self) -> str:
+        network = f"10.{64 + (self.number >> 8) % 192}.{self.number & 255}."
+        taken = {pod.address for pod in self.pods.values()}
+        free = (f"{network}{last}" for last in range(2, 255))
+        return next((address for address in free if address not in taken), "")
 
     def _finish(self, pod: PlayedPod, now: float) -> None:
         again = life.finish(pod, now)
@@ -248,6 +269,9 @@ class SimulatedKubelet:
 
     def _removed(self, pod: Pod, now: float) -> None:
         self.happen(RemovePods((pod,)), now)
+        self._reconcile_later(now)
+
+    def _reconcile_later(self, now: float) -> None:
         if self.situation.node.cpu.static and not self._reconciles:
             self._reconciles = True
             self._plan(now + RECONCILE_SECONDS, "reconcile")

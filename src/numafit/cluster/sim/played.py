@@ -1,5 +1,7 @@
 """A pod on a simulated kubelet: whether it was taken in, how its containers live and end, and what is to be told."""
 
+from typing import Any
+
 import msgspec
 
 from numafit.cluster.sim.bound import (
@@ -57,11 +59,19 @@ class PlayedPod(msgspec.Struct):
     deleting: bool = False
     over: bool = False
     """No container of it will run any more."""
+    told: bool = False
+    """The API server knows that it is over."""
     preempted: bool = False
     containers: dict[str, PlayedContainer] = {}
     resize: ResizeTold | None = None
     transitions: dict[str, tuple[str, float]] = {}
     """Condition -> its status, and since when that is so."""
+    address: str = ""
+    """Of its own; empty until its containers are started."""
+    gates: dict[str, str] = {}
+    """Conditions by which others say whether it is ready -> their status."""
+    devices: dict[str, list[dict[str, Any]]] = {}
+    """Container -> the devices that its status told last. `Any`: as JSON."""
 
     @property
     def uid(self) -> str:
@@ -81,13 +91,15 @@ def played(bound: BoundPod, now: float) -> PlayedPod:
     pod = PlayedPod(
         bound.allocated or bound.pod, bound.manner, bound.created, bound.generation, now, deleting=bound.deleting
     )
+    pod.gates = dict(bound.gates)
     if known is None:
         return pod
     pod.started = known.started or now
     pod.phase, pod.reason, pod.message = known.phase or PENDING, known.reason, known.message
     pod.containers = dict(known.containers)
     pod.transitions = dict(known.transitions)
-    pod.over = pod.phase in ENDED
+    pod.address = known.address
+    pod.over = pod.told = pod.phase in ENDED
     pod.admitted = bool(known.containers)
     return pod
 
