@@ -44,6 +44,11 @@ ACTUATE_SECONDS = 0.5
 FIRST_REJECTED = 28
 """The minor release from which the message of a rejection begins otherwise."""
 
+
+class DecisionInterrupted(Exception):
+    """Somebody closed the sockets while a decision waited for a plugin: nothing is decided, and the pod comes again."""
+
+
 DueKind = Literal["start", "end", "again", "resized", "reconcile", "up"]
 
 

@@ -10,7 +10,8 @@ import grpc.aio
 import pytest
 from google.protobuf.message import Message
 
-from numafit.cluster.sim.sockets.remote import DecisionInterrupted, go_error
+from numafit.cluster.sim.kubelet import DecisionInterrupted
+from numafit.cluster.sim.sockets.remote import go_error
 from numafit.cluster.wire import device_plugin_pb2 as wire
 from numafit.cluster.wire.services import ALLOCATE, GET_PREFERRED_ALLOCATION, PRE_START_CONTAINER, CallContext
 from numafit.decision.files import state_files

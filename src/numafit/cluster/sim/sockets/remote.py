@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import grpc
 import grpc.aio
 
+from numafit.cluster.sim.kubelet import DecisionInterrupted
 from numafit.cluster.wire import device_plugin_pb2 as wire
 from numafit.cluster.wire.services import ALLOCATE, GET_OPTIONS, GET_PREFERRED_ALLOCATION, PRE_START_CONTAINER
 from numafit.managers.device.plugin import Plugin, PluginError
@@ -26,10 +27,6 @@ _READ_FAILED = ("Socket closed", "Connection reset", "recvmsg", "Broken pipe", "
 _CHANNEL = (("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 1000))
 
 T = TypeVar("T")
-
-
-class DecisionInterrupted(Exception):
-    """The sockets were closed while a decision waited for a plugin: nothing is decided, and the pod comes again."""
 
 
 def go_error(error: grpc.aio.AioRpcError) -> str:
@@ -50,6 +47,7 @@ class PluginLink:
         self.socket = socket
         self.options = wire.DevicePluginOptions()
         self.closed = False
+        self._interrupted = False
         self._loop = asyncio.get_running_loop()
         self._waiting: set[concurrent.futures.Future[Any]] = set()
         self.channel = grpc.aio.insecure_channel(f"unix:{socket}", options=_CHANNEL)
@@ -74,7 +72,8 @@ class PluginLink:
         await self.channel.close()
 
     def interrupt(self) -> None:
-        """Whoever waits for an answer gets none."""
+        """Whoever waits for an answer gets none, and decides nothing."""
+        self._interrupted = True
         for future in tuple(self._waiting):
             future.cancel()
 
@@ -104,24 +103,27 @@ class PluginLink:
             raise PluginError(f"device plugin PreStartContainer rpc failed with err: {error}") from None
 
     def _wait(self, asked: Coroutine[Any, Any, T]) -> T:
-        if self.closed:
-            asked.close()
-            raise PluginError(STOPPED)
-        future = asyncio.run_coroutine_threadsafe(asked, self._loop)
-        self._waiting.add(future)
+        future: concurrent.futures.Future[T] | None = None
         try:
+            if self.closed or self._interrupted:
+                asked.close()
+                raise PluginError(STOPPED)
+            future = asyncio.run_coroutine_threadsafe(asked, self._loop)
+            self._waiting.add(future)
+            if self._interrupted:
+                # Between the two looks.
+                future.cancel()
             return future.result()
         except grpc.aio.AioRpcError as error:
-            raise PluginError(go_error(error)) from None
-        except grpc.aio.UsageError:
-            # The channel was closed between the two.
-            raise PluginError(STOPPED) from None
-        except (concurrent.futures.CancelledError, asyncio.CancelledError):
-            if self.closed:
-                raise PluginError(STOPPED) from None
-            raise DecisionInterrupted(self.resource) from None
+            problem = go_error(error)
+        except (PluginError, grpc.aio.UsageError, concurrent.futures.CancelledError, asyncio.CancelledError):
+            problem = STOPPED
         finally:
-            self._waiting.discard(future)
+            if future is not None:
+                self._waiting.discard(future)
+        if self._interrupted:
+            raise DecisionInterrupted(self.resource)
+        raise PluginError(problem)
 
 
 class RemotePlugin(Plugin, frozen=True, kw_only=True):
