@@ -4,6 +4,8 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +18,7 @@ from numafit.cluster.kube.reflector import ObjectChange, Reflector
 from numafit.cluster.sim.bound import BoundPod
 from numafit.cluster.sim.group import SimulatedNode
 from numafit.cluster.sim.heartbeat import Heartbeat
-from numafit.cluster.sim.kubelet import SimulatedKubelet
+from numafit.cluster.sim.kubelet import DecisionInterrupted, SimulatedKubelet
 from numafit.cluster.sim.played import PlayedPod
 from numafit.cluster.sim.served import PodReader, ServedPod
 from numafit.cluster.sim.writer import StatusWriter
@@ -41,6 +43,8 @@ class _Place:
     def __init__(self, node: SimulatedNode) -> None:
         self.node = node
         self.lock = asyncio.Lock()
+        self.thread = ThreadPoolExecutor(1, f"kubelet-{node.kubelet.name}") if node.sockets else None
+        """Its own: a plugin that hangs keeps it for ever, as it would keep a kubelet."""
         self.timer: asyncio.TimerHandle | None = None
         self.at = 0.0
         self.crash = ""
@@ -97,7 +101,7 @@ class Fleet:
         place = self._places[node.kubelet.name]
         async with place.lock:
             try:
-                return await asyncio.to_thread(work, time.time())
+                return await asyncio.get_running_loop().run_in_executor(place.thread, work, time.time())
             finally:
                 self._touched(place)
 
@@ -163,12 +167,17 @@ class Fleet:
     def _do(self, place: _Place, work: Callable[[float], object]) -> None:
         if place.node.sockets:
             # Locks are given in the order in which they are asked for, so events keep theirs.
-            task = asyncio.create_task(self.turn(place.node, work))
+            task = asyncio.create_task(self._later(place.node, work))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
             return
         work(time.time())
         self._touched(place)
+
+    async def _later(self, node: SimulatedNode, work: Callable[[float], object]) -> None:
+        # Who was to be decided when the sockets were closed is decided at the next start.
+        with suppress(DecisionInterrupted):
+            await self.turn(node, work)
 
     def _touched(self, place: _Place) -> None:
         node, kubelet = place.node, place.node.kubelet

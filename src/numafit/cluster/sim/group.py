@@ -11,7 +11,7 @@ from numafit.cluster.sim.kubelet import SimulatedKubelet
 from numafit.cluster.sim.node_object import STORAGE, NodeMark, node_labels
 from numafit.cluster.sim.state import StateFolder, read_state_folder
 from numafit.cluster.sim.status import StatusStyle, style_of
-from numafit.decision.history.situation import situation_of, without_plugins
+from numafit.decision.history.situation import situation_of
 from numafit.decision.start import Start, again, start
 from numafit.errors import InputError, KubeletError, StartError
 from numafit.quantity import Quantity, parse_quantity
@@ -58,17 +58,19 @@ def _started(group: NodeGroup) -> Start:
 
 def _kubelet(group: NodeGroup, known: Start, name: str, number: int, folder: Path | None) -> SimulatedKubelet:
     facts = replace(known.facts, name=name, labels=node_labels(name, group.mark.labels))
-    node, ledger = replace(known.node, facts=facts), known.ledger
+    node = replace(known.node, facts=facts)
+    # Where there are sockets, real plugins register; whatever the machine has, nobody did that yet.
+    ledger = known.restored if group.sockets else known.ledger
     files = {} if folder is None else read_state_folder(folder)
     if files:
         try:
-            ledger = start(again(node, files, allocatable=known.allocatable, active={})).ledger
+            found = start(again(node, files, allocatable=known.allocatable, active={}))
+            ledger = found.restored if group.sockets else found.ledger
         except StartError as error:
             raise _not_starting(f"{name} over {folder}", error) from None
     situation = situation_of(node, ledger, known.allocatable)
     if group.sockets:
-        # Those who register do it through the socket, whatever the machine has.
-        situation = without_plugins(situation, tuple(node.device.plugins))
+        situation = replace(situation, plugins={})
     return SimulatedKubelet(name, situation, number=number, start_seconds=group.start_seconds)
 
 

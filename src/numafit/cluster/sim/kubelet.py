@@ -22,6 +22,7 @@ from numafit.decision.history.event import (
     Reconcile,
     RemovePods,
     ResizePod,
+    RestartKubelet,
     StartKubelet,
 )
 from numafit.decision.history.happen import happen
@@ -42,6 +43,11 @@ ACTUATE_SECONDS = 0.5
 
 FIRST_REJECTED = 28
 """The minor release from which the message of a rejection begins otherwise."""
+
+
+class DecisionInterrupted(Exception):
+    """Somebody closed the sockets while a decision waited for a plugin: nothing is decided, and the pod comes again."""
+
 
 DueKind = Literal["start", "end", "again", "resized", "reconcile", "up"]
 
@@ -71,6 +77,8 @@ class SimulatedKubelet:
         """The Node object is to be told."""
         self.crash = ""
         """What it said when it crashed, while it is down."""
+        self.starts = 0
+        """How often it has started since it is there."""
         self.start_seconds = start_seconds
         self._due: list[Due] = []
         self._reconciles = False
@@ -160,6 +168,8 @@ class SimulatedKubelet:
         before = self.situation
         outcome = happen(before, event, Choices)
         self.situation = outcome.situation
+        if isinstance(event, RestartKubelet | StartKubelet):
+            self.starts += 1
         for step in outcome.steps:
             self._decided(step.decision, step.event == "resize", now)
         self._start_late(before, now)
