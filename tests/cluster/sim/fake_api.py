@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, NamedTuple
 
 from numafit.cluster.kube.access import Access, ClusterEntry, UserEntry
-from numafit.cluster.kube.api import NO_PARAMETERS, KubeApi
+from numafit.cluster.kube.api import KubeApi
 from numafit.errors import ApiServerError
 
 
@@ -55,6 +55,6 @@ class FakeApi(KubeApi):
             return json.dumps({"metadata": {"name": json.loads(content)["metadata"]["name"], "uid": "u"}}).encode()
         return b"{}"
 
-    async def lines(self, path: str, parameters: Mapping[str, str] = NO_PARAMETERS) -> AsyncIterator[bytes]:
+    async def lines(self, path: str, parameters: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         while True:
             yield await self.told.get()

@@ -42,7 +42,7 @@ def test_nodes_of_a_group_share_all_that_is_equal() -> None:
 
 
 def test_a_kubelet_that_would_not_start_is_refused_in_its_words() -> None:
-    with pytest.raises(InputError, match="the kubelet of gpu does not start: .*reserved"):
+    with pytest.raises(InputError, match=r"the kubelet of gpu does not start: .*reserved"):
         nodes(group({"cpuManagerPolicy": "static"}))
 
 
@@ -77,7 +77,7 @@ def test_only_what_changed_is_written(tmp_path: Path) -> None:
 def test_a_state_that_cannot_be_taken_up_is_refused_with_its_folder(tmp_path: Path) -> None:
     (tmp_path / "gpu-0").mkdir()
     (tmp_path / "gpu-0" / "cpu_manager_state").write_text("{")
-    with pytest.raises(InputError, match="gpu-0 over .* does not start"):
+    with pytest.raises(InputError, match=r"gpu-0 over .* does not start"):
         nodes(group(), tmp_path)
 
 
