@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from numafit.cluster.sim.rights import RIGHTS
+from numafit.document import read_documents
 from tests.kube.api import STRATEGIC, Json
 from tests.kube.build import RELEASES, missing_for_kubelets
 from tests.kube.control_plane import ControlPlane
@@ -320,3 +322,100 @@ def test_a_simulated_kubelet_writes_what_a_real_one_writes(twins: Twins) -> None
         twins.remove(name)
     until("nothing is held", 30, lambda: not twins.state()[0]["cpu_manager_state"]["entries"])
     until("nothing is held", 30, lambda: not twins.state()[1]["cpu_manager_state"]["entries"])
+
+
+def small(name: str, count: int) -> Json:
+    config = {"cpuManagerPolicy": "static", "topologyManagerPolicy": "single-numa-node", "reservedSystemCPUs": "0"}
+    machine = "sketch:2 sockets x 4 cores x 2 threads, 16Gi per numa"
+    return {"name": name, "count": count, "machine": machine, "kubelet": config}
+
+
+def plain(name: str, node: str, cpu: str) -> Json:
+    return pod(name, container("c", amounts(cpu)), nodeName=node, hostNetwork=False)
+
+
+def status_of(cluster: ControlPlane, name: str) -> Json:
+    own = cluster.api.pods(NAMESPACE).get(name)
+    return own["status"] if own is not None else {}
+
+
+@pytest.fixture
+def allowed(cluster: ControlPlane) -> Iterator[Path]:
+    """A kubeconfig of somebody who may do what `--rights` says, and nothing else."""
+    rights = [own.value for own in read_documents(RIGHTS)]
+    group = "/apis/rbac.authorization.k8s.io/v1"
+    made: list[str] = []
+
+    def make(path: str, content: Json) -> None:
+        cluster.api.post(path, content)
+        made.append(f"{path}/{content['metadata']['name']}")
+
+    for own in rights:
+        assert isinstance(own, dict)
+        space = own["metadata"].get("namespace")
+        place = f"{group}/namespaces/{space}" if space else group
+        make(f"{place}/{own['kind'].lower()}s", own)
+        subject = {"kind": "User", "name": "simulator", "apiGroup": "rbac.authorization.k8s.io"}
+        reference = {"kind": own["kind"], "name": own["metadata"]["name"], "apiGroup": "rbac.authorization.k8s.io"}
+        binding = {"metadata": {"name": "simulator"}, "roleRef": reference, "subjects": [subject]}
+        make(f"{place}/{own['kind'].lower()}bindings", binding)
+    yield cluster.authority.kubeconfig("simulator", cluster.server, "simulator")
+    for path in made:
+        cluster.api.delete(path)
+
+
+def test_the_rights_that_it_prints_are_enough(
+    cluster: ControlPlane, namespace: None, allowed: Path, short_folder: Path
+) -> None:
+    """And it goes on from its state after a kill, with what came and went meanwhile."""
+    pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
+    with simulated(allowed, short_folder / "rights", [small("kept", 2)]) as sim:
+        for name, node, cpu in (("a", "kept-0", "2"), ("b", "kept-0", "2"), ("wide", "kept-1", "9")):
+            cluster.api.post(pods, plain(name, node, cpu))
+        until("b runs", 20, lambda: status_of(cluster, "b").get("phase") == "Running")
+        until("it is rejected", 20, lambda: status_of(cluster, "wide").get("reason") == "TopologyAffinityError")
+        before, held = status_of(cluster, "b"), (sim.state / "kept-0" / "cpu_manager_state").read_text()
+
+        sim.kill()
+        cluster.api.delete(f"{pods}/a")
+        cluster.api.post(pods, plain("late", "kept-0", "3"))
+        sim.start("--remove")
+        until("late runs", 20, lambda: status_of(cluster, "late").get("phase") == "Running")
+        until("a is gone", 20, lambda: "a" not in cluster.api.pods(NAMESPACE))
+        assert status_of(cluster, "b")["containerStatuses"] == before["containerStatuses"]
+        uid = cluster.api.pods(NAMESPACE)["b"]["metadata"]["uid"]
+        now = json.loads((sim.state / "kept-0" / "cpu_manager_state").read_text())["entries"]
+        assert now[uid] == json.loads(held)["entries"][uid]
+
+        for name in ("b", "late", "wide"):
+            cluster.api.delete(f"{pods}/{name}")
+        until("all are gone", 20, lambda: not {"b", "late", "wide"} & set(cluster.api.pods(NAMESPACE)))
+        assert sim.stop() == 0
+        assert "numafit:" not in sim.log.read_text()
+    assert cluster.api.get("/api/v1/nodes/kept-0") is None
+
+
+def refused(kubeconfig: Path, folder: Path) -> str:
+    sim = SimProcess(kubeconfig, folder, [small("mine", 1)])
+    command = [sys.executable, "-m", "numafit", "kubelet-sim", str(sim.file), f"--kubeconfig={kubeconfig}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2, done.stderr
+    return done.stderr
+
+
+def test_it_is_refused_where_it_may_not_and_where_a_node_is_another_ones(
+    cluster: ControlPlane, short_folder: Path
+) -> None:
+    nobody = cluster.authority.kubeconfig("nobody", cluster.server, "nobody")
+    assert "nobody" in refused(nobody, short_folder / "refused")
+    real = cluster.api.post("/api/v1/nodes", {"metadata": {"name": "mine-0"}})
+    try:
+        assert "there is a node that no simulation has made: mine-0" in refused(
+            cluster.kubeconfig, short_folder / "refused"
+        )
+        now = cluster.api.get("/api/v1/nodes/mine-0")
+        assert now is not None
+        assert now["metadata"]["uid"] == real["metadata"]["uid"]
+        assert "numafit.io/simulated" not in now["metadata"].get("labels", {})
+    finally:
+        cluster.api.delete("/api/v1/nodes/mine-0")

@@ -46,12 +46,17 @@ def kubelet_sim(file: Path | None, state: Path | None, remove: bool, rights: boo
     # Loaded with the packages that only a cluster needs, which are there now.
     from numafit.cluster.sim.file import Readers, read_groups
     from numafit.cluster.sim.run import FleetOptions, play_nodes
-    from numafit.cluster.sim.sockets.service import serve_sockets
 
     groups = read_groups(read_text(file), str(file), Readers(lambda spec: resolve_machine((spec,)).machine, read_text))
     names = [name for group in groups for name in group.names]
-    if any(group.sockets for group in groups) and state is None:
-        raise InputError("nodes with sockets need a folder for them", source=str(file), cure="name one with --state")
+    options = FleetOptions(state, remove)
+    if any(group.sockets for group in groups):
+        if state is None:
+            cure = "name one with --state"
+            raise InputError("nodes with sockets need a folder for them", source=str(file), cure=cure)
+        from numafit.cluster.sim.sockets.service import serve_sockets
+
+        options = FleetOptions(state, remove, serve_sockets)
 
     def ready() -> None:
         many = f"{len(names)} nodes are" if len(names) > 1 else "1 node is"
@@ -61,7 +66,7 @@ def kubelet_sim(file: Path | None, state: Path | None, remove: bool, rights: boo
         stop = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        await play_nodes(reached, groups, FleetOptions(state, remove, serve_sockets), stop, ready, warn)
+        await play_nodes(reached, groups, options, stop, ready, warn)
 
     asyncio.run(until_told())
     return 0

@@ -91,12 +91,10 @@ class StatusWriter:
                 # A file with a token that is gone for a moment.
                 self._health.last = str(error)
                 failed = True
-            finally:
-                self._busy.discard(key)
-                later = self._again.pop(key, None)
             if failed:
                 await asyncio.sleep(backoff.seconds())
-            if failed or later is not None:
+            self._busy.discard(key)
+            if self._again.pop(key, None) is not None or failed:
                 self.put(node, key[1])
 
     def _is_to_be_tried_again(self, key: Key, error: ApiServerError) -> bool:
