@@ -16,22 +16,15 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
-import grpc
-import grpc.aio
 import msgspec
-from google.protobuf.json_format import MessageToDict
-from google.protobuf.message import Message
 
 from numafit.cluster.sim.bound import BoundPod, PodManner
 from numafit.cluster.sim.kubelet import SimulatedKubelet
 from numafit.cluster.sim.sockets.service import serve_sockets
-from numafit.cluster.wire import pod_resources_pb2 as wire
-from numafit.cluster.wire.services import GET_ALLOCATABLE_RESOURCES, GET_POD_RESOURCES, LIST_POD_RESOURCES, AnyCall
 from numafit.decision.files import state_files
 from numafit.decision.history.event import RestartKubelet
 from numafit.decision.history.situation import situation_of
@@ -45,12 +38,7 @@ from tests.kube.api import Json
 from tests.kube.kubelet import FOLDER
 from tests.kube.mounts import seen_from
 from tests.kube.outside import Outside
-
-CALLS: Mapping[str, AnyCall] = {
-    "list": LIST_POD_RESOURCES,
-    "allocatable": GET_ALLOCATABLE_RESOURCES,
-    "get": GET_POD_RESOURCES,
-}
+from tests.kube.pod_resources import ask
 
 
 class SimulatedNode:
@@ -115,21 +103,10 @@ class _Orders:
                 files = state_files(situation.node, situation.ledger)
                 return {name: json.loads(text) for name, text in files.items()}
             case {"ask": call, "at": socket}:
-                return await ask(CALLS[call], socket, order.get("name", ""))
+                return await ask(call, socket, order.get("name", ""))
             case _:
                 raise ValueError(order)
         return {}
-
-
-async def ask(call: AnyCall, socket: str, name: str) -> Json:
-    request: Message = call.request()
-    if isinstance(request, wire.GetPodResourcesRequest):
-        request.pod_name, request.pod_namespace = name, "default"
-    async with grpc.aio.insecure_channel(f"unix:{socket}") as channel:
-        try:
-            return MessageToDict(await call.ask(channel, request, 10))
-        except grpc.aio.AioRpcError as error:
-            return {"error": f"{error.code().name}: {error.details()}"}
 
 
 async def serve(folder: Path, archive: Path, config: Path, release: str) -> None:

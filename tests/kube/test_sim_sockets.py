@@ -2,6 +2,7 @@
 
 import base64
 import json
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +14,12 @@ from numafit.ledger.files.allocate_response import decode_response
 from tests.kube.api import Json
 from tests.kube.build import OLDER, RELEASE, missing_for_kubelets
 from tests.kube.control_plane import ControlPlane
-from tests.kube.kubelet import KubeletNode
+from tests.kube.kubelet import POD, KubeletNode
 from tests.kube.live import SHARED
-from tests.kube.processes import until
+from tests.kube.pod_resources import asked
+from tests.kube.processes import start, until
 from tests.kube.simulated import SimulatedNode
+from tests.kube.test_sim import simulated
 
 pytestmark = pytest.mark.real
 
@@ -169,3 +172,91 @@ def test_their_sockets_answer_alike(pair: Pair) -> None:
     for own in (pair.real.outside, pair.simulated.outside):
         own.stop_plugin(KEY)
     pair.compare("keys")
+
+
+FPGA = "example.com/fpga"
+
+
+def fpga_pod(name: str, node: str, count: int) -> Json:
+    spec = {**POD, "containers": [container("c", devices={FPGA: str(count)})], "nodeName": node}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def devices(*sick: str) -> str:
+    """f0 and f2 belong together; f3 is on the other NUMA node."""
+    own = [
+        {"id": f"f{i}", "numa": [i // 3], "envs": {"FPGAS": f"f{i}"}, "healthy": f"f{i}" not in sick} for i in range(4)
+    ]
+    links = [{"a": "f0", "b": "f2", "kind": "PIX"}, {"a": "f0", "b": "f1", "kind": "NODE"}]
+    return json.dumps({"format": "numafit/devices/v1", "resources": [{"name": FPGA, "devices": own, "links": links}]})
+
+
+def held_by(found: Json) -> dict[str, list[str]]:
+    """Pod -> devices."""
+    return {
+        own["name"]: sorted(each for entry in own["containers"][0].get("devices", ()) for each in entry["deviceIds"])
+        for own in found.get("podResources", ())
+    }
+
+
+def test_our_plugin_and_our_kubelet_find_each_other_again(cluster: ControlPlane, short_folder: Path) -> None:
+    """`numafit device-plugin` on a node of `numafit kubelet-sim`: sets by links, a sick device, kills of either."""
+    config = {"cpuManagerPolicy": "static", "topologyManagerPolicy": "single-numa-node", "kubeReserved": {"cpu": "1"}}
+    machine = "sketch:2 sockets x 4 cores x 2 threads, 16Gi per numa"
+    groups = [{"name": "socketed", "machine": machine, "kubelet": config, "sockets": True}]
+    folder = short_folder / "own"
+    node = folder / "state" / "socketed"
+    listed = folder / "devices.json"
+    log = folder / "plugin.log"
+    with simulated(cluster.kubeconfig, folder, groups) as sim:
+        listed.write_text(devices())
+        command = [sys.executable, "-m", "numafit", "device-plugin", str(listed), "--interval=0.2"]
+        plugin = start([*command, f"--kubelet-dir={node}"], log)
+        api = cluster.api
+
+        def offers(count: int) -> None:
+            def has() -> bool:
+                own = api.get("/api/v1/nodes/socketed") or {}
+                return bool(own.get("status", {}).get("allocatable", {}).get(FPGA) == str(count))
+
+            until(f"{count} devices are offered", 40, has)
+
+        def phase(name: str, wanted: str) -> Json:
+            def found() -> Json | None:
+                own = api.pods().get(name)
+                return own if own and own["status"].get("phase") == wanted else None
+
+            return until(f"{name} is {wanted}", 40, found)
+
+        offers(4)
+        api.post("/api/v1/namespaces/default/pods", fpga_pod("pair", "socketed", 2))
+        phase("pair", "Running")
+        resources = node / "pod-resources" / "kubelet.sock"
+        assert held_by(asked("list", resources)) == {"pair": ["f0", "f2"]}
+        api.post("/api/v1/namespaces/default/pods", fpga_pod("wide", "socketed", 2))
+        assert phase("wide", "Failed")["status"]["reason"] == "TopologyAffinityError"
+        listed.write_text(devices("f3"))
+        offers(3)
+
+        # killed and started again over its state it takes its place, and the plugin finds it
+        sim.kill()
+        sim.start()
+        offers(3)
+        assert held_by(asked("list", resources)) == {"pair": ["f0", "f2"]}
+        checkpoint = json.loads((node / "device-plugins" / "kubelet_internal_checkpoint").read_text())
+        assert [own["DeviceIDs"] for own in checkpoint["Data"]["PodDeviceEntries"]] == [{"0": ["f0", "f2"]}]
+
+        # the plugin ends: nothing is offered, and what is held is held
+        plugin.terminate()
+        assert plugin.wait(10) == 0
+        offers(0)
+        api.post("/api/v1/namespaces/default/pods", fpga_pod("late", "socketed", 1))
+        assert phase("late", "Failed")["status"]["reason"] == "TopologyAffinityError"
+        assert held_by(asked("list", resources)) == {"pair": ["f0", "f2"]}
+        assert sim.stop() == 0
+        assert not resources.exists()
+        for text in (log.read_text(), sim.log.read_text()):
+            assert "Traceback" not in text
+        for name in ("pair", "wide", "late"):
+            api.delete(f"/api/v1/namespaces/default/pods/{name}?gracePeriodSeconds=0")
+        api.delete("/api/v1/nodes/socketed")
