@@ -1,4 +1,4 @@
-"""Simulated kubelets without their network: what a node and a pod cost in memory, and a pod from its JSON to a status."""
+"""Simulated kubelets without their network: what nodes and pods cost in memory, and a pod from JSON to a status."""
 
 import resource
 import subprocess
@@ -10,7 +10,7 @@ from time import process_time
 import msgspec
 
 from bench import Row
-from numafit.cluster.sim.file import NodeGroup
+from numafit.cluster.sim.file import SimulatedGroup
 from numafit.cluster.sim.group import SimulatedNode, simulated_nodes
 from numafit.cluster.sim.node_object import NodeMark
 from numafit.cluster.sim.served import PodReader, ServedPod
@@ -39,7 +39,7 @@ def rows() -> Iterator[Row]:
 def _nodes(count: int) -> tuple[SimulatedNode, ...]:
     config = ConfigFile("kubelet.json", msgspec.json.encode(CONFIG).decode())
     mark = NodeMark(storage=parse_quantity("100Gi"))
-    group = NodeGroup("gpu", count, machine_named("dgx-h100"), config, DEFAULT_VERSION, mark)
+    group = SimulatedGroup("gpu", count, machine_named("dgx-h100"), config, DEFAULT_VERSION, mark)
     return tuple(simulated_nodes([group], None))
 
 

@@ -1,4 +1,4 @@
-"""`numafit kubelet-sim`: what it needs, and what it says where that lacks. Playing is tested in cluster/sim and kube."""
+"""`numafit kubelet-sim`: what it needs, and what it says where that lacks. Playing is tested elsewhere."""
 
 from pathlib import Path
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from numafit.cluster.sim.file import NodeGroup, Readers, read_groups
+from numafit.cluster.sim.file import Readers, SimulatedGroup, read_groups
 from numafit.errors import InputError
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.model import Machine
@@ -22,7 +22,7 @@ def machine(spec: str) -> Machine:
 READERS = Readers(machine, Path.read_text)
 
 
-def read(text: str, source: str = "nodes.yaml") -> tuple[NodeGroup, ...]:
+def read(text: str, source: str = "nodes.yaml") -> tuple[SimulatedGroup, ...]:
     return read_groups(text, source, READERS)
 
 

@@ -7,7 +7,7 @@ import pytest
 from msgspec import json
 from msgspec.structs import replace
 
-from numafit.cluster.sim.file import NodeGroup
+from numafit.cluster.sim.file import SimulatedGroup
 from numafit.cluster.sim.group import SimulatedNode, simulated_nodes, storage_left
 from numafit.cluster.sim.node_object import NodeMark
 from numafit.errors import InputError
@@ -19,15 +19,15 @@ from numafit.settings.versions import DEFAULT_VERSION
 from tests.cluster.sim.nodes import GPU, SKETCH, STRICT, bound, pod, uid
 
 
-def group(config: dict[str, Any] | None = None, **more: Any) -> NodeGroup:
+def group(config: dict[str, Any] | None = None, **more: Any) -> SimulatedGroup:
     text = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", **(config or STRICT)}
     file = ConfigFile("kubelet.json", json.encode(text).decode())
     mark = NodeMark({"pool": "a"}, storage=parse_quantity("10Gi"))
-    found = NodeGroup("gpu", 3, read_sketch(SKETCH), file, DEFAULT_VERSION, mark)
+    found = SimulatedGroup("gpu", 3, read_sketch(SKETCH), file, DEFAULT_VERSION, mark)
     return replace(found, **more)
 
 
-def nodes(own: NodeGroup, state: Path | None = None) -> list[SimulatedNode]:
+def nodes(own: SimulatedGroup, state: Path | None = None) -> list[SimulatedNode]:
     return list(simulated_nodes([own], state))
 
 

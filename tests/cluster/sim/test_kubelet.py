@@ -3,8 +3,9 @@
 from msgspec.structs import replace
 
 from numafit.cluster.sim.bound import NEVER, KnownStatus, PodManner
-from numafit.decision.history.event import RestartKubelet, StartPlugin, StopPlugin
+from numafit.decision.history.event import ListDevices, RestartKubelet, StartPlugin, StopPlugin
 from numafit.machine.model import Device
+from numafit.managers.device.plugin import Plugin
 from numafit.quantity import parse_quantity
 from numafit.workload.pod import CRITICAL, Pod
 from tests.cluster.sim.nodes import GPU, bound, from_spec, kubelet, pod, uid
@@ -209,3 +210,31 @@ def test_plugins_change_what_the_node_offers() -> None:
     assert not node.node_changed
     node.happen(StartPlugin(GPU, (Device(GPU, "g9", (0,)),)), 102.0)
     assert node.node_changed
+
+
+def test_a_kubelet_that_crashes_is_started_again_until_the_cause_is_gone() -> None:
+    """A device that a pod holds is no longer listed: such a kubelet does not survive its start (1.36)."""
+    node = kubelet()
+    node.add([bound(pod("a", cpu="2", gpu="1"))], 100.0)
+    node.advance(101.0)
+    node.happen(ListDevices(GPU, (Device(GPU, "GPU1", (1,)),)), 102.0)
+    node.happen(RestartKubelet(), 103.0)
+    assert node.situation.down
+    assert "nil pointer" in node.crash
+    node.add([bound(pod("b", cpu="2"))], 104.0)
+    assert node.pods[uid("b")].phase == "Pending"
+    assert not node.pods[uid("b")].admitted
+    node.advance(113.0)
+    assert node.situation.down
+    node.forget(uid("a"), 114.0)
+    node.advance(124.0)
+    assert not node.situation.down
+    assert node.crash == ""
+    assert node.pods[uid("b")].admitted
+
+
+def test_a_plugin_of_somebody_else_takes_the_place_of_the_machines() -> None:
+    node = kubelet()
+    node.use_plugin(GPU, Plugin(allocate_error="no device today"))
+    node.add([bound(pod("a", cpu="2", gpu="1"))], 100.0)
+    assert "no device today" in node.pods[uid("a")].message

@@ -21,6 +21,7 @@ LEASE_SECONDS = 15
 """Without a renewal, after which another one may take it."""
 RENEW_SECONDS, GIVE_UP_SECONDS = 2.0, 10.0
 """Between renewals; without one, after which the leader stops: before anybody else may begin."""
+GIVE_BACK_SECONDS = 2.0
 
 
 class LeaseSpec(msgspec.Struct, omit_defaults=True):
@@ -146,15 +147,26 @@ class Election:
     async def _given_back(self) -> None:
         """So that another one need not wait for its end."""
         held, self._held = self._held, None
-        if held is None:
-            return
-        spec = LeaseSpec("", 1, held.spec.acquireTime, held.spec.renewTime, held.spec.leaseTransitions)
-        content = LeaseObject(held.metadata, spec, "coordination.k8s.io/v1", "Lease")
         try:
-            async with asyncio.timeout(RENEW_SECONDS):
-                await self._api.replace(f"{self._path}/{self._meta.name}", msgspec.json.encode(content))
-        except (ApiServerError, TimeoutError):
+            async with asyncio.timeout(GIVE_BACK_SECONDS):
+                if held is not None and not await self._freed(held):
+                    # A renewal was under way, and may have arrived.
+                    now = await self._present()
+                    if now is not None and now.spec.holderIdentity == self._identity:
+                        await self._freed(now)
+        except (InputError, TimeoutError):
             return
+
+    async def _freed(self, lease: LeaseObject) -> bool:
+        spec = LeaseSpec("", 1, lease.spec.acquireTime, lease.spec.renewTime, lease.spec.leaseTransitions)
+        content = LeaseObject(lease.metadata, spec, "coordination.k8s.io/v1", "Lease")
+        try:
+            await self._api.replace(f"{self._path}/{self._meta.name}", msgspec.json.encode(content))
+        except ApiServerError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            return False
+        return True
 
 
 def _lease(data: bytes) -> LeaseObject:

@@ -43,7 +43,7 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _LABEL = re.compile(r"([a-z0-9.-]+/)?[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
-class NodeGroup(msgspec.Struct, frozen=True):
+class SimulatedGroup(msgspec.Struct, frozen=True):
     name: str
     count: int | None
     """None: one node, which is called like the group."""
@@ -68,14 +68,14 @@ class Readers(msgspec.Struct, frozen=True):
     text: Callable[[Path], str]
 
 
-def read_groups(text: str, source: str, readers: Readers) -> tuple[NodeGroup, ...]:
+def read_groups(text: str, source: str, readers: Readers) -> tuple[SimulatedGroup, ...]:
     """Paths in it are those beside the file. Raises InputError with file, line and field."""
     document = read_document(text, source)
     root = Fields(document, (), document.value, ("format", "nodes"))
     if "format" in root and root.text("format") != FORMAT:
         raise root.error(f'"{root.text("format")[:60]}" is not a format of this file', "format", cure=f"write {FORMAT}")
     folder = Path(source).parent
-    groups: list[NodeGroup] = []
+    groups: list[SimulatedGroup] = []
     seen: set[str] = set()
     for index in range(len(root.items("nodes"))):
         fields = root.within("nodes", _GROUP, index)
@@ -92,7 +92,7 @@ def read_groups(text: str, source: str, readers: Readers) -> tuple[NodeGroup, ..
     return tuple(groups)
 
 
-def _group(fields: Fields, folder: Path, readers: Readers) -> NodeGroup:
+def _group(fields: Fields, folder: Path, readers: Readers) -> SimulatedGroup:
     for needed in ("name", "machine"):
         fields.need(needed)
     name = fields.text("name")
@@ -105,7 +105,7 @@ def _group(fields: Fields, folder: Path, readers: Readers) -> NodeGroup:
     version = DEFAULT_VERSION
     if "release" in fields:
         version = _found(fields, "release", lambda: parse_version(fields.text("release")))
-    return NodeGroup(
+    return SimulatedGroup(
         name,
         count,
         _machine(fields, folder, readers),

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from numafit.cluster.sim.file import NodeGroup
+from numafit.cluster.sim.file import SimulatedGroup
 from numafit.cluster.sim.kubelet import SimulatedKubelet
 from numafit.cluster.sim.node_object import STORAGE, NodeMark, node_labels
 from numafit.cluster.sim.state import StateFolder, read_state_folder
@@ -32,7 +32,7 @@ class SimulatedNode(msgspec.Struct, frozen=True):
     state: StateFolder | None = None
 
 
-def simulated_nodes(groups: Iterable[NodeGroup], state: Path | None) -> Iterator[SimulatedNode]:
+def simulated_nodes(groups: Iterable[SimulatedGroup], state: Path | None) -> Iterator[SimulatedNode]:
     """`state`: where each node has a folder of its own. Raises InputError where a kubelet would not start."""
     number = 0
     for group in groups:
@@ -46,7 +46,7 @@ def simulated_nodes(groups: Iterable[NodeGroup], state: Path | None) -> Iterator
             number += 1
 
 
-def _started(group: NodeGroup) -> Start:
+def _started(group: SimulatedGroup) -> Start:
     known = Start(version=group.version, sources=ConfigSources(group.config), machine=group.machine)
     try:
         known = start(known, "valid")
@@ -56,7 +56,7 @@ def _started(group: NodeGroup) -> Start:
         raise _not_starting(group.name, error) from None
 
 
-def _kubelet(group: NodeGroup, known: Start, name: str, number: int, folder: Path | None) -> SimulatedKubelet:
+def _kubelet(group: SimulatedGroup, known: Start, name: str, number: int, folder: Path | None) -> SimulatedKubelet:
     facts = replace(known.facts, name=name, labels=node_labels(name, group.mark.labels))
     node = replace(known.node, facts=facts)
     # Where there are sockets, real plugins register; whatever the machine has, nobody did that yet.

@@ -35,7 +35,7 @@ HEALTHY = (
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 )
 
-Json = dict[str, Any]
+NodeJson = dict[str, Any]
 """`Any`: an object of the API, written as it is."""
 
 
@@ -61,9 +61,9 @@ def node_labels(name: str, own: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def new_node(kubelet: SimulatedKubelet, mark: NodeMark, now: float) -> Json:
+def new_node(kubelet: SimulatedKubelet, mark: NodeMark, now: float) -> NodeJson:
     """As it is registered."""
-    spec: Json = {}
+    spec: NodeJson = {}
     if mark.taints:
         spec["taints"] = [
             {name: text for name, text in (("key", own.key), ("value", own.value), ("effect", own.effect)) if text}
@@ -82,7 +82,7 @@ def new_node(kubelet: SimulatedKubelet, mark: NodeMark, now: float) -> Json:
     }
 
 
-def node_status(kubelet: SimulatedKubelet, mark: NodeMark, now: float, since: float | None = None) -> Json:
+def node_status(kubelet: SimulatedKubelet, mark: NodeMark, now: float, since: float | None = None) -> NodeJson:
     """`since`: it has been ready from then on."""
     situation = kubelet.situation
     return {
@@ -99,7 +99,7 @@ def node_status(kubelet: SimulatedKubelet, mark: NodeMark, now: float, since: fl
     }
 
 
-def conditions(now: float, since: float | None = None) -> list[Json]:
+def conditions(now: float, since: float | None = None) -> list[NodeJson]:
     return [
         {
             "type": kind,
@@ -125,7 +125,7 @@ def capacity(situation: Situation, mark: NodeMark) -> dict[str, Quantity]:
     return {**{name: amount for name, amount in allocatable.items() if name not in found}, **found}
 
 
-def node_info(kubelet: SimulatedKubelet) -> Json:
+def node_info(kubelet: SimulatedKubelet) -> NodeJson:
     own = sha256(kubelet.name.encode()).hexdigest()
     return {
         "machineID": own[:32],
@@ -146,7 +146,7 @@ def release_text(version: KubeVersion) -> str:
     return f"{version}.0" if version.patch == LATEST_PATCH else str(version)
 
 
-def _declared(settings: Settings) -> Json:
+def _declared(settings: Settings) -> NodeJson:
     if not settings.gate("NodeDeclaredFeatures"):
         return {}
     return {"declaredFeatures": [name for name in DECLARED if settings.gate(name)]}

@@ -10,7 +10,7 @@ import msgspec
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
-from numafit.cluster.sim.file import NodeGroup
+from numafit.cluster.sim.file import SimulatedGroup
 from numafit.cluster.sim.fleet import Fleet, ServeSockets
 from numafit.cluster.sim.group import simulated_nodes
 
@@ -30,7 +30,7 @@ class FleetOptions(msgspec.Struct, frozen=True):
 
 async def play_nodes(
     access: Access,
-    groups: Sequence[NodeGroup],
+    groups: Sequence[SimulatedGroup],
     options: FleetOptions,
     stop: asyncio.Event,
     ready: Callable[[], None],
