@@ -48,7 +48,7 @@ def start_containers(
 
 def _prepared(node: Node, ledger: Ledger, uid: str, container: Container) -> bool:
     for resource, held in ledger.device.held.get(uid, {}).get(container.name, {}).items():
-        if resource in ledger.device.connected and resource in node.device.plugins:
+        if resource in node.device.plugins:
             try:
                 node.device.plugins[resource].pre_start(held.ids)
             except PluginError:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from numafit.cluster.sim.sockets.remote import RemotePlugin
 from numafit.decision.history.event import Event, StopPlugin
 from numafit.decision.history.situation import Situation
 from numafit.managers.device.manager import without_stale
+from numafit.managers.device.plugin import Plugin
 from numafit.managers.device.registration import GRACE_PERIOD
 from numafit.workload.pod import Pod
 
@@ -56,6 +58,7 @@ async def serve_sockets(
                     socket.unlink(missing_ok=True)
         for resource in tuple(kubelet.situation.plugins):
             await node.happen(StopPlugin(resource))
+        await node.forget_plugins()
 
 
 async def _until_it_ends(kubelet: SimulatedKubelet) -> None:
@@ -81,7 +84,16 @@ class _Node:
         return tuple([played.pod for played in tuple(self._kubelet.pods.values())])
 
     async def use(self, plugin: RemotePlugin) -> None:
-        await self._turn(lambda now: self._kubelet.use_plugin(plugin.link.resource, plugin))
+        await self._turn(partial(self._use, plugin.link.resource, plugin))
+
+    async def forget_plugins(self) -> None:
+        """The next kubelet knows nothing of what they wanted, before they register with it."""
+        for resource, plugin in tuple(self.situation.node.device.plugins.items()):
+            if isinstance(plugin, RemotePlugin):
+                await self._turn(partial(self._use, resource, Plugin()))
+
+    def _use(self, resource: str, plugin: Plugin, now: float) -> None:
+        self._kubelet.use_plugin(resource, plugin)
 
     async def happen(self, event: Event) -> None:
         await self._turn(lambda now: self._kubelet.happen(event, now))
