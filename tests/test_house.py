@@ -60,6 +60,7 @@ IN_FUNCTIONS = {
     "cli/kubelet/explain.py": "pods need no log, no events and, as text, no records: 9 to 12 ms",
     "cli/kubelet/simulate.py": "--picture, --write-state and --record: 2 to 30 ms",
     "cli/machine/show.py": "one of five formats: 1 to 30 ms",
+    "cli/node/kubelet_sim.py": "what only a cluster needs is an extra, and --rights needs none of it: 200 ms",
     "cli/node/device_plugin.py": "grpcio is an extra, and --dry-run needs none of it: 90 ms",
     "cli/node/node_agent.py": "grpcio and lightkube are an extra, and --manifest needs none of them: 200 ms",
     "cli/options/answer.py": "only a kubelet that does not start again: 20 ms",

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from numafit.bits import cpuset_text
 from numafit.decision.admit import admit
 from numafit.decision.life import freed, list_devices, reconcile, release, start_containers
+from numafit.managers.device.plugin import Plugin, PluginError
 from tests.decision.strategies import GI, GPU, SEED_BOX, box, container, cpus, gpus, memory, pod, running, settings
 
 STATIC = settings(cpu="static")
@@ -59,6 +60,19 @@ def test_without_a_memory_manager_starting_changes_nothing() -> None:
     node, ledger = running(SEED_BOX, settings("1.20", cpu="static"))
     admitted = admit(node, ledger, pod("p", cpus("app", "3"))).ledger
     assert start_containers(node, admitted, "p")[0] is admitted
+
+
+class _Refusing(Plugin, frozen=True):
+    def pre_start(self, ids: frozenset[str]) -> None:
+        raise PluginError(f"{sorted(ids)} are not ready")
+
+
+def test_a_container_whose_devices_the_plugin_cannot_prepare_does_not_start() -> None:
+    """PreStartContainer comes before the start; those behind an init container wait with it (all releases)."""
+    node, ledger = running(SEED_BOX, settings(), {GPU: _Refusing()})
+    wanted = pod("p", container("app", {GPU: "1"}), cpus("other", "1"))
+    admitted = admit(node, ledger, wanted).ledger
+    assert start_containers(node, admitted, "p") == (admitted, ("app",))
 
 
 def test_a_plugin_may_change_its_list_at_any_time() -> None:

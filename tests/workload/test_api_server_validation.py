@@ -3,6 +3,7 @@ import pytest
 from numafit.quantity import parse_quantity
 from numafit.workload.api_server import (
     is_extended,
+    is_extended_name,
     label_problem,
     pod_level_problem,
     resources_problem,
@@ -129,3 +130,14 @@ def test_wants_dns_names() -> None:
     assert "no more than 63" in label_problem("a" * 64)
     assert "RFC 1123 subdomain" in subdomain_problem("My.app")
     assert "no more than 253" in subdomain_problem("a" * 254)
+
+
+def test_the_name_of_a_device_leaves_room_for_the_prefix_of_a_quota() -> None:
+    """`requests.` stands before it in a quota, and the part before the slash has at most 253 characters then."""
+    prefix = ".".join(["x" * 60] * 4)
+    assert is_extended_name("example.com/fpga")
+    assert is_extended_name(f"{prefix}/fpga")
+    assert not is_extended_name(f"y.{prefix}/fpga")
+    assert [is_extended_name(name) for name in ("cpu", "example.com/", "example.com/a b", "kubernetes.io/x")] == [
+        False
+    ] * 4

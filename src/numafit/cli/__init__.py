@@ -3,7 +3,7 @@
     kubelet/    what would a kubelet do: simulate explain advise fit compare lint doctor replay
     host/       jobs on this host: run rank docker ps free history release audit
     machine/    looking at machines: show links list convert capture
-    node/       nodes of a cluster: pull, and device-plugin and node-agent on one of them
+    node/       nodes of a cluster: pull, kubelet-sim, and device-plugin and node-agent on one of them
     cluster/    clusters of one's own: up
     agent/      serve, and the metrics that it offers
     completion  the script for a shell
@@ -69,6 +69,7 @@ COMMANDS: dict[str, LazyCommand] = {
     "history": LazyCommand(
         "numafit.cli.host.leases:history", "Show what happened to the leases of this host.", linux=True
     ),
+    "kubelet-sim": LazyCommand("numafit.cli.node.kubelet_sim:kubelet_sim", "Play nodes of a cluster without hardware."),
     "lint": LazyCommand("numafit.cli.kubelet.lint:lint", "Find mistakes in kubelet configurations, flags and pods."),
     "machine": LazyCommand(
         "numafit.cli.machine.group:machine", "Show a machine, its links, or turn it into another format.", group=True

@@ -7,6 +7,7 @@
     topology/   the truth about one node as an object of the cluster, both ways
     claims/     devices that resource claims (DRA) give to pods, and where they are
     up/         a control plane of one's own on this host
+    sim/        nodes without hardware: simulated kubelets of a real cluster
     case/       one node as the cluster tells of it, kept as a value or as a folder
 
 Read `kube/` first. Whatever only a cluster needs is an extra (`numafit[kubernetes]`): nothing outside this room

@@ -9,6 +9,7 @@ from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Device
 from numafit.managers.ask import ask_of
 from numafit.managers.device.manager import is_plugin_resource, without_stale
+from numafit.managers.device.plugin import PluginError
 from numafit.managers.protocol import Call, Choices
 from numafit.workload.pod import Container
 
@@ -20,7 +21,7 @@ def start_containers(
 
     Finished init containers give their memory back. A device that a container was not given at its admission is
     allocated now, without any hint; where that fails the container does not start, nor do those that wait for it: their
-    names come back.
+    names come back. So it is where a plugin fails to prepare the devices.
     """
     pod = ledger.active[uid]
     left: list[str] = []
@@ -28,6 +29,9 @@ def start_containers(
         if names is not None and container.name not in names:
             continue
         if left and any(init.name in left for init in pod.init_containers):
+            left.append(container.name)
+            continue
+        if not _prepared(node, ledger, uid, container):
             left.append(container.name)
             continue
         if _lacks_device(ledger, uid, container):
@@ -40,6 +44,16 @@ def start_containers(
         if node.memory is not None:
             ledger = node.memory.started(ledger, uid, container.name)
     return ledger, tuple(left)
+
+
+def _prepared(node: Node, ledger: Ledger, uid: str, container: Container) -> bool:
+    for resource, held in ledger.device.held.get(uid, {}).get(container.name, {}).items():
+        if resource in node.device.plugins:
+            try:
+                node.device.plugins[resource].pre_start(held.ids)
+            except PluginError:
+                return False
+    return True
 
 
 def _lacks_device(ledger: Ledger, uid: str, container: Container) -> bool:

@@ -108,6 +108,11 @@ def is_extended(name: str) -> bool:
     return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
+def is_extended_name(name: str) -> bool:
+    """A name that can stand for devices: also with the prefix of a quota it is not too long."""
+    return is_extended(name) and _is_qualified(f"requests.{name}")
+
+
 def resources_problem(requests: Resources, limits: Resources, *, of_pod: bool = False) -> ResourcesProblem | None:
     """The first thing wrong with the resources of a container, or with those of the pod itself."""
     for part, resources in (("limits", limits), ("requests", requests)):
@@ -139,10 +144,14 @@ def resources_problem(requests: Resources, limits: Resources, *, of_pod: bool = 
     return None
 
 
+def _is_qualified(name: str) -> bool:
+    qualified = _QUALIFIED.fullmatch(name)
+    return qualified is not None and len(qualified["name"]) <= 63 and len(qualified["prefix"] or "") <= 253
+
+
 @lru_cache(1024)
 def _name_problem(name: str, *, of_pod: bool) -> str:
-    qualified = _QUALIFIED.fullmatch(name)
-    if qualified is None or len(qualified["name"]) > 63 or len(qualified["prefix"] or "") > 253:
+    if not _is_qualified(name):
         return f'Invalid value: "{name}": is not the name of a resource'
     if of_pod and not is_pod_level(name):
         return f'Unsupported value: "{name}": supported values: "cpu", "hugepages-", "memory"'

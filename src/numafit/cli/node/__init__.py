@@ -6,6 +6,8 @@
               `numafit device-plugin`: devices of this node for its kubelet
     node_agent
               `numafit node-agent`: how this node stands, published and compared
+    kubelet_sim
+              `numafit kubelet-sim`: nodes without hardware
 
 Commands about one live node take `--node NAME` instead (`options.live`).
 """

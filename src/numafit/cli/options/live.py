@@ -17,6 +17,7 @@ from numafit.cluster.case.case import ABOUT, NodeCase
 from numafit.errors import InputError
 
 if TYPE_CHECKING:
+    from numafit.cluster.kube.access import Access
     from numafit.cluster.kube.client import Client
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,9 +86,18 @@ def fetched_case(node: str, cluster: ClusterOptions) -> NodeCase:
 
 def new_client(cluster: ClusterOptions) -> "Client":
     """Loads what only a cluster needs."""
+    reached = new_access(cluster)
+    from numafit.cluster.kube.client import Client
+
+    return Client(reached)
+
+
+def new_access(cluster: ClusterOptions) -> "Access":
+    """Which cluster, as whom. Raises InputError where a package is missing that only a cluster needs."""
     try:
+        # The client stands on all of them.
+        import numafit.cluster.kube.client  # noqa: F401
         from numafit.cluster.kube.access import access
-        from numafit.cluster.kube.client import Client
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in PACKAGES:
@@ -96,7 +106,7 @@ def new_client(cluster: ClusterOptions) -> "Client":
         raise InputError(
             why, cure="install numafit with it, in its checkout: pipx install --force '.[kubernetes]'"
         ) from None
-    return Client(access(cluster.kubeconfig, cluster.context))
+    return access(cluster.kubeconfig, cluster.context)
 
 
 def held(case: NodeCase) -> HeldPath:

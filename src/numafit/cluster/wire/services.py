@@ -39,8 +39,8 @@ class RemoteCall(msgspec.Struct, Generic[Request, Response], frozen=True):
     def path(self) -> str:
         return f"/{self.service}/{self.name}"
 
-    async def ask(self, channel: grpc.aio.Channel, request: Request, timeout_seconds: float) -> Response:
-        """Raises `grpc.aio.AioRpcError`."""
+    async def ask(self, channel: grpc.aio.Channel, request: Request, timeout_seconds: float | None) -> Response:
+        """Raises `grpc.aio.AioRpcError`. Without a limit it waits until one end goes away."""
         _hold_thread()
         asked: Any = channel.unary_unary(
             self.path,
@@ -63,6 +63,7 @@ class RemoteCall(msgspec.Struct, Generic[Request, Response], frozen=True):
 
 
 _REGISTRATION, _PLUGIN, _LISTER = "v1beta1.Registration", "v1beta1.DevicePlugin", "v1.PodResourcesLister"
+_OLD_LISTER = "v1alpha1.PodResourcesLister"
 
 REGISTER = RemoteCall(_REGISTRATION, "Register", plugin.RegisterRequest, plugin.Empty)
 
@@ -84,6 +85,10 @@ GET_ALLOCATABLE_RESOURCES = RemoteCall(
     resources.AllocatableResourcesResponse,
 )
 GET_POD_RESOURCES = RemoteCall(_LISTER, "Get", resources.GetPodResourcesRequest, resources.GetPodResourcesResponse)
+OLD_LIST_POD_RESOURCES = RemoteCall(
+    _OLD_LISTER, "List", resources.ListPodResourcesRequest, resources.ListPodResourcesResponse
+)
+"""Of the older version, whose messages have the same numbers with fewer fields: names and devices."""
 
 AnyCall = RemoteCall[Any, Any]
 CALLS: tuple[AnyCall, ...] = (

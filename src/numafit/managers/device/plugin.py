@@ -1,4 +1,7 @@
-"""A device plugin as the device manager meets it: which devices it prefers, and what its Allocate answers."""
+"""A device plugin as the device manager meets it: which devices it prefers, and what its Allocate answers.
+
+A plugin that is really there is a `Plugin` whose answers come from it.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal
@@ -66,6 +69,9 @@ class Plugin(msgspec.Struct, frozen=True):
         if self.response == "empty":
             return b""
         return nvidia_response(ids, self.minors)
+
+    def pre_start(self, ids: frozenset[str]) -> None:
+        """PreStartContainer, where the plugin wants that call; raises PluginError where it fails."""
 
 
 def plugins_of(machine: Machine) -> dict[str, Plugin]:

@@ -1,0 +1,98 @@
+"""Kubelets out of groups: a group is started once, and its nodes share all that is equal."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.cluster.sim.file import SimulatedGroup
+from numafit.cluster.sim.kubelet import SimulatedKubelet
+from numafit.cluster.sim.node_object import STORAGE, NodeMark, node_labels
+from numafit.cluster.sim.state import StateFolder, read_state_folder
+from numafit.cluster.sim.status import StatusStyle, style_of
+from numafit.decision.history.situation import situation_of
+from numafit.decision.start import Start, again, start
+from numafit.errors import InputError, KubeletError, StartError
+from numafit.quantity import Quantity, parse_quantity
+from numafit.settings.config import KubeletConfig
+from numafit.settings.eviction import thresholds
+from numafit.settings.facts import NodeFacts
+from numafit.settings.read.loader import ConfigSources
+from numafit.settings.versions import KubeVersion, behaviour_of
+
+
+class SimulatedNode(msgspec.Struct, frozen=True):
+    """A kubelet with what is said of its node beside it."""
+
+    kubelet: SimulatedKubelet
+    mark: NodeMark
+    style: StatusStyle
+    sockets: bool = False
+    state: StateFolder | None = None
+
+
+def simulated_nodes(groups: Iterable[SimulatedGroup], state: Path | None) -> Iterator[SimulatedNode]:
+    """`state`: where each node has a folder of its own. Raises InputError where a kubelet would not start."""
+    number = 0
+    for group in groups:
+        known = _started(group)
+        style = style_of(known.settings)
+        for name in group.names:
+            folder = None if state is None else state / name
+            kubelet = _kubelet(group, known, name, number, folder)
+            own = None if folder is None else StateFolder(folder)
+            yield SimulatedNode(kubelet, group.mark, style, group.sockets, own)
+            number += 1
+
+
+def _started(group: SimulatedGroup) -> Start:
+    known = Start(version=group.version, sources=ConfigSources(group.config), machine=group.machine)
+    try:
+        known = start(known, "valid")
+        offers = {STORAGE: storage_left(known.valid, group.mark.storage, group.version)}
+        return start(replace(known, facts=NodeFacts(taints=group.mark.taints, offers=offers)))
+    except StartError as error:
+        raise _not_starting(group.name, error) from None
+
+
+def _kubelet(group: SimulatedGroup, known: Start, name: str, number: int, folder: Path | None) -> SimulatedKubelet:
+    facts = replace(known.facts, name=name, labels=node_labels(name, group.mark.labels))
+    node = replace(known.node, facts=facts)
+    # Where there are sockets, real plugins register; whatever the machine has, nobody did that yet.
+    ledger = known.restored if group.sockets else known.ledger
+    files = {} if folder is None else read_state_folder(folder)
+    if files:
+        try:
+            found = start(again(node, files, allocatable=known.allocatable, active={}))
+            ledger = found.restored if group.sockets else found.ledger
+        except StartError as error:
+            raise _not_starting(f"{name} over {folder}", error) from None
+    situation = situation_of(node, ledger, known.allocatable)
+    if group.sockets:
+        situation = replace(situation, plugins={})
+    return SimulatedKubelet(name, situation, number=number, start_seconds=group.start_seconds)
+
+
+def _not_starting(what: str, error: StartError) -> InputError:
+    cure = "`numafit lint` says what is wrong with a configuration, `numafit doctor` what with state files"
+    return InputError(f"the kubelet of {what} does not start: {error.message}", cure=cure)
+
+
+def storage_left(config: KubeletConfig, whole: Quantity, version: KubeVersion) -> Quantity:
+    """For pods: without what is reserved, and what is kept free before anybody is evicted."""
+    left = whole
+    for reserved in (config.kube_reserved, config.system_reserved):
+        if STORAGE in reserved:
+            left -= parse_quantity(reserved[STORAGE])
+    if not config.ignore_eviction:
+        try:
+            kept = thresholds(config.eviction_hard, behaviour_of(version)).get("nodefs.available")
+        except KubeletError:
+            # The start has told, or will tell, what is wrong with it.
+            kept = None
+        if isinstance(kept, Quantity):
+            left -= kept
+        elif kept is not None:
+            left -= Quantity(int(float(whole.value()) * kept))
+    return left if left.sign >= 0 else Quantity(0)
