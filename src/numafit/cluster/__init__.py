@@ -3,6 +3,7 @@
     kube/       the API server: which one, as whom, its answers and its refusals
     wire/       the kubelet's own sockets: messages and calls of device plugins and PodResources
     device/     the device plugin: devices of this node, offered to its kubelet
+    switch/     another configuration for this node's kubelet: a plan, steps in a journal, and the way back
     case/       one node as the cluster tells of it, kept as a value or as a folder
 
 Read `kube/` first. Whatever only a cluster needs is an extra (`numafit[kubernetes]`): nothing outside this room
