@@ -18,6 +18,7 @@ from numafit.workload.objects import ManifestFile
 from numafit.workload.reading import read_files
 
 NODE = "gpu-1"
+NO_CHOICE = DrainChoice()
 MACHINE = "sketch:2 sockets x 1 numa x 4 cores x 2 threads, 16Gi per numa"
 STATIC: Mapping[str, Any] = {
     "cpuManagerPolicy": "static",
@@ -65,7 +66,7 @@ def question(
     pods: Sequence[Mapping[str, Any]] = (),
     *,
     keep_pods: bool = False,
-    choice: DrainChoice = DrainChoice(),
+    choice: DrainChoice = NO_CHOICE,
     machine: str = MACHINE,
     version: str = "1.36",
 ) -> SwitchQuestion:

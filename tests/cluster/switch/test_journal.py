@@ -31,7 +31,8 @@ def test_a_line_that_a_crash_has_cut_was_never_begun(tmp_path: Path, cut: int) -
     assert [entry.event for entry in again.entries] == [BEGUN]
     again.write("cordon", DONE)
     third = open_journal(journal.folder)
-    assert third is not None and third.entries == again.entries
+    assert third is not None
+    assert third.entries == again.entries
 
 
 def test_a_finished_journal_lies_with_what_was_kept(tmp_path: Path) -> None:
@@ -48,8 +49,8 @@ def test_a_file_that_is_no_journal_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_two_at_once_are_refused(tmp_path: Path) -> None:
-    with only_one(tmp_path):
-        with pytest.raises(InputError, match="another switch of this node is at work"), only_one(tmp_path):
-            pass
+    refused = pytest.raises(InputError, match="another switch of this node is at work")
+    with only_one(tmp_path), refused, only_one(tmp_path):
+        pass
     with only_one(tmp_path):
         pass

@@ -88,7 +88,8 @@ def test_static_pods_stay_and_are_known_by_the_uid_that_the_kubelet_gave() -> No
 
 def test_pods_that_have_ended_are_no_part_of_it() -> None:
     plan = plan_switch(question(config(**STATIC), config(**STATIC), [pod("done", phase="Succeeded")]))
-    assert plan.fates == () and plan.refusals == ()
+    assert plan.fates == ()
+    assert plan.refusals == ()
 
 
 @pytest.mark.parametrize("version", ["1.27", "1.31", "1.34"])

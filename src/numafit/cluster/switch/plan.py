@@ -5,7 +5,7 @@ state that is there; who of the running pods would be rejected or sit elsewhere 
 would become of the pods that a drain sends away, if they came back.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from numafit.decision.simulation import play
 from numafit.decision.stage import Stage, new_stage
 from numafit.decision.start import UNKNOWN, Files, Start, examined
 from numafit.document import read_documents
-from numafit.errors import InputError, KubeletError, StartError
+from numafit.errors import InputError, KubeletError
 from numafit.ledger.state_files import CPU_FILE, MEMORY_FILE
 from numafit.notes import Note
 from numafit.settings.read.loader import ConfigSources
