@@ -71,6 +71,8 @@ class KubeApi:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+        # Connections are gone only after the loop's next turn.
+        await asyncio.sleep(0)
 
     def close(self) -> None:
         while self._idle:

@@ -11,7 +11,7 @@ from http import HTTPStatus
 import msgspec
 
 from numafit.cluster.kube.api import KubeApi
-from numafit.cluster.kube.health import Health
+from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectMeta
 from numafit.cluster.kube.pace import Backoff
 from numafit.errors import ApiServerError, InputError
@@ -21,6 +21,7 @@ LEASE_SECONDS = 15
 """Without a renewal, after which another one may take it."""
 RENEW_SECONDS, GIVE_UP_SECONDS = 2.0, 10.0
 """Between renewals; without one, after which the leader stops: before anybody else may begin."""
+GIVE_BACK_SECONDS = 2.0
 
 
 class LeaseSpec(msgspec.Struct, omit_defaults=True):
@@ -31,7 +32,7 @@ class LeaseSpec(msgspec.Struct, omit_defaults=True):
     leaseTransitions: int | None = None
 
 
-class Lease(msgspec.Struct, omit_defaults=True):
+class LeaseObject(msgspec.Struct, omit_defaults=True):
     metadata: ObjectMeta
     spec: LeaseSpec
     apiVersion: str = ""
@@ -39,13 +40,13 @@ class Lease(msgspec.Struct, omit_defaults=True):
 
 
 class Election:
-    def __init__(self, api: KubeApi, namespace: str, name: str, identity: str, health: Health) -> None:
+    def __init__(self, api: KubeApi, namespace: str, name: str, identity: str, health: ApiHealth) -> None:
         self._api, self._identity, self._health = api, identity, health
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self._meta = ObjectMeta(name=name, namespace=namespace)
         self._seen: tuple[str, float] = ("", 0.0)
         """Its version, and when that was first seen, by our own clock."""
-        self._held: Lease | None = None
+        self._held: LeaseObject | None = None
         self.leads = False
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
@@ -106,7 +107,7 @@ class Election:
             return False
         return True
 
-    async def _present(self) -> Lease | None:
+    async def _present(self) -> LeaseObject | None:
         try:
             return _lease(await self._api.get(f"{self._path}/{self._meta.name}"))
         except ApiServerError as error:
@@ -114,7 +115,7 @@ class Election:
                 return None
             raise
 
-    def _may_take(self, lease: Lease) -> bool:
+    def _may_take(self, lease: LeaseObject) -> bool:
         now, version = time.monotonic(), lease.metadata.resourceVersion
         if version != self._seen[0]:
             self._seen = (version, now)
@@ -134,31 +135,42 @@ class Election:
             changes if same else changes + 1,
         )
 
-    async def _created(self) -> Lease:
-        content = Lease(self._meta, self._spec(LeaseSpec()), "coordination.k8s.io/v1", "Lease")
+    async def _created(self) -> LeaseObject:
+        content = LeaseObject(self._meta, self._spec(LeaseSpec()), "coordination.k8s.io/v1", "Lease")
         return _lease(await self._api.create(self._path, msgspec.json.encode(content)))
 
-    async def _taken(self, lease: Lease) -> Lease:
+    async def _taken(self, lease: LeaseObject) -> LeaseObject:
         """Of the version that was seen: refused with 409 where it has changed since."""
-        content = Lease(lease.metadata, self._spec(lease.spec), "coordination.k8s.io/v1", "Lease")
+        content = LeaseObject(lease.metadata, self._spec(lease.spec), "coordination.k8s.io/v1", "Lease")
         return _lease(await self._api.replace(f"{self._path}/{self._meta.name}", msgspec.json.encode(content)))
 
     async def _given_back(self) -> None:
         """So that another one need not wait for its end."""
         held, self._held = self._held, None
-        if held is None:
-            return
-        spec = LeaseSpec("", 1, held.spec.acquireTime, held.spec.renewTime, held.spec.leaseTransitions)
-        content = Lease(held.metadata, spec, "coordination.k8s.io/v1", "Lease")
         try:
-            async with asyncio.timeout(RENEW_SECONDS):
-                await self._api.replace(f"{self._path}/{self._meta.name}", msgspec.json.encode(content))
-        except (ApiServerError, TimeoutError):
+            async with asyncio.timeout(GIVE_BACK_SECONDS):
+                if held is not None and not await self._freed(held):
+                    # A renewal was under way, and may have arrived.
+                    now = await self._present()
+                    if now is not None and now.spec.holderIdentity == self._identity:
+                        await self._freed(now)
+        except (InputError, TimeoutError):
             return
 
+    async def _freed(self, lease: LeaseObject) -> bool:
+        spec = LeaseSpec("", 1, lease.spec.acquireTime, lease.spec.renewTime, lease.spec.leaseTransitions)
+        content = LeaseObject(lease.metadata, spec, "coordination.k8s.io/v1", "Lease")
+        try:
+            await self._api.replace(f"{self._path}/{self._meta.name}", msgspec.json.encode(content))
+        except ApiServerError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            return False
+        return True
 
-def _lease(data: bytes) -> Lease:
+
+def _lease(data: bytes) -> LeaseObject:
     try:
-        return msgspec.json.decode(data, type=Lease)
+        return msgspec.json.decode(data, type=LeaseObject)
     except msgspec.MsgspecError as error:
         raise ApiServerError(f"this is no Lease: {error}") from None

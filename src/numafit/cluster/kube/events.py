@@ -7,7 +7,7 @@ from collections import OrderedDict
 import msgspec
 
 from numafit.cluster.kube.api import MERGE, KubeApi
-from numafit.cluster.kube.health import Health
+from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectReference
 from numafit.errors import ApiServerError
 from numafit.show.records.time import time_text
@@ -27,7 +27,7 @@ class _Sent(msgspec.Struct):
 class Events:
     """The same sentence about the same object again is the same event, counted."""
 
-    def __init__(self, api: KubeApi, component: str, health: Health, *, instance: str = "") -> None:
+    def __init__(self, api: KubeApi, component: str, health: ApiHealth, *, instance: str = "") -> None:
         self._api, self._component, self._instance, self._health = api, component, instance, health
         self._sent: OrderedDict[tuple[ObjectReference, str, str], _Sent] = OrderedDict()
 

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 from numafit.errors import ApiServerError
 
 
-class Health:
+class ApiHealth:
     """`failures` by the status of the answer ("0": nobody answered), the others by what was listed."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Health:
 
 
 class HealthCollector(Collector):
-    def __init__(self, health: Health) -> None:
+    def __init__(self, health: ApiHealth) -> None:
         self._health = health
 
     def collect(self) -> Iterator[Metric]:

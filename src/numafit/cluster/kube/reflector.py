@@ -14,7 +14,7 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from numafit.cluster.kube.api import KubeApi
-from numafit.cluster.kube.health import Health
+from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectMeta, key_of
 from numafit.cluster.kube.pace import Backoff
 from numafit.errors import ApiServerError, InputError, SilentStreamError
@@ -32,7 +32,7 @@ class HasMeta(Protocol):
 Item = TypeVar("Item", bound=HasMeta)
 
 
-class Change(msgspec.Struct, Generic[Item], frozen=True):
+class ObjectChange(msgspec.Struct, Generic[Item], frozen=True):
     """One of both is always there. An object of the same name but another UID is told as one that went and one that
     came."""
 
@@ -73,10 +73,10 @@ class Reflector(Generic[Item]):
         api: KubeApi,
         path: str,
         item: type[Item],
-        changed: Callable[[Change[Item]], None],
+        changed: Callable[[ObjectChange[Item]], None],
         *,
         parameters: Mapping[str, str] | None = None,
-        health: Health,
+        health: ApiHealth,
         keep: Callable[[Item], Item | None] | None = None,
     ) -> None:
         self.items: dict[str, Item] = {}
@@ -132,7 +132,7 @@ class Reflector(Generic[Item]):
         before, self.items, self._version = self.items, found, version
         for key, old in before.items():
             if key not in found:
-                self._changed(Change(key, old, None))
+                self._changed(ObjectChange(key, old, None))
         for key, new in found.items():
             self._tell(key, before.get(key), new)
 
@@ -186,7 +186,7 @@ class Reflector(Generic[Item]):
         if after is None:
             if before is not None:
                 del self.items[key]
-                self._changed(Change(key, before, None))
+                self._changed(ObjectChange(key, before, None))
             return
         self.items[key] = after
         self._tell(key, before, after)
@@ -200,12 +200,12 @@ class Reflector(Generic[Item]):
 
     def _tell(self, key: str, before: Item | None, after: Item) -> None:
         if before is None:
-            self._changed(Change(key, None, after))
+            self._changed(ObjectChange(key, None, after))
         elif before.metadata.uid != after.metadata.uid:
-            self._changed(Change(key, before, None))
-            self._changed(Change(key, None, after))
+            self._changed(ObjectChange(key, before, None))
+            self._changed(ObjectChange(key, None, after))
         elif before.metadata.resourceVersion != after.metadata.resourceVersion:
-            self._changed(Change(key, before, after))
+            self._changed(ObjectChange(key, before, after))
 
 
 def _told(raw: msgspec.Raw) -> _Told:
