@@ -63,6 +63,12 @@ class SwitchedNode:
     def said(self) -> str:
         return self.log.read_text() if self.log.exists() else ""
 
+    def answer(self) -> Json:
+        """The last one that was given with `-o json`."""
+        said = self.said()
+        content: Json = json.loads(said[said.rindex('{\n  "outcome"') :].partition("\n}\n")[0] + "\n}")
+        return content
+
     def policy(self) -> str:
         found = self.node.state_files()["cpu_manager_state"]
         return str(found["policyName"]) if found else ""
@@ -152,6 +158,11 @@ def exclusive(node: KubeletNode) -> dict[str, str]:
     return {uid: own["c"] for uid, own in found.items()}
 
 
+def foretold(answer: Json) -> dict[str, str]:
+    """Pod -> the CPUs that the plan gave it."""
+    return {fate["pod"]: each["becomes"] for fate in answer["plan"]["fates"] for each in fate["differences"]}
+
+
 def test_a_switch_says_what_comes_and_waits_for_budgets(switched: SwitchedNode) -> None:
     """One story, since a start takes its time."""
     node, api = switched.node, switched.node.api
@@ -190,10 +201,9 @@ def test_a_switch_says_what_comes_and_waits_for_budgets(switched: SwitchedNode) 
     after = running(node, 3)
     assert len(set(before) & set(after)) == 1, "the DaemonSet's pod stayed"
     until("all hold CPUs", 30, lambda: len(exclusive(node)) == 3)
-    answer = json.loads(switched.said()[switched.said().rindex('{\n  "outcome"') :].partition("\n}\n")[0] + "\n}")
+    answer = switched.answer()
     assert answer["outcome"] == "switched"
-    told = [each["becomes"] for fate in answer["plan"]["fates"] for each in fate["differences"]]
-    assert sorted(told) == sorted(exclusive(node).values())
+    assert sorted(foretold(answer).values()) == sorted(exclusive(node).values())
     assert Path(seen_from(node.outside.process.pid, answer["kept"]), "before", "cpu_manager_state").exists()
 
     # pods that are kept keep their CPUs, where no state file minds
@@ -209,13 +219,21 @@ def test_a_switch_says_what_comes_and_waits_for_budgets(switched: SwitchedNode) 
     assert status == 0, said
     assert switched.stands("none")
     assert set(running(node, 3)) == set(after)
+    status, said = switched.run(switched.new(STATIC), "--keep-pods", "--yes", "-o", "json")
+    assert status == 0, said
+    assert switched.stands("static")
+    until("all hold CPUs", 30, lambda: len(exclusive(node)) == 3)
+    names = {pod["metadata"]["uid"]: f"default/{name}" for name, pod in running(node, 3).items()}
+    answer = switched.answer()
+    assert foretold(answer) == {names[uid]: cpus for uid, cpus in exclusive(node).items()}
 
     # a configuration that only the kubelet refuses: back to what ran before, with the pods that were there
-    broken = {**STATIC, "tlsCertFile": "/nowhere.crt", "tlsPrivateKeyFile": "/nowhere.key"}
+    broken = {**NONE, "tlsCertFile": "/nowhere.crt", "tlsPrivateKeyFile": "/nowhere.key"}
     status, said = switched.run(switched.new(broken), "--keep-pods", "--yes")
     assert status == 1, said
     assert "All is as it was before" in said
-    assert switched.stands("none")
+    assert switched.stands("static")
+    assert {names[uid]: cpus for uid, cpus in exclusive(node).items()} == foretold(answer)
     assert set(running(node, 3)) == set(after)
     api.delete(f"{SETS}/replicasets/web?propagationPolicy=Background")
     api.delete(f"{SETS}/daemonsets/agent?propagationPolicy=Background")

@@ -9,6 +9,7 @@ import pytest
 from numafit.cluster.switch import steps
 from numafit.cluster.switch.journal import BEGUN, DONE, FAILED, JournalEntry, open_journal
 from numafit.cluster.switch.steps import STEPS, UNDO_STEPS, Switch
+from numafit.errors import ApiServerError
 from tests.cluster.switch.fake_node import REFUSED, FakeNode, Killed
 
 FORWARD = [(step, event) for step in STEPS for event in (BEGUN, DONE)]
@@ -130,6 +131,21 @@ def test_a_new_kubelet_that_does_not_come_up_is_replaced_by_the_old_one(node: Fa
     assert node.as_before()
     assert not node.cordoned
     assert [entry.step for entry in told if entry.event == FAILED] == ["ready"]
+
+
+def test_somebody_who_may_not_close_the_node_has_touched_nothing(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """He could not open it either: what the API server refused need not be undone."""
+
+    async def refuses(_: bool) -> None:
+        raise ApiServerError("cannot patch", status=403)
+
+    monkeypatch.setattr(node, "cordon", refuses)
+    node.journal()
+    assert run(node) == "undone"
+    assert node.process == 101
+    assert finished(node)
 
 
 def test_a_node_that_was_closed_before_stays_closed(node: FakeNode) -> None:

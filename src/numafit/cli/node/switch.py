@@ -261,7 +261,8 @@ def _run(access: "Access", journal: Journal, plan: SwitchPlan | None, *, back: b
     elif outcome == UNDONE:
         click.echo(f"All is as it was before. What happened stands in {kept}.")
     else:
-        click.echo("Not finished: --continue tries again, --undo brings back what ran before.")
+        ways = "--undo tries again" if journal.goes_back else "--continue tries again, --undo goes back"
+        click.echo(f"Not finished: {ways}.")
     if outcome == UNFINISHED:
         warn(f"{journal.path} tells how far it got")
     return ANSWERED if outcome == (UNDONE if back else SWITCHED) else FAILED

@@ -51,7 +51,7 @@ async def switched(
     async with KubeApi(access) as api:
         kubelet = KubeletProcess(Path(order.config), order.stop_command, order.start_command)
         switch = Switch(journal, NodeAtServer(api, order.node), kubelet, say, tell)
-        if not back and switch.goes_back:
+        if not back and journal.goes_back:
             cure = "--undo brings that to its end"
             raise InputError("this switch has failed, and is half undone", source=str(journal.path), cure=cure)
         return await (switch.back() if back else switch.forward())

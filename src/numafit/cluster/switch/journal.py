@@ -21,6 +21,8 @@ FORMAT = "numafit/switch/v1"
 FOLDER = "numafit-switch"
 """In the kubelet's folder, unless somebody names another one."""
 JOURNAL = "journal.jsonl"
+UNDO = "undo-"
+"""How the names of steps begin that bring something back."""
 BEGUN, DONE, FAILED, FINISHED = "begun", "done", "failed", "finished"
 
 
@@ -96,6 +98,11 @@ class Journal:
         """Its last end was a good one, and it was not begun again since."""
         own = [entry.event for entry in self.entries if entry.step == step]
         return bool(own) and own[-1] == DONE
+
+    @property
+    def goes_back(self) -> bool:
+        """It cannot go on: part of it is undone already."""
+        return any(entry.step.startswith(UNDO) for entry in self.entries)
 
     def time_of(self, step: str) -> str:
         """When it was begun first: what was done by then is not done again by those who go on."""

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,10 +25,10 @@ class KubeletProcess:
     async def stop(self, *, watched: bool) -> str:
         """`watched`: its process could be found, so it can be seen that it is gone."""
         await _run(self.stop_command, "--stop-command")
-        if not watched:
-            return self.stop_command
-        for _ in range(int(STOP_SECONDS / PAUSE)):
-            if self.number() is None:
+        for _ in range(int(STOP_SECONDS / PAUSE) if watched else 1):
+            if not watched or self.number() is None:
+                # Heartbeats have whole seconds: those of the next kubelet are to be told from the last of this one.
+                await asyncio.sleep(1.0 - time.time() % 1.0)
                 return self.stop_command
             await asyncio.sleep(PAUSE)
         cure = "does this command stop the kubelet, or does somebody start it again?"
@@ -74,6 +75,7 @@ async def _run(command: str, option: str) -> None:
                 await process.wait()
         except TimeoutError:
             process.kill()
+            await process.wait()
             why = f"`{command}` does not end within {COMMAND_SECONDS:g} s"
             raise InputError(why, source=option, cure="does it wait for something?") from None
         if not process.returncode:

@@ -5,7 +5,7 @@ state that is there; who of the running pods would be rejected or sit elsewhere 
 would become of the pods that a drain sends away, if they came back.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -13,12 +13,11 @@ from msgspec.structs import replace
 from numafit.advice.compare import Difference, facts_of, settings_differences
 from numafit.advice.doctor.checkup import examine
 from numafit.advice.doctor.diagnosis import Diagnosis
-from numafit.advice.lint.findings import Finding
 from numafit.advice.lint.lint import LintFile, lint
 from numafit.cluster.switch.drain import ENDED, BoundPod, Drain, DrainChoice, drain_of
 from numafit.decision.decision import Decision
 from numafit.decision.files import state_files
-from numafit.decision.history.event import Beginning
+from numafit.decision.history.event import Beginning, PluginsAt
 from numafit.decision.history.restart import restart
 from numafit.decision.history.situation import Situation
 from numafit.decision.notes import config_notes
@@ -32,12 +31,14 @@ from numafit.notes import Note
 from numafit.settings.read.loader import ConfigSources
 from numafit.workload.objects import ManifestFile
 from numafit.workload.pod import Pod
-from numafit.workload.reading import NodeChoice, Reading, read_files
+from numafit.workload.reading import LEFT_OUT, NodeChoice, Reading, read_files
 
 STATE_STEPS = {"cpu_state": CPU_FILE, "memory_state": MEMORY_FILE}
 """Step of a kubelet's start -> the state file that it refuses there."""
 EVICTED, STAYS, BLOCKED = "evicted", "stays", "blocked"
 AS_BEFORE, MOVES, REJECTED, UNDECIDED, AWAY = "as before", "moves", "rejected", "not known", "does not come back"
+MAY_BE_REJECTED = "may be rejected"
+"""As long as its device plugin has not come back to the new kubelet."""
 
 
 class SwitchQuestion(msgspec.Struct, frozen=True):
@@ -70,7 +71,7 @@ class PodFate(msgspec.Struct, frozen=True):
     action: str
     """EVICTED, STAYS or BLOCKED."""
     outcome: str
-    """When the new kubelet decides on it: AS_BEFORE, MOVES, REJECTED, UNDECIDED or AWAY."""
+    """When the new kubelet decides on it: AS_BEFORE, MOVES, REJECTED, MAY_BE_REJECTED, UNDECIDED or AWAY."""
     why: str = ""
     """It stays, or must not go."""
     cure: str = ""
@@ -89,7 +90,7 @@ class KeepAnswer(msgspec.Struct, frozen=True):
     fates: tuple[PodFate, ...] = ()
 
 
-class SwitchPlan(msgspec.Struct, frozen=True):
+class SwitchPlan(msgspec.Struct, frozen=True, rename="camel"):
     node: str
     release: str
     keep_pods: bool
@@ -99,8 +100,6 @@ class SwitchPlan(msgspec.Struct, frozen=True):
     errors: tuple[Diagnosis, ...] = ()
     """The new kubelet would not start."""
     warnings: tuple[Diagnosis, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    """Those of lint."""
     moved: tuple[FileMoved, ...] = ()
     fates: tuple[PodFate, ...] = ()
     keep: KeepAnswer = KeepAnswer(possible=True)
@@ -119,9 +118,6 @@ class SwitchPlan(msgspec.Struct, frozen=True):
         """Why nothing is to be done; empty where it can be."""
         if self.errors:
             return (f"the new kubelet would not start: {self.errors[0].text}",)
-        wrong = [each for each in self.findings if each.severity == "error"]
-        if wrong:
-            return (f"lint: {wrong[0].message}",)
         if self.keep_pods and not self.keep.possible:
             return (f"pods cannot be kept: {self.keep.why}",)
         return tuple(f"{fate.pod} {fate.why} ({fate.cure} lets it go)" for fate in self.blocked)
@@ -133,16 +129,17 @@ def plan_switch(asked: SwitchQuestion) -> SwitchPlan:
     release = str(known.version)
     fresh = replace(known, sources=asked.new)
     checkup = examine(fresh, owners=frozenset(), place=_name(asked.new))
-    findings = _lint(asked)
-    errors = tuple(each for each in checkup.findings if each.severity == "error")
-    warnings = tuple(each for each in checkup.findings if each.severity != "error")
+    found = (*checkup.findings, *_lint(asked, asked.new, checkup.findings))
+    errors = tuple(each for each in found if each.severity == "error")
+    # What is to be said of the kubelet that runs as well is no news of this change.
+    old = {(each.code, each.text) for each in _lint(asked, asked.present, ())}
+    warnings = tuple(each for each in found if each.severity != "error" and (each.code, each.text) not in old)
     plan = SwitchPlan(
         asked.node,
         release,
         asked.keep_pods,
         errors=errors,
         warnings=warnings,
-        findings=findings,
         others=_other_fields(asked),
         notes=(*asked.notes, *checkup.notes),
     )
@@ -164,15 +161,18 @@ def plan_switch(asked: SwitchQuestion) -> SwitchPlan:
             if name in asked.files
         )
         fates = _drained(asked, fresh, moved, pods, drain)
+    settings = () if present is None else settings_differences(present, stage)
+    told = {each.what for each in settings}
     return replace(
         plan,
-        settings=() if present is None else settings_differences(present, stage),
+        settings=settings,
+        others=tuple(name for name in plan.others if name not in told),
         moved=moved,
         fates=fates,
         keep=keep,
         policies=_policies(stage),
         pod_entries=stage.node.cpu.pod_entries,
-        notes=tuple(dict.fromkeys((*plan.notes, *config_notes(_loaded(fresh)), *notes, *reading.notes))),
+        notes=tuple(dict.fromkeys((*plan.notes, *config_notes(_loaded(fresh)), *notes, *_open(reading)))),
     )
 
 
@@ -201,14 +201,23 @@ def _name(sources: ConfigSources) -> str:
     return sources.arguments_source if sources.file is None else sources.file.name
 
 
-def _lint(asked: SwitchQuestion) -> tuple[Finding, ...]:
-    """Hints are left to `numafit lint`."""
-    sources = asked.new
+def _lint(asked: SwitchQuestion, sources: ConfigSources, known: Sequence[Diagnosis]) -> Iterator[Diagnosis]:
+    """What lint finds beside that: hints are left to `numafit lint`."""
     files = [LintFile(each.name, each.text.encode()) for each in (sources.file, *(sources.drop_ins or ())) if each]
     if sources.arguments_text:
         files.append(LintFile(sources.arguments_source, sources.arguments_text.encode()))
     machine = None if asked.known.machine is UNKNOWN else asked.known.machine
-    return tuple(each for each in lint(files, asked.known.version, machine).findings if each.severity != "info")
+    places = {(each.place, each.line, each.column) for each in known}
+    for found in lint(files, asked.known.version, machine).findings:
+        source, line, column = found.place.source, found.place.line, found.place.column
+        if found.severity != "info" and (source, line, column) not in places:
+            cure = (found.cure,) if found.cure else ()
+            yield Diagnosis(found.code, found.severity, source, found.message, cure=cure, line=line, column=column)
+
+
+def _open(reading: Reading) -> Iterator[Note]:
+    """Pods that have ended are no part of this."""
+    return (note for note in reading.notes if note.code != LEFT_OUT)
 
 
 def _loaded(known: Start) -> Start:
@@ -241,8 +250,9 @@ def _situation(stage: Stage, pods: Sequence[Pod]) -> Situation:
     return replace(situation, ledger=replace(situation.ledger, active={pod.uid: pod for pod in pods}))
 
 
-def _readmitted(stage: Stage, pods: Sequence[Pod]) -> dict[str, Decision]:
-    return {decision.pod.uid: decision for decision in restart(_situation(stage, pods), Beginning()).readmitted}
+def _readmitted(stage: Stage, pods: Sequence[Pod], plugins: PluginsAt = "first") -> dict[str, Decision]:
+    begun = restart(_situation(stage, pods), Beginning(plugins))
+    return {decision.pod.uid: decision for decision in begun.readmitted}
 
 
 def _refused(known: Start) -> dict[str, str]:
@@ -260,10 +270,15 @@ def _kept(asked: SwitchQuestion, fresh: Start, refused: Mapping[str, str], pods:
     try:
         stage = new_stage(replace(fresh, files=files, active={}))
         decisions = _readmitted(stage, tuple(pods.running.values()))
+        late = _readmitted(stage, tuple(pods.running.values()), "late") if stage.node.device.plugins else decisions
     except (KubeletError, InputError) as error:
         return KeepAnswer(False, str(error), moved)
     bound = (*drain.evicted, *(each.pod for each in (*drain.staying, *drain.blocked)))
-    fates = tuple(_fate(pod, STAYS, pods, decisions, "") for pod in bound if pod.kubelet_uid in pods.running)
+    fates = tuple(
+        _with_late(_fate(pod, STAYS, pods, decisions, ""), late.get(pod.kubelet_uid))
+        for pod in bound
+        if pod.kubelet_uid in pods.running
+    )
     crash = _crash(decisions)
     if crash:
         return KeepAnswer(False, crash, moved, fates)
@@ -310,6 +325,14 @@ def _fate(bound: BoundPod, action: str, pods: _Pods, decisions: Mapping[str, Dec
         if before.get(name) != after.get(name)
     )
     return PodFate(bound.name, action, MOVES if differences else AS_BEFORE, why, differences=differences)
+
+
+def _with_late(fate: PodFate, late: Decision | None) -> PodFate:
+    """`late`: the decision of a kubelet that its device plugins have not come back to."""
+    if fate.outcome == REJECTED or late is None or late.admitted:
+        return fate
+    message = late.panic or f"{late.reason}: {late.message}"
+    return replace(fate, outcome=MAY_BE_REJECTED, message=message, differences=())
 
 
 def _crash(decisions: Mapping[str, Decision]) -> str:

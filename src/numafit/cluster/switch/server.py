@@ -126,10 +126,10 @@ def passes_by(error: ApiServerError) -> bool:
     return error.status in (0, HTTPStatus.TOO_MANY_REQUESTS) or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-async def persistently(ask: Callable[[], Awaitable[Told]], seconds: float = PATIENCE) -> Told:
+async def persistently(ask: Callable[[], Awaitable[Told]]) -> Told:
     """Only for what can be done twice."""
     loop = asyncio.get_running_loop()
-    end, pause = loop.time() + seconds, Backoff(longest=5.0)
+    end, pause = loop.time() + PATIENCE, Backoff(longest=5.0)
     while True:
         try:
             return await ask()

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from numafit.cluster.switch.drain import BoundPod, drain_of
 from numafit.cluster.switch.files import KubeletFiles
-from numafit.cluster.switch.journal import BEGUN, DONE, FAILED, Journal, JournalEntry
+from numafit.cluster.switch.journal import BEGUN, DONE, FAILED, UNDO, Journal, JournalEntry
 from numafit.cluster.switch.server import passes_by
 from numafit.errors import ApiServerError, DisruptionBudgetError, InputError, NumafitError, some_of
 
@@ -19,7 +19,7 @@ CORDON, DRAIN, STOP, KEEP, CLEAR = "cordon", "drain", "stop", "keep", "clear"
 WRITE, START, READY, VERIFY, UNCORDON = "write", "start", "ready", "verify", "uncordon"
 STEPS = (CORDON, DRAIN, STOP, KEEP, CLEAR, WRITE, START, READY, VERIFY, UNCORDON)
 UNDO_STOP, UNDO_FILES, UNDO_START, UNDO_READY, UNDO_UNCORDON = (
-    f"undo-{name}" for name in (STOP, "files", START, READY, UNCORDON)
+    f"{UNDO}{name}" for name in (STOP, "files", START, READY, UNCORDON)
 )
 UNDO_STEPS = (UNDO_STOP, UNDO_FILES, UNDO_START, UNDO_READY, UNDO_UNCORDON)
 WORDS = {
@@ -78,6 +78,8 @@ class Switch:
         self.journal, self.order = journal, journal.order
         self.server, self.kubelet, self.files = server, kubelet, KubeletFiles(journal)
         self.say, self.tell = say, tell
+        self.was_closed = True
+        """False where the API server is known to have refused that."""
 
     # --- which steps --------------------------------------------------------------------------------------------------
 
@@ -89,6 +91,7 @@ class Switch:
             except Exception as error:
                 # Whatever it was, the node must not stay as it is now.
                 self._failed(step, error)
+                self.was_closed = step != CORDON or not isinstance(error, ApiServerError) or passes_by(error)
                 return UNFINISHED if step == UNCORDON else await self.back()
         self.journal.finish(SWITCHED)
         return SWITCHED
@@ -103,11 +106,6 @@ class Switch:
                 return UNFINISHED
         self.journal.finish(UNDONE)
         return UNDONE
-
-    @property
-    def goes_back(self) -> bool:
-        """It cannot go on: part of it is undone already."""
-        return any(self.journal.begun(step) for step in UNDO_STEPS)
 
     def _left(self, steps: tuple[str, ...]) -> tuple[str, ...]:
         wanted = [step for step in steps if self._wanted(step)]
@@ -126,7 +124,7 @@ class Switch:
         if step == UNCORDON:
             return not self.order.was_cordoned
         if step == UNDO_UNCORDON:
-            return begun(CORDON) and not self.order.was_cordoned
+            return begun(CORDON) and self.was_closed and not self.order.was_cordoned
         if step in (UNDO_STOP, UNDO_FILES):
             return begun(CLEAR) or begun(WRITE)
         if step in (UNDO_START, UNDO_READY):
@@ -180,21 +178,20 @@ class Switch:
         end = loop.time() + self.order.drain_seconds
         evicted: set[str] = set()
         next_try = 0.0
-        said = ""
+        held_back = said = ""
         while True:
             try:
                 drain = drain_of(await self.server.pods(), self.order.choice)
                 if drain.blocked:
                     one = drain.blocked[0]
                     raise InputError(f"{one.pod.name} {one.why}", source="drain", cure=f"{one.cure} lets it go")
-                waiting = ""
                 if loop.time() >= next_try:
-                    waiting = await self._evict(drain.evicted, evicted)
+                    held_back = await self._evict(drain.evicted, evicted)
                     next_try = loop.time() + BUDGET_PAUSE
                 if not drain.evicted:
                     return f"{len(evicted)} pods are gone" if len(evicted) != 1 else "1 pod is gone"
                 names = some_of([pod.name for pod in drain.evicted], MOST_NAMES)
-                why = waiting or f"{names} have not ended yet"
+                why = held_back or f"{names} have not ended yet"
             except ApiServerError as error:
                 if not passes_by(error):
                     raise

@@ -1,11 +1,22 @@
 """A plan and a log for people, and both as a record for programs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import msgspec
 
 from numafit.cluster.switch.journal import BEGUN, DONE, JournalEntry
-from numafit.cluster.switch.plan import AS_BEFORE, BLOCKED, EVICTED, MOVES, REJECTED, KeepAnswer, PodFate, SwitchPlan
+from numafit.cluster.switch.plan import (
+    AS_BEFORE,
+    BLOCKED,
+    EVICTED,
+    MAY_BE_REJECTED,
+    MOVES,
+    REJECTED,
+    UNDECIDED,
+    KeepAnswer,
+    PodFate,
+    SwitchPlan,
+)
 from numafit.cluster.switch.steps import CLEAR, DRAIN, STEPS, UNCORDON, WORDS
 from numafit.show.table import BAD, GOOD, PLAIN, SEVERITIES, Screen
 
@@ -26,7 +37,9 @@ def plan_text(plan: SwitchPlan, config: str, was_cordoned: bool, screen: Screen 
     parts = [f"Node {plan.node}, kubelet {plan.release}: another configuration in the place of {config}"]
     parts += [part for part in (_changes(plan), _start(plan, screen), _files(plan), _pods(plan, screen)) if part]
     if plan.refusals:
-        parts.append("\n".join([screen.paint("No:", BAD), *(f"  {why}" for why in plan.refusals)]))
+        count = len(plan.blocked)
+        some = "1 pod is in the way" if count == 1 else f"{count} pods are in the way"
+        parts.append(f"{screen.paint('No', BAD)}: {some if plan.blocked else plan.refusals[0]}")
         return "\n\n".join(parts)
     if not plan.keep_pods:
         parts.append(_keep(plan.keep))
@@ -45,9 +58,8 @@ def planned_steps(plan: SwitchPlan, was_cordoned: bool) -> tuple[str, ...]:
 
 
 def _changes(plan: SwitchPlan) -> str:
-    told = {each.what for each in plan.settings}
     lines = [f"  {each.what}: {each.was} -> {each.becomes}" for each in plan.settings]
-    lines += [f"  {name}" for name in plan.others if name not in told]
+    lines += [f"  {name}" for name in plan.others]
     return "\n".join(["What changes", *lines]) if lines else ""
 
 
@@ -58,14 +70,10 @@ def _start(plan: SwitchPlan, screen: Screen) -> str:
         lines = [f"The kubelet {screen.paint('would start', GOOD)} with it on this machine."]
     for each in (*plan.errors, *plan.warnings):
         where = ":".join(str(part) for part in (each.place, each.line, each.column) if part)
-        lines.append(f"  {screen.paint(each.severity, SEVERITIES[each.severity])} {where}: {each.text}")
-        lines += [f"    {step}" for step in each.cure]
-    known = {each.text for each in (*plan.errors, *plan.warnings)}
-    for found in plan.findings:
-        if found.message not in known:
-            where = f"{found.place.source}:{found.place.line}:{found.place.column}"
-            severity = screen.paint(found.severity, SEVERITIES[found.severity])
-            lines.append(f"  {severity} {where}: {found.code} {found.message}")
+        severity = screen.paint(each.severity, SEVERITIES[each.severity])
+        lines.append(f"  {severity} {each.code}: {where}: {each.text}")
+        # It is this very command that restarts it.
+        lines += [f"    {step}" for step in each.cure if not step.startswith("systemctl")]
     return "\n".join(lines)
 
 
@@ -92,6 +100,9 @@ def _fate(fate: PodFate, screen: Screen) -> Iterator[str]:
     if fate.outcome == REJECTED:
         yield f"{begin}; {back} is {screen.paint('rejected', BAD)}"
         yield f"    {fate.message}"
+    elif fate.outcome == MAY_BE_REJECTED:
+        yield f"{begin}; {back} {screen.paint('may be rejected', BAD)}, as long as its device plugin is not back"
+        yield f"    {fate.message}"
     elif fate.outcome == MOVES:
         yield f"{begin}; {back} gets another place"
         yield from (f"    {each.what}: {each.was} -> {each.becomes}" for each in fate.differences)
@@ -104,17 +115,15 @@ def _fate(fate: PodFate, screen: Screen) -> Iterator[str]:
 def _keep(keep: KeepAnswer) -> str:
     if not keep.possible:
         return f"With --keep-pods: not possible, {keep.why}"
-    counts = {name: sum(fate.outcome == name for fate in keep.fates) for name in (AS_BEFORE, MOVES, REJECTED)}
-    told = (
-        f"{counts[AS_BEFORE]} pods as they are, {counts[MOVES]} in another place, {counts[REJECTED]} rejected"
-        if keep.fates
-        else "no pods are there"
-    )
+    words = {AS_BEFORE: "as they are", MOVES: "in another place", MAY_BE_REJECTED: MAY_BE_REJECTED, REJECTED: REJECTED}
+    counts = {name: sum(fate.outcome == name for fate in keep.fates) for name in words}
+    outcomes = ", ".join(f"{count} {words[name]}" for name, count in counts.items() if count)
+    told = f"{len(keep.fates)} pods, {outcomes or UNDECIDED}" if keep.fates else "no pods"
     files = ", ".join(each.file for each in keep.moved)
-    return f"With --keep-pods: possible, {told}" + (f"; moved away: {files}" if files else "; all state files stay")
+    return f"With --keep-pods: {told}; " + (f"{files} would be moved away" if files else "all state files would stay")
 
 
-def entry_text(entry: JournalEntry, entries: Sequence[JournalEntry] = ()) -> str:
+def entry_text(entry: JournalEntry) -> str:
     """One line of the log."""
     clock = entry.time.partition("T")[2].removesuffix("Z")
     if entry.event == BEGUN:
