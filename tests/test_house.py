@@ -61,6 +61,7 @@ IN_FUNCTIONS = {
     "cli/kubelet/simulate.py": "--picture, --write-state and --record: 2 to 30 ms",
     "cli/machine/show.py": "one of five formats: 1 to 30 ms",
     "cli/node/device_plugin.py": "grpcio is an extra, and --dry-run needs none of it: 90 ms",
+    "cli/node/switch.py": "an extra, which --help does without: 180 ms",
     "cli/options/answer.py": "only a kubelet that does not start again: 20 ms",
     "cli/options/case.py": "only a node that was pulled: 8 ms",
     "cli/options/facts.py": "only a Node object: 5 ms",

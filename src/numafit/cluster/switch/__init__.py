@@ -2,6 +2,7 @@
 
     drain       which pods go first, which stay, which are in the way
     plan        what the change would do, by the engine: does the kubelet start, who is rejected, who moves
+    edit        the present configuration with some fields changed (`--set`)
     journal     what is wanted and how far it is, on disk; a lock, so that there is one at a time
     files       the kubelet's configuration and state files: kept, emptied, written, put back
     kubelet     its process: stopped, started, looked for

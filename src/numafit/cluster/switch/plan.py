@@ -192,7 +192,9 @@ class _Pods:
     """The pods of the node by the UID by which the kubelet knows them, and what they have now."""
 
     def __init__(self, reading: Reading, was: Mapping[str, dict[str, str]]) -> None:
-        self.running = {pod.uid: pod for pod in reading.running}
+        # So a kubelet that starts takes them (1.20 to 1.37); of the same second it takes any first.
+        by_creation = sorted(reading.running, key=lambda pod: reading.makers[pod.uid].life.created)
+        self.running = {pod.uid: pod for pod in by_creation}
         self.all = {pod.uid: pod for pod in reading.pods}
         self.was = was
 

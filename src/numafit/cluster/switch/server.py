@@ -17,7 +17,7 @@ from numafit.cluster.kube.pace import Backoff
 from numafit.cluster.switch.drain import BoundPod, BoundPods
 from numafit.errors import ApiServerError
 
-Told = TypeVar("Told")
+T = TypeVar("T")
 
 PATIENCE = 60.0
 """Seconds in which an API server that does not answer is asked again."""
@@ -126,7 +126,7 @@ def passes_by(error: ApiServerError) -> bool:
     return error.status in (0, HTTPStatus.TOO_MANY_REQUESTS) or error.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-async def persistently(ask: Callable[[], Awaitable[Told]]) -> Told:
+async def persistently(ask: Callable[[], Awaitable[T]]) -> T:
     """Only for what can be done twice."""
     loop = asyncio.get_running_loop()
     end, pause = loop.time() + PATIENCE, Backoff(longest=5.0)
