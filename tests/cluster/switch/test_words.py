@@ -16,8 +16,7 @@ PODS = [pod("train-0", 4), pod("wide-0", 10), pod("exporter-x7k", 0, owner="Daem
 
 def test_the_plan_of_the_documentation_is_the_one_that_is_printed() -> None:
     text = plan_text(plan_switch(question(OLD, NEW, PODS)), CONFIG, was_cordoned=False)
-    shown = "\n".join(f"    {line}".rstrip() for line in text.split("\n"))
-    assert shown in DOCS.read_text(), f"docs/node-switch.md should say\n{shown}"
+    assert f"```text\n{text}\n```" in DOCS.read_text(), f"docs/node-switch.md should say\n{text}"
 
 
 def test_a_plan_with_pods_kept_has_no_drain() -> None:
