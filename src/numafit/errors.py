@@ -99,6 +99,10 @@ class ApiServerError(InputError):
         super().__init__(message, source=source, cure=cure)
 
 
+class DisruptionBudgetError(ApiServerError):
+    """A pod is not evicted now, since a PodDisruptionBudget would be broken; the message names it."""
+
+
 class SilentStreamError(ApiServerError):
     """A watch of which nothing was heard for longer than a server that lives is silent."""
 

@@ -90,6 +90,7 @@ class KubeletNode:
         self.node_api = cluster.api_as(f"node-{name}", f"system:node:{name}", "system:nodes")
         self.kubeconfig = cluster.authority.kubeconfig(name, cluster.server, f"system:node:{name}", "system:nodes")
         self.log = folder / "kubelet.log"
+        self.config = folder / "kubelet-config.json"
         self.plugins: dict[str, tuple[str, ...]] = {}
         """Those that there are outside, with their lists."""
         self.registered: set[str] = set()
@@ -116,14 +117,10 @@ class KubeletNode:
 
     def start(self, config: Mapping[str, Any] | None = None, *, plugins: str = "first") -> bool:
         """False where it ended instead. `plugins`: first, late or never, as in an event file."""
-        path = self.folder / "kubelet-config.json"
-        path.write_text(json.dumps(changed(self.base, config or {}), indent=1))
+        self.config.write_text(json.dumps(changed(self.base, config or {}), indent=1))
         socket = self._lib / "device-plugins" / "kubelet.sock"
-        socket.unlink(missing_ok=True)
         begun = self.log.stat().st_size if self.log.exists() else 0
-        flags = [f"--config={path}", f"--kubeconfig={self.kubeconfig}", f"--hostname-override={self.name}", "-v=4"]
-        command = entered(self.outside.process.pid, self.folder / "here", [str(self.program), *flags])
-        self.process = start(command, self.log)
+        self.begin()
         if not until("plugins can register", START_SECONDS, lambda: self.ended or socket.exists(), 0.01):
             return False
         if plugins == "first" and not self.ended:
@@ -138,6 +135,13 @@ class KubeletNode:
         if not self.ended:
             until("the node is ready", START_SECONDS, lambda: self.ended or self.is_ready())
         return not self.ended
+
+    def begin(self) -> None:
+        """The process alone, with the configuration that lies there; nothing is waited for."""
+        (self._lib / "device-plugins" / "kubelet.sock").unlink(missing_ok=True)
+        flags = [f"--config={self.config}", f"--kubeconfig={self.kubeconfig}", f"--hostname-override={self.name}"]
+        command = entered(self.outside.process.pid, self.folder / "here", [str(self.program), *flags, "-v=4"])
+        self.process = start(command, self.log)
 
     def register_plugins(self) -> None:
         for resource, devices in self.plugins.items():

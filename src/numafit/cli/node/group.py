@@ -6,6 +6,7 @@ from numafit.cli import LazyCommand, LazyGroup
 
 COMMANDS: dict[str, LazyCommand] = {
     "pull": LazyCommand("numafit.cli.node.pull:pull", "Keep a node, its kubelet and its pods as a folder."),
+    "switch": LazyCommand("numafit.cli.node.switch:switch", "Give this node's kubelet another configuration, safely."),
 }
 
 
@@ -18,7 +19,8 @@ class NodeGroup(LazyGroup):
     epilog="""\b
 Examples:
   numafit node pull gpu-1
-  numafit simulate gpu-1""",
+  numafit simulate gpu-1
+  numafit node switch new.yaml --dry-run""",
 )
 def node() -> None:
-    """Ask a cluster about one of its nodes. Nothing is ever changed there."""
+    """Ask a cluster about one of its nodes, or change this one's kubelet."""

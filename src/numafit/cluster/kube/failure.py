@@ -13,22 +13,34 @@ import msgspec
 
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.expiry import certificate_end, token_end
-from numafit.errors import ApiServerError
+from numafit.errors import ApiServerError, DisruptionBudgetError
 
 EXPIRED, NOT_YET, NAMES_OTHERS = 10, 9, (62, 64)
 """Codes of OpenSSL for a certificate that is not accepted."""
 TLS_WANTED = b"Client sent an HTTP request to an HTTPS server"
 """What Go's server answers."""
+BUDGET = "DisruptionBudget"
+"""The reason of a refusal that another pod or some time may end."""
 WEB_PAGE = "a web page came instead of an answer of an API server"
 IN_BETWEEN = (
     "a proxy or a login page stands in between: look at `server` in the kubeconfig, at HTTPS_PROXY and NO_PROXY"
 )
 
 
+class StatusCause(msgspec.Struct, frozen=True):
+    reason: str = ""
+    message: str = ""
+
+
+class StatusDetails(msgspec.Struct, frozen=True):
+    causes: tuple[StatusCause, ...] = ()
+
+
 class Status(msgspec.Struct, frozen=True):
     """What an API server says when it refuses."""
 
     message: str = ""
+    details: StatusDetails = StatusDetails()
 
 
 def no_answer(error: Exception, access: Access, seconds: float) -> ApiServerError:
@@ -68,6 +80,9 @@ def refused(response: httpx2.Response, access: Access) -> ApiServerError:
         return _failed(access, said, cure, status)
     if status == HTTPStatus.NOT_FOUND:
         return _failed(access, said or "there is nothing of that kind", "", status)
+    budget = _budget(response) if status == HTTPStatus.TOO_MANY_REQUESTS else ""
+    if budget:
+        return DisruptionBudgetError(budget, source=access.cluster.server, status=status)
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         return _failed(access, "the API server lets nobody in: too many requests", "try again in a minute", status)
     if said:
@@ -165,11 +180,20 @@ def _token(access: Access) -> str:
 
 def _said(response: httpx2.Response) -> str:
     """In the words of the API server; empty where it did not say anything of its own."""
+    return " ".join(_status(response).message.split())
+
+
+def _status(response: httpx2.Response) -> Status:
     try:
-        message = msgspec.json.decode(response.content, type=Status).message
+        return msgspec.json.decode(response.content, type=Status)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return ""
-    return " ".join(message.split())
+        return Status()
+
+
+def _budget(response: httpx2.Response) -> str:
+    """Which PodDisruptionBudget keeps a pod from being evicted; empty where none does."""
+    causes = [cause.message for cause in _status(response).details.causes if cause.reason == BUDGET]
+    return " ".join("; ".join(causes).split())
 
 
 def _is_page(response: httpx2.Response) -> bool:
