@@ -4,6 +4,7 @@
     model       the object: what stands in it, as frozen values
     digest      what tells two states of a node apart, and finds an object that was changed by hand
     write       from a node with its ledger to the object
+    checks      whether a ledger can be one of its node
     read        from bytes to an object that is whole, or one sentence that says why not
     restore     from the object to machine, configuration, ledger and stage, as they were
     compare     what others tell of the node otherwise

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from numafit.bits import parse_cpuset, parse_numbers
 from numafit.cluster.topology.amounts import parse_bytes
+from numafit.cluster.topology.checks import check_ledger
 from numafit.cluster.topology.model import (
     KIND,
     NO_BASELINE,
@@ -153,7 +154,9 @@ def ledger_of(topology: NodeTopology, node: Node, pods: Mapping[str, Pod] | None
     device = reader.device(topology, node)
     told = active(cpu, memory, (device, ""))
     there = {holder.uid: _pod(holder, told, pods or {}) for holder in holders if not holder.gone}
-    return Ledger(cpu, memory, device, active=there)
+    ledger = Ledger(cpu, memory, device, active=there)
+    check_ledger(node, ledger, reader.source)
+    return ledger
 
 
 def _pod(holder: PodHolding, told: Mapping[str, Pod], pods: Mapping[str, Pod]) -> Pod:
