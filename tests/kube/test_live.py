@@ -18,7 +18,7 @@ pytestmark = pytest.mark.real
 
 KEPT = range(1, 5)
 """Each time the same."""
-FRESH = 4
+FRESH = 6
 EVENTS = 32
 FEWEST_DECISIONS = 100
 

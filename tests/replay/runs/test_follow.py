@@ -29,6 +29,13 @@ def test_of_the_answers_of_a_plugin_the_one_that_was_seen_is_taken() -> None:
     assert choices.preferred("c", "gpu", iter([("g0", "g1"), ("g1", "g2")])) == ("g0", "g1")
 
 
+def test_what_is_stale_goes_in_one_order_or_in_the_other() -> None:
+    """Seen live in 1.36.4, seed 4031: two containers of one pod, one of them on a group of NUMA nodes."""
+    stale = [("1", "c0"), ("1", "i0")]
+    assert SeenChoices({}).stale(stale) == stale
+    assert SeenChoices({}, backwards=True).stale(stale) == stale[::-1]
+
+
 def test_static_pods_come_in_the_order_that_is_told() -> None:
     pods = [pod(uid) for uid in ("a", "b", "c")]
     assert [each.uid for each in SeenChoices({}, ("c", "a")).pods(pods)] == ["c", "a", "b"]

@@ -87,8 +87,12 @@ class Run:
         """By numafit's own choices."""
         return self._played(lambda situation, event, _number: happen(situation, event, Choices))
 
-    def follow(self, expected: Sequence[Json | None]) -> Json:
-        """By the choices that the record tells; where it does not tell an order, by one that gives the record."""
+    def follow(self, expected: Sequence[Json | None], *, backwards: bool = False) -> Json:
+        """By the choices that the record tells; where it does not tell an order, by one that gives the record.
+
+        What is stale is released in one order through all of it: whether that was the right one shows only later.
+        """
+        choices = partial(SeenChoices, backwards=backwards)
 
         def outcome(situation: Situation, event: Event, number: int) -> Outcome:
             given = given_at(expected, number)
@@ -96,14 +100,14 @@ class Run:
             decided = {each["uid"] for each in (entry or {}).get("decisions") or ()}
             named = [*failed_at(entry or {}), ""]
             held = given_at(expected, number, decided)
-            first = happen(situation, event, partial(SeenChoices, given, (), named[0], held))
+            first = happen(situation, event, partial(choices, given, (), named[0], held))
             if entry is None or _is_seen(entry, event, first):
                 return first
             starts = isinstance(event, RestartKubelet | StartKubelet)
             for failed in ("", *named[:-1]):
                 orders = orders_of(entry) if starts else iter(((),) if failed else ())
                 for order in islice(orders, ORDERS):
-                    other = happen(situation, event, partial(SeenChoices, given, order, failed))
+                    other = happen(situation, event, partial(choices, given, order, failed))
                     if _is_seen(entry, event, other):
                         return other
             return first

@@ -22,11 +22,19 @@ GivenDevices = Mapping[tuple[str, str], frozenset[str]]
 
 
 class SeenChoices(Choices):
-    """`failed` is the resource that a refusal names, `held` what those have who were decided upon."""
+    """`failed` is the resource that a refusal names, `held` what those have who were decided upon. `backwards`: what is
+    stale goes from the last to the first; a run does not tell."""
 
     def __init__(
-        self, given: GivenDevices, order: Sequence[str] = (), failed: str = "", held: GivenDevices | None = None
+        self,
+        given: GivenDevices,
+        order: Sequence[str] = (),
+        failed: str = "",
+        held: GivenDevices | None = None,
+        *,
+        backwards: bool = False,
     ) -> None:
+        self.backwards = backwards
         self.given = given
         self.failed = failed
         self.held = held or {}
@@ -48,6 +56,9 @@ class SeenChoices(Choices):
     def resources(self, container: str, names: Iterable[str]) -> Sequence[str]:
         """Those that were given come first, also to one that was refused for another."""
         return sorted(names, key=lambda name: ((container, name) not in self.held, name != self.failed, name))
+
+    def stale(self, containers: Iterable[tuple[str, str]]) -> Sequence[tuple[str, str]]:
+        return sorted(containers, reverse=self.backwards)
 
     def pods(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         return sorted(pods, key=lambda pod: self.order.get(pod.uid, len(self.order)))
