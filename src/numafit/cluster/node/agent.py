@@ -45,6 +45,8 @@ LEARN_SECONDS = 30.0
 """Between two looks at what seldom changes: the machine, the kubelet, its Node."""
 SOCKETS = "pod-resources"
 SOCKET = "kubelet.sock"
+LOOK, NODE = "state", "Node"
+"""What there can be trouble with."""
 MOST_TOLD = 5
 """Of notes in one message."""
 
@@ -96,7 +98,7 @@ class NodeAgent:
         self._learn_at = 0.0
         self._sockets: FolderStamps = ()
         self._told_notes: tuple[Note, ...] = ()
-        self._trouble = ""
+        self._troubles: dict[str, str] = {}
 
     async def run(self) -> None:
         """Until it is cancelled. Raises InputError where the machine cannot be read at the beginning."""
@@ -124,12 +126,12 @@ class NodeAgent:
         while True:
             try:
                 await self._look()
-                self._say("")
+                self._say(LOOK, "")
             except InputError as error:
                 if self._learnt is None and not isinstance(error, ApiServerError):
                     raise
                 self.counts.unreadable += 1
-                self._say(str(error))
+                self._say(LOOK, str(error))
             await self._rest()
 
     async def _rest(self) -> None:
@@ -184,10 +186,11 @@ class NodeAgent:
         if self._learnt is not None and sockets == self._sockets and now < self._learn_at:
             return self._learnt
         try:
-            if await self.learner.fetch_node() is None:
-                self._say(f"there is no Node {self.options.name}; nothing is published until there is")
+            missing = await self.learner.fetch_node() is None
+            self._say(NODE, f"there is no Node {self.options.name}; nothing is published until there is" * missing)
         except ApiServerError as error:
             self.health.failed(error)
+            self._say(NODE, f"the API server tells nothing of the Node: {error}")
         learnt = await self.learner.learn()
         if self.watch is None or self._learnt is None or learnt.folder != self._learnt.folder:
             self._watch(learnt.folder)
@@ -263,10 +266,11 @@ class NodeAgent:
         counts.published, counts.publish_failures = publisher.written, publisher.failed
         counts.seconds = time.monotonic()
 
-    def _say(self, trouble: str) -> None:
-        if trouble != self._trouble:
-            self.say(trouble or "all is well again")
-        self._trouble = trouble
+    def _say(self, about: str, trouble: str) -> None:
+        """Once, and once when it is over."""
+        if trouble != self._troubles.get(about, ""):
+            self.say(trouble or f"{about}: all is well again")
+        self._troubles[about] = trouble
 
     def _pod_changed(self, change: ObjectChange[NodePod]) -> None:
         self._wake.set()
