@@ -150,14 +150,13 @@ class NodeAgent:
 
     async def _look(self) -> None:
         learnt = await self._known()
-        served = {own.uid: own for own in sorted(self.served.items.values(), key=lambda own: own.order)}
+        served = {own.uid: own for own in self.served.items.values()}
         pods = self.reader.pods(served.values(), pod_level=learnt.stage.node.settings.gate("PodLevelResources"))
         state = await asyncio.to_thread(self.state.read, learnt.folder, learnt.stage)
         # Pods are there that the kubelet has admitted: it says so, or they hold something already.
         holding = state.ledger.active
-        active = {
-            uid: pod for uid, pod in pods.items() if not served[uid].ended and (served[uid].admitted or uid in holding)
-        }
+        there = [uid for uid in pods if not served[uid].ended and (served[uid].admitted or uid in holding)]
+        active = {uid: pods[uid] for uid in sorted(there, key=lambda uid: served[uid].order)}
         stage = replace(learnt.stage, ledger=replace(state.ledger, active=active))
         claims = await self.claims.read(served.values(), stage.node.machine)
         notes = (
@@ -170,8 +169,8 @@ class NodeAgent:
         self._tell_notes(notes)
         self.publisher.offer(topology_of(self.options.name, stage, notes=notes, claims=claims), self.learner.node)
         if self.courtesy is not None and self.learner.node is not None:
-            there = [(own.metadata.namespace, own.metadata.name) for own in served.values() if not own.ended]
-            self.courtesy.offer(stage, self.learner.node, there)
+            names = [(own.metadata.namespace, own.metadata.name) for own in served.values() if not own.ended]
+            self.courtesy.offer(stage, self.learner.node, names)
         doubt = "" if learnt.sure and state.good else "the node is not known well enough"
         look = NodeLook(stage, state.files, served, pods, learnt.process, doubt)
         verdict = await asyncio.to_thread(self.comparer.look, look, time.monotonic())
