@@ -1,6 +1,7 @@
 """Our agent beside a real kubelet, with the rights of its own service account and no more."""
 
 import json
+import ssl
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ from numafit.bits import cpuset_text, parse_cpuset
 from numafit.cluster.node.manifest import NAME, cluster_role, manifest
 from numafit.cluster.topology.model import PATH, PodHolding
 from numafit.cluster.topology.read import read_topology
-from tests.kube.api import Json
+from tests.kube.api import MERGE, Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import KubeletNode
 from tests.kube.live import SHARED
@@ -45,6 +46,8 @@ PLACES = {
     "ServiceAccount": f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
 }
 
 
@@ -297,6 +300,16 @@ def events_of(node: KubeletNode, reason: str) -> list[str]:
     return [each["message"] for each in own if each["reason"] == reason]
 
 
+def as_account(cluster: ControlPlane, config: Path, node: KubeletNode, content: Json) -> str:
+    """What the API server says against a change of the Node by the agent's account; empty where it does it."""
+    token = json.loads(config.read_text())["users"][0]["user"]["token"]
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": MERGE}
+    context = ssl.create_default_context(cafile=str(cluster.authority.certificate))
+    url = f"{cluster.server}/api/v1/nodes/{node.name}"
+    answer = httpx.patch(url, json=content, headers=headers, verify=context, trust_env=False)
+    return "" if answer.is_success else str(answer.json()["message"])
+
+
 def define_resource_topologies(cluster: ControlPlane) -> None:
     """As others define them, but for what they check."""
     open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -362,6 +375,14 @@ def test_what_differs_is_counted_told_and_recorded(
         assert sum(cpus.values()) <= pool.bit_count()
     finally:
         agent.kill()
+
+    # with its rights nothing but annotations of a Node can be changed
+    def refused() -> str:
+        return as_account(cluster, account, node, {"metadata": {"labels": {"mine": "yes"}}})
+
+    until("the policy counts", 30, lambda: "annotations only" in refused(), 0.5)
+    assert "annotations only" in as_account(cluster, account, node, {"spec": {"unschedulable": True}})
+    assert as_account(cluster, account, node, {"metadata": {"annotations": {"mine": "yes"}}}) == ""
 
     # asked from the kubelet itself, with no right but that to nodes/configz
     asking = Agent(node, account, "--kubelet-config", "configz", "--resource-topology")

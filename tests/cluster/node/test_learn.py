@@ -120,7 +120,7 @@ def test_while_no_kubelet_runs_the_settings_are_those_of_the_last(
     (tmp_path / "proc" / "20" / "cmdline").unlink()
     found = learnt(learner)
     assert (found.process, found.stage.config) == (None, before.stage.config)
-    assert texts(found)[0].startswith("no kubelet is seen (no process is called kubelet")
+    assert texts(found) == ["none is seen to run: its settings are those of the last one"]
 
 
 def test_which_right_is_lacking_is_told(tmp_path: Path, api: FakeApi, kubelet: Kubelet) -> None:

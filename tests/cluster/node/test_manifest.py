@@ -22,7 +22,8 @@ def test_the_host_is_mounted_read_only() -> None:
     objects = {each["kind"]: each for each in yaml.safe_load_all(manifest("team", "image:1", resource_topology=True))}
     assert list(objects) == [
         *("CustomResourceDefinition", "Namespace", "ServiceAccount"),
-        *("ClusterRole", "ClusterRoleBinding", "DaemonSet"),
+        *("ClusterRole", "ClusterRoleBinding"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "DaemonSet"),
     ]
     spec = objects["DaemonSet"]["spec"]["template"]["spec"]
     (container,) = spec["containers"]

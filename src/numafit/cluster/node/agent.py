@@ -45,6 +45,8 @@ LEARN_SECONDS = 30.0
 """Between two looks at what seldom changes: the machine, the kubelet, its Node."""
 SOCKETS = "pod-resources"
 SOCKET = "kubelet.sock"
+LOOK, NODE = "state", "Node"
+"""What there can be trouble with."""
 MOST_TOLD = 5
 """Of notes in one message."""
 
@@ -96,7 +98,7 @@ class NodeAgent:
         self._learn_at = 0.0
         self._sockets: FolderStamps = ()
         self._told_notes: tuple[Note, ...] = ()
-        self._trouble = ""
+        self._troubles: dict[str, str] = {}
 
     async def run(self) -> None:
         """Until it is cancelled. Raises InputError where the machine cannot be read at the beginning."""
@@ -124,12 +126,12 @@ class NodeAgent:
         while True:
             try:
                 await self._look()
-                self._say("")
+                self._say(LOOK, "")
             except InputError as error:
                 if self._learnt is None and not isinstance(error, ApiServerError):
                     raise
                 self.counts.unreadable += 1
-                self._say(str(error))
+                self._say(LOOK, str(error))
             await self._rest()
 
     async def _rest(self) -> None:
@@ -148,14 +150,13 @@ class NodeAgent:
 
     async def _look(self) -> None:
         learnt = await self._known()
-        served = {own.uid: own for own in sorted(self.served.items.values(), key=lambda own: own.order)}
+        served = {own.uid: own for own in self.served.items.values()}
         pods = self.reader.pods(served.values(), pod_level=learnt.stage.node.settings.gate("PodLevelResources"))
         state = await asyncio.to_thread(self.state.read, learnt.folder, learnt.stage)
         # Pods are there that the kubelet has admitted: it says so, or they hold something already.
         holding = state.ledger.active
-        active = {
-            uid: pod for uid, pod in pods.items() if not served[uid].ended and (served[uid].admitted or uid in holding)
-        }
+        there = [uid for uid in pods if not served[uid].ended and (served[uid].admitted or uid in holding)]
+        active = {uid: pods[uid] for uid in sorted(there, key=lambda uid: served[uid].order)}
         stage = replace(learnt.stage, ledger=replace(state.ledger, active=active))
         claims = await self.claims.read(served.values(), stage.node.machine)
         notes = (
@@ -168,8 +169,8 @@ class NodeAgent:
         self._tell_notes(notes)
         self.publisher.offer(topology_of(self.options.name, stage, notes=notes, claims=claims), self.learner.node)
         if self.courtesy is not None and self.learner.node is not None:
-            there = [(own.metadata.namespace, own.metadata.name) for own in served.values() if not own.ended]
-            self.courtesy.offer(stage, self.learner.node, there)
+            names = [(own.metadata.namespace, own.metadata.name) for own in served.values() if not own.ended]
+            self.courtesy.offer(stage, self.learner.node, names)
         doubt = "" if learnt.sure and state.good else "the node is not known well enough"
         look = NodeLook(stage, state.files, served, pods, learnt.process, doubt)
         verdict = await asyncio.to_thread(self.comparer.look, look, time.monotonic())
@@ -184,10 +185,12 @@ class NodeAgent:
         if self._learnt is not None and sockets == self._sockets and now < self._learn_at:
             return self._learnt
         try:
-            if await self.learner.fetch_node() is None:
-                self._say(f"there is no Node {self.options.name}; nothing is published until there is")
-        except ApiServerError as error:
-            self.health.failed(error)
+            missing = await self.learner.fetch_node() is None
+            self._say(NODE, f"there is no Node {self.options.name}; nothing is published until there is" * missing)
+        except InputError as error:
+            if isinstance(error, ApiServerError):
+                self.health.failed(error)
+            self._say(NODE, f"the API server tells nothing of the Node: {error}")
         learnt = await self.learner.learn()
         if self.watch is None or self._learnt is None or learnt.folder != self._learnt.folder:
             self._watch(learnt.folder)
@@ -263,10 +266,11 @@ class NodeAgent:
         counts.published, counts.publish_failures = publisher.written, publisher.failed
         counts.seconds = time.monotonic()
 
-    def _say(self, trouble: str) -> None:
-        if trouble != self._trouble:
-            self.say(trouble or "all is well again")
-        self._trouble = trouble
+    def _say(self, about: str, trouble: str) -> None:
+        """Once, and once when it is over."""
+        if trouble != self._troubles.get(about, ""):
+            self.say(trouble or f"{about}: all is well again")
+        self._troubles[about] = trouble
 
     def _pod_changed(self, change: ObjectChange[NodePod]) -> None:
         self._wake.set()

@@ -46,7 +46,7 @@ class NodeLook(msgspec.Struct, frozen=True):
     """With who is on it."""
     files: Mapping[str, str]
     served: Mapping[str, NodePod]
-    """By UID, as the API server tells of them."""
+    """By UID, as the API server tells of them, in the order in which it told of them first."""
     pods: Mapping[str, Pod]
     """By UID; without those that cannot be read."""
     process: RunningKubelet | None = None
@@ -169,7 +169,10 @@ def _ways(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Iterator[tuple[
     ]
     ended = [uid for uid in new if now.served[uid].admitted and now.served[uid].ended]
     seen: set[tuple[str, ...]] = set()
-    for order in permutations(sorted(new, key=lambda uid: _order(now.served[uid]))):
+    arrived = {uid: index for index, uid in enumerate(now.served)}
+    # A kubelet takes pods of one message by the time they were made, which is told to the second.
+    likely = sorted(new, key=lambda uid: (now.served[uid].metadata.creationTimestamp, arrived[uid]))
+    for order in permutations(likely):
         for first, last in ((gone, ()), ([*gone, *leaving], ()), ((), gone)):
             for tick in (True, False):
                 lines = [
@@ -182,11 +185,6 @@ def _ways(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Iterator[tuple[
                 if way not in seen:
                     seen.add(way)
                     yield way
-
-
-def _order(own: NodePod) -> tuple[str, str, str]:
-    """Pods of one message are taken by the time they were made."""
-    return own.metadata.creationTimestamp, own.status.startTime or "~", own.name
 
 
 def _line(word: str, uids: Sequence[str], titles: Mapping[str, str]) -> str:

@@ -216,8 +216,7 @@ class NodeLearner:
     ) -> ConfigSources | None:
         """What a kubelet was told it was told when it began: a file that is changed later is news to the next one."""
         if self._ordered is not None and process is None:
-            text = f"no kubelet is seen ({why}): its settings are those of the last one"
-            notes.append(Note(NOT_LEARNT, "kubelet", text))
+            notes.append(Note(NOT_LEARNT, "kubelet", "none is seen to run: its settings are those of the last one"))
         if self._ordered is not None and process in (None, self._ordered[0]):
             return self._ordered[1]
         found = await self._written(process, why, folder, version, notes)

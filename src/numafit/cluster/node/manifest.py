@@ -13,6 +13,8 @@ from numafit.replay.outcomes import Json
 NAME = "numafit-node-agent"
 DEFINITION = "nodetopologies.yaml"
 METRICS_PORT = 9467
+MOUNTS_ALLOWED = {"pod-security.kubernetes.io/enforce": "privileged"}
+"""No stricter level lets a pod see folders of its host."""
 HOST = "/host"
 MOUNTS = ("/sys", "/proc", "/var/lib/kubelet")
 """Of the host; read only. Most of what the kubelet keeps lies in the last one."""
@@ -22,7 +24,7 @@ def manifest(namespace: str, image: str, *, resource_topology: bool = False) -> 
     """YAML documents for `kubectl apply -f -`."""
     definition = files("numafit.cluster.topology").joinpath(DEFINITION).read_text()
     objects = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": MOUNTS_ALLOWED}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}},
         cluster_role(resource_topology=resource_topology),
         {
@@ -32,6 +34,7 @@ def manifest(namespace: str, image: str, *, resource_topology: bool = False) -> 
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME},
             "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
         },
+        *_own_node_only(namespace),
         _daemon_set(namespace, image, resource_topology=resource_topology),
     ]
     texts = [definition, *(yaml.safe_dump(each, sort_keys=False) for each in objects)]
@@ -66,6 +69,39 @@ def cluster_role(*, resource_topology: bool) -> Json:
 
 def _rule(group: str, resources: list[str], verbs: list[str]) -> Json:
     return {"apiGroups": [group], "resources": resources, "verbs": verbs}
+
+
+def _own_node_only(namespace: str) -> list[Json]:
+    """RBAC knows no single node: a policy lets the account change nothing of a Node but annotations, and with the token
+    of a pod nothing but its own node. Clusters have it since 1.30."""
+    admission = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": NAME}}
+    node_name = "'authentication.kubernetes.io/node-name'"
+    extra = "request.userInfo.extra"
+    labels = "has({0}.metadata.labels) ? {0}.metadata.labels : {{}}"
+    same = f"object.spec == oldObject.spec && ({labels.format('object')}) == ({labels.format('oldObject')})"
+    own = f"!has({extra}) || !({node_name} in {extra}) || {extra}[{node_name}][0] == object.metadata.name"
+    rules = [
+        {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]},
+        {"apiGroups": [GROUP], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": [PLURAL]},
+    ]
+    account = f"request.userInfo.username == 'system:serviceaccount:{namespace}:{NAME}'"
+    spec = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": rules},
+        "matchConditions": [{"name": "agent", "expression": account}],
+        "validations": [
+            {"expression": f"request.kind.kind != 'Node' || ({same})", "message": "the agent changes annotations only"},
+            {"expression": own, "message": "the agent changes its own node only"},
+        ],
+    }
+    return [
+        {**admission, "kind": "ValidatingAdmissionPolicy", "spec": spec},
+        {
+            **admission,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "spec": {"policyName": NAME, "validationActions": ["Deny"]},
+        },
+    ]
 
 
 def _daemon_set(namespace: str, image: str, *, resource_topology: bool) -> Json:

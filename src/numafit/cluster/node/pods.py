@@ -96,9 +96,9 @@ class NodePod(msgspec.Struct, frozen=True, gc=False):
         return any(condition.type.startswith(RESIZE) for condition in self.status.conditions)
 
     @property
-    def order(self) -> tuple[str, str, str]:
-        """A kubelet takes pods of one message by the time they were made; those it has begun with came first."""
-        return self.status.startTime or "~", self.metadata.creationTimestamp, self.name
+    def order(self) -> tuple[str, str]:
+        """When its kubelet began with it, and when it was made; what is not begun comes last."""
+        return self.status.startTime or "~", self.metadata.creationTimestamp
 
 
 class NodePodReader:
