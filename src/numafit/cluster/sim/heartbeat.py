@@ -27,6 +27,8 @@ STATUS_SECONDS = 300.0
 """After which a status is written that has not changed."""
 BEAT = 0.25
 MOST_AT_ONCE = 16
+MOST_BEATS_AT_ONCE = 6
+"""Renewals on their way: what is to be told of pods is never kept waiting by them."""
 
 
 class _Meta(msgspec.Struct):
@@ -144,11 +146,12 @@ class Heartbeat:
             await asyncio.sleep(BEAT)
             # A server that takes its time makes the next turn larger.
             beat, last = time.monotonic() - last, time.monotonic()
-            owed += many * beat / period
+            owed = min(owed + many * beat / period, many)
             turn = [self._nodes[(number + step) % many] for step in range(min(int(owed), many))]
             owed -= len(turn)
             number += len(turn)
-            await self._tried([node for node in turn if not node.kubelet.situation.down], self._beat)
+            alive = [node for node in turn if not node.kubelet.situation.down]
+            await self._tried(alive, self._beat, MOST_BEATS_AT_ONCE)
 
     async def _beat(self, node: SimulatedNode) -> None:
         await self._renewed(node)
@@ -201,7 +204,7 @@ class Heartbeat:
 
     # --- many at once -------------------------------------------------------------------------------------------------
 
-    async def _tried(self, nodes: Iterable[SimulatedNode], do: Any) -> list[SimulatedNode]:
+    async def _tried(self, nodes: Iterable[SimulatedNode], do: Any, at_once: int = MOST_AT_ONCE) -> list[SimulatedNode]:
         """Those with whom it failed, which is counted. `Any`: a coroutine of this class."""
         failed: list[SimulatedNode] = []
 
@@ -214,10 +217,10 @@ class Heartbeat:
                 self._health.last = str(error)
                 failed.append(node)
 
-        await self._each(nodes, one)
+        await self._each(nodes, one, at_once)
         return failed
 
-    async def _each(self, nodes: Iterable[SimulatedNode], do: Any) -> None:
+    async def _each(self, nodes: Iterable[SimulatedNode], do: Any, at_once: int = MOST_AT_ONCE) -> None:
         """Some at a time; raises the first error. `Any`: a coroutine for a node."""
         waiting = iter(nodes)
 
@@ -225,4 +228,4 @@ class Heartbeat:
             for node in waiting:
                 await do(node)
 
-        await asyncio.gather(*(worker() for _ in range(MOST_AT_ONCE)))
+        await asyncio.gather(*(worker() for _ in range(at_once)))
