@@ -2,10 +2,12 @@
 
 import base64
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import pytest
@@ -172,6 +174,37 @@ def test_their_sockets_answer_alike(pair: Pair) -> None:
     for own in (pair.real.outside, pair.simulated.outside):
         own.stop_plugin(KEY)
     pair.compare("keys")
+
+
+SEED, EVENTS = 1, 10
+"""NUMAFIT_SEED is another seed."""
+
+
+def test_random_pods_are_shown_alike(pair: Pair) -> None:
+    """They come and go; of devices there is never a choice, since that is left to chance in a kubelet."""
+    random = Random(int(os.environ.get("NUMAFIT_SEED", SEED)))
+    there: dict[str, str] = {}
+    for number in range(EVENTS):
+        if len(there) > 2 and random.random() < 0.35:
+            name = random.choice(sorted(there))
+            pair.remove(name, there.pop(name))
+        else:
+            name = f"p{number}"
+            there[name] = pair.add(name, *(_random_container(random, f"c{i}") for i in range(random.choice((1, 1, 2)))))
+        if random.random() < 0.2:
+            pair.each_plugin(GPU, *random.choice((("g0@0", "!g1@1"), ("g0@0", "g1@1"), ("g1@1",))))
+        pair.compare(*there)
+
+
+def _random_container(random: Random, name: str) -> Json:
+    counts = {GPU: random.choice((0, 0, 1, 2)), NIC: random.choice((0, 0, 0, 1)), KEY: random.choice((0, 0, 0, 2))}
+    wanted = {resource: str(count) for resource, count in counts.items() if count}
+    own = container(
+        name, random.choice(("1", "2", "3", "500m")), random.choice(("64Mi", "200Mi", "900Mi")), devices=wanted
+    )
+    if random.random() < 0.2 and not wanted:
+        own["resources"] = {"requests": {"cpu": "100m"}}
+    return own
 
 
 FPGA = "example.com/fpga"
