@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -211,7 +212,8 @@ FPGA = "example.com/fpga"
 
 
 def fpga_pod(name: str, node: str, count: int) -> Json:
-    spec = {**POD, "containers": [container("c", devices={FPGA: str(count)})], "nodeName": node}
+    wanted = {FPGA: str(count)} if count else {}
+    spec = {**POD, "containers": [container("c", devices=wanted)], "nodeName": node}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
@@ -279,17 +281,30 @@ def test_our_plugin_and_our_kubelet_find_each_other_again(cluster: ControlPlane,
         checkpoint = json.loads((node / "device-plugins" / "kubelet_internal_checkpoint").read_text())
         assert [own["DeviceIDs"] for own in checkpoint["Data"]["PodDeviceEntries"]] == [{"0": ["f0", "f2"]}]
 
+        # while the plugin hangs nothing is decided, not even when the simulation ends
+        plugin.send_signal(signal.SIGSTOP)
+        api.post("/api/v1/namespaces/default/pods", fpga_pod("patient", "socketed", 1))
+        api.post("/api/v1/namespaces/default/pods", fpga_pod("behind", "socketed", 0))
+        time.sleep(2)
+        assert sim.stop() == 0
+        assert [api.pods()[name]["status"].get("phase") for name in ("patient", "behind")] == ["Pending"] * 2
+        plugin.send_signal(signal.SIGCONT)
+        sim.start()
+        phase("behind", "Running")
+        assert phase("patient", "Failed")["status"]["reason"] == "UnexpectedAdmissionError"
+        offers(3)
+
         # the plugin ends: nothing is offered, and what is held is held
         plugin.terminate()
         assert plugin.wait(10) == 0
         offers(0)
         api.post("/api/v1/namespaces/default/pods", fpga_pod("late", "socketed", 1))
         assert phase("late", "Failed")["status"]["reason"] == "TopologyAffinityError"
-        assert held_by(asked("list", resources)) == {"pair": ["f0", "f2"]}
+        assert held_by(asked("list", resources)) == {"pair": ["f0", "f2"], "behind": []}
         assert sim.stop() == 0
         assert not resources.exists()
         for text in (log.read_text(), sim.log.read_text()):
             assert "Traceback" not in text
-        for name in ("pair", "wide", "late"):
+        for name in ("pair", "wide", "patient", "behind", "late"):
             api.delete(f"/api/v1/namespaces/default/pods/{name}?gracePeriodSeconds=0")
         api.delete("/api/v1/nodes/socketed")
