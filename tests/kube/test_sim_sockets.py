@@ -2,10 +2,13 @@
 
 import base64
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any, NamedTuple
 
 import pytest
@@ -174,11 +177,43 @@ def test_their_sockets_answer_alike(pair: Pair) -> None:
     pair.compare("keys")
 
 
+SEED, EVENTS = 1, 10
+"""NUMAFIT_SEED is another seed."""
+
+
+def test_random_pods_are_shown_alike(pair: Pair) -> None:
+    """They come and go; of devices there is never a choice, since that is left to chance in a kubelet."""
+    random = Random(int(os.environ.get("NUMAFIT_SEED", SEED)))
+    there: dict[str, str] = {}
+    for number in range(EVENTS):
+        if len(there) > 2 and random.random() < 0.35:
+            name = random.choice(sorted(there))
+            pair.remove(name, there.pop(name))
+        else:
+            name = f"p{number}"
+            there[name] = pair.add(name, *(_random_container(random, f"c{i}") for i in range(random.choice((1, 1, 2)))))
+        if random.random() < 0.2:
+            pair.each_plugin(GPU, *random.choice((("g0@0", "!g1@1"), ("g0@0", "g1@1"), ("g1@1",))))
+        pair.compare(*there)
+
+
+def _random_container(random: Random, name: str) -> Json:
+    counts = {GPU: random.choice((0, 0, 1, 2)), NIC: random.choice((0, 0, 0, 1)), KEY: random.choice((0, 0, 0, 2))}
+    wanted = {resource: str(count) for resource, count in counts.items() if count}
+    own = container(
+        name, random.choice(("1", "2", "3", "500m")), random.choice(("64Mi", "200Mi", "900Mi")), devices=wanted
+    )
+    if random.random() < 0.2 and not wanted:
+        own["resources"] = {"requests": {"cpu": "100m"}}
+    return own
+
+
 FPGA = "example.com/fpga"
 
 
 def fpga_pod(name: str, node: str, count: int) -> Json:
-    spec = {**POD, "containers": [container("c", devices={FPGA: str(count)})], "nodeName": node}
+    wanted = {FPGA: str(count)} if count else {}
+    spec = {**POD, "containers": [container("c", devices=wanted)], "nodeName": node}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
@@ -246,17 +281,30 @@ def test_our_plugin_and_our_kubelet_find_each_other_again(cluster: ControlPlane,
         checkpoint = json.loads((node / "device-plugins" / "kubelet_internal_checkpoint").read_text())
         assert [own["DeviceIDs"] for own in checkpoint["Data"]["PodDeviceEntries"]] == [{"0": ["f0", "f2"]}]
 
+        # while the plugin hangs nothing is decided, not even when the simulation ends
+        plugin.send_signal(signal.SIGSTOP)
+        api.post("/api/v1/namespaces/default/pods", fpga_pod("patient", "socketed", 1))
+        api.post("/api/v1/namespaces/default/pods", fpga_pod("behind", "socketed", 0))
+        time.sleep(2)
+        assert sim.stop() == 0
+        assert [api.pods()[name]["status"].get("phase") for name in ("patient", "behind")] == ["Pending"] * 2
+        plugin.send_signal(signal.SIGCONT)
+        sim.start()
+        phase("behind", "Running")
+        assert phase("patient", "Failed")["status"]["reason"] == "UnexpectedAdmissionError"
+        offers(3)
+
         # the plugin ends: nothing is offered, and what is held is held
         plugin.terminate()
         assert plugin.wait(10) == 0
         offers(0)
         api.post("/api/v1/namespaces/default/pods", fpga_pod("late", "socketed", 1))
         assert phase("late", "Failed")["status"]["reason"] == "TopologyAffinityError"
-        assert held_by(asked("list", resources)) == {"pair": ["f0", "f2"]}
+        assert held_by(asked("list", resources)) == {"pair": ["f0", "f2"], "behind": []}
         assert sim.stop() == 0
         assert not resources.exists()
         for text in (log.read_text(), sim.log.read_text()):
             assert "Traceback" not in text
-        for name in ("pair", "wide", "late"):
+        for name in ("pair", "wide", "patient", "behind", "late"):
             api.delete(f"/api/v1/namespaces/default/pods/{name}?gracePeriodSeconds=0")
         api.delete("/api/v1/nodes/socketed")

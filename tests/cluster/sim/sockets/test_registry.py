@@ -81,6 +81,15 @@ def test_nobody_at_the_endpoint_is_said_after_the_time_for_dialling(
     told(tmp_path, story)
 
 
+def test_an_endpoint_stays_in_the_folder_whatever_it_begins_with(tmp_path: Path) -> None:
+    async def story(stage: Stage) -> None:
+        plugin = await stage.plugin().start()
+        await plugin.register(endpoint="/plugin.sock")
+        await until(lambda: stage.devices() == {"a": True, "b": True})
+
+    told(tmp_path, story)
+
+
 def test_an_early_release_answers_before_it_dials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Up to 1.24; the options are those of the registration."""
     monkeypatch.setattr(remote, "DIAL_SECONDS", 0.2)

@@ -13,7 +13,14 @@ from google.protobuf.message import Message
 from numafit.cluster.sim.kubelet import DecisionInterrupted
 from numafit.cluster.sim.sockets.remote import go_error
 from numafit.cluster.wire import device_plugin_pb2 as wire
-from numafit.cluster.wire.services import ALLOCATE, GET_PREFERRED_ALLOCATION, PRE_START_CONTAINER, CallContext
+from numafit.cluster.wire.pod_resources_pb2 import ListPodResourcesRequest
+from numafit.cluster.wire.services import (
+    ALLOCATE,
+    GET_PREFERRED_ALLOCATION,
+    LIST_POD_RESOURCES,
+    PRE_START_CONTAINER,
+    CallContext,
+)
 from numafit.decision.files import state_files
 from numafit.ledger.files.allocate_response import AllocateResponse, decode_response
 from numafit.ledger.files.device import read_device
@@ -135,9 +142,14 @@ def test_while_a_plugin_hangs_nothing_else_of_the_node_is_decided(tmp_path: Path
         assert not first.done()
         assert not second.done()
         assert uid("plain") not in stage.kubelet.pods
+        # Who asks it is answered, and another list is taken when its turn comes.
+        async with grpc.aio.insecure_channel(f"unix:{tmp_path}/pod-resources/kubelet.sock") as channel:
+            assert not (await LIST_POD_RESOURCES.ask(channel, ListPodResourcesRequest(), 5)).pod_resources
+        plugin.show(device("a"))
         free.set()
         assert (await first).admitted
         assert (await second).admitted
+        await until(lambda: stage.devices() == {"a": True})
 
     told(tmp_path, story)
 

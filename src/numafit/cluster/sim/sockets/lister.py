@@ -9,7 +9,7 @@ import grpc.aio
 from google.protobuf.message import Message
 
 from numafit.cluster.sim.sockets.releases import socket_rules
-from numafit.cluster.sim.sockets.resources import allocatable, listed, listed_before, pod_resources
+from numafit.cluster.sim.sockets.resources import allocatable, listed, listed_before, pod_resources, swept
 from numafit.cluster.wire import pod_resources_pb2 as wire
 from numafit.cluster.wire.services import (
     GET_ALLOCATABLE_RESOURCES,
@@ -44,7 +44,7 @@ class PodResourcesNode(Protocol):
         ...
 
     async def freed(self) -> None:
-        """The devices of pods that have gone are free from now on: List looks for them before it answers."""
+        """The devices of pods that have gone are free from now on; nobody waits long for that."""
         ...
 
 
@@ -105,11 +105,11 @@ class PodResourcesLister:
 
     async def _list(self, request: wire.ListPodResourcesRequest, context: CallContext) -> Message:
         await self._node.freed()
-        return listed(self._node.situation, self._node.known)
+        return listed(swept(self._node.situation), self._node.known)
 
     async def _list_before(self, request: wire.ListPodResourcesRequest, context: CallContext) -> Message:
         await self._node.freed()
-        return listed_before(self._node.situation, self._node.known)
+        return listed_before(swept(self._node.situation), self._node.known)
 
     async def _allocatable(self, request: wire.AllocatableResourcesRequest, context: CallContext) -> Message:
         settings = self._node.situation.node.settings

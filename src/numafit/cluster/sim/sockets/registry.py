@@ -6,6 +6,7 @@ plugin of its own.
 """
 
 import asyncio
+import os
 from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
@@ -78,13 +79,13 @@ class PluginRegistry:
 
     async def stop(self) -> None:
         """As a kubelet ends: plugins see their streams break, and the socket is gone."""
-        for link in self._open:
+        for link in tuple(self._open):
             link.interrupt()
         tasks = [*self._tasks, *self._forgetting.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for link in self._open:
+        for link in tuple(self._open):
             await link.close()
         if self._server is not None:
             await self._server.stop(None)
@@ -94,7 +95,7 @@ class PluginRegistry:
     async def _register(self, request: wire.RegisterRequest, context: CallContext) -> Message:
         problem = registration_problem(request)
         if not problem:
-            link = PluginLink(request.resource_name, self._folder / PLUGINS / request.endpoint)
+            link = PluginLink(request.resource_name, self._endpoint(request.endpoint))
             if not self._rules.dials_first:
                 link.options = request.options
                 self._run(self._connect_later(link))
@@ -107,11 +108,18 @@ class PluginRegistry:
             await context.abort(grpc.StatusCode.UNKNOWN, problem)
         return wire.Empty()
 
+    def _endpoint(self, name: str) -> Path:
+        """As Go joins it: a slash at its beginning does not lead out of the folder."""
+        return Path(os.path.normpath(f"{self._folder / PLUGINS}/{name}"))
+
     async def _connect_later(self, link: PluginLink) -> None:
-        with suppress(PluginError):
+        try:
             await link.open()
-            self._links.setdefault(link.resource, [])[:] = [link]
-            await self._registered(link)
+        except (PluginError, asyncio.CancelledError):
+            await link.close()
+            return
+        self._links.setdefault(link.resource, [])[:] = [link]
+        self._registered(link)
 
     async def _connect(self, link: PluginLink) -> None:
         links = self._links.setdefault(link.resource, [])
@@ -120,27 +128,28 @@ class PluginRegistry:
             await link.open()
             await link.ask_options()
             if self._end == "last" and link.socket in self._asked.get(link.resource, {}):
-                await link.close()
                 raise PluginError(f"device plugin already connected: {link.socket}")
-        except PluginError:
+        except (PluginError, asyncio.CancelledError):
             # One of the same socket goes with it, so its end will not be noticed (1.37).
             links[:] = [other for other in links if other.socket != link.socket] if self._end == "last" else []
+            await link.close()
             raise
-        await self._registered(link)
+        self._registered(link)
 
-    async def _registered(self, link: PluginLink) -> None:
+    def _registered(self, link: PluginLink) -> None:
         self._open.add(link)
         self._asked.setdefault(link.resource, {})[link.socket] = link
         forgetting = self._forgetting.pop(link.resource, None)
         if forgetting is not None:
             forgetting.cancel()
-        await self._node.use(remote_plugin(link))
+        # A plugin that does not wait for the answer is known all the same.
         self._run(self._watch(link))
 
     # --- lists -------------------------------------------------------------------------------------------------------
 
     async def _watch(self, link: PluginLink) -> None:
         resource = link.resource
+        await self._node.use(remote_plugin(link))
         with suppress(grpc.aio.AioRpcError, grpc.aio.UsageError):
             async for answer in LIST_AND_WATCH.watch(link.channel, wire.Empty()):
                 known = resource in self._node.situation.plugins

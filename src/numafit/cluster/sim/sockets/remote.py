@@ -57,14 +57,12 @@ class PluginLink:
         try:
             await asyncio.wait_for(self.channel.channel_ready(), DIAL_SECONDS)
         except TimeoutError:
-            await self.close()
             raise PluginError("failed to dial device plugin: context deadline exceeded") from None
 
     async def ask_options(self) -> None:
         try:
             self.options = await GET_OPTIONS.ask(self.channel, wire.Empty(), None)
         except grpc.aio.AioRpcError as error:
-            await self.close()
             raise PluginError(f"failed to get device plugin options: {go_error(error)}") from None
 
     async def close(self) -> None:

@@ -6,13 +6,22 @@ resource, id and NUMA node, CPUs by number.
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from numafit.bits import members
 from numafit.cluster.sim.sockets.releases import SocketRules, lists_active, socket_rules
 from numafit.cluster.wire import pod_resources_pb2 as wire
 from numafit.decision.history.situation import Situation
 from numafit.ledger.ledger import Block, Held
 from numafit.managers.ask import Ask, ask_of
+from numafit.managers.device.manager import without_stale
 from numafit.workload.pod import Container, Pod
+
+
+def swept(situation: Situation) -> Situation:
+    """The devices of pods that have gone are free: a kubelet looks for them before it answers List."""
+    ledger = without_stale(situation.ledger)
+    return situation if ledger is situation.ledger else replace(situation, ledger=ledger)
 
 
 def listed(situation: Situation, known: Iterable[Pod]) -> wire.ListPodResourcesResponse:

@@ -7,23 +7,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from msgspec.structs import replace
-
 from numafit.cluster.sim.kubelet import SimulatedKubelet
 from numafit.cluster.sim.sockets.folder import make_folders, plugins_socket, pod_resources_socket
 from numafit.cluster.sim.sockets.lister import PodResourcesLister
 from numafit.cluster.sim.sockets.registry import PluginRegistry
 from numafit.cluster.sim.sockets.releases import has_pod_resources
 from numafit.cluster.sim.sockets.remote import RemotePlugin
+from numafit.cluster.sim.sockets.resources import swept
 from numafit.decision.history.event import Event, StopPlugin
 from numafit.decision.history.situation import Situation
-from numafit.managers.device.manager import without_stale
 from numafit.managers.device.plugin import Plugin
 from numafit.managers.device.registration import GRACE_PERIOD
 from numafit.workload.pod import Pod
 
 LOOK_SECONDS = 0.2
 """Between two looks whether the kubelet still runs."""
+
+SWEEP_SECONDS = 1.0
 
 
 class Turn(Protocol):
@@ -99,10 +99,10 @@ class _Node:
         await self._turn(lambda now: self._kubelet.happen(event, now))
 
     async def freed(self) -> None:
-        ledger = self.situation.ledger
-        if without_stale(ledger) is not ledger:
-            await self._turn(lambda now: self._sweep())
+        if swept(self.situation) is not self.situation:
+            sweep = asyncio.ensure_future(self._turn(self._sweep))
+            # A plugin that hangs keeps the node, but not who asks it.
+            await asyncio.wait({sweep}, timeout=SWEEP_SECONDS)
 
-    def _sweep(self) -> None:
-        situation = self._kubelet.situation
-        self._kubelet.situation = replace(situation, ledger=without_stale(situation.ledger))
+    def _sweep(self, now: float) -> None:
+        self._kubelet.situation = swept(self._kubelet.situation)
