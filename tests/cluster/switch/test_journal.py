@@ -35,6 +35,12 @@ def test_a_line_that_a_crash_has_cut_was_never_begun(tmp_path: Path, cut: int) -
     assert third.entries == again.entries
 
 
+def test_other_commands_may_take_the_place_of_those_that_failed(tmp_path: Path) -> None:
+    journal = FakeNode(tmp_path).journal()
+    journal.use_commands(None, "service kubelet start")
+    assert (journal.order.stop_command, journal.order.start_command) == ("stop", "service kubelet start")
+
+
 def test_a_finished_journal_lies_with_what_was_kept(tmp_path: Path) -> None:
     journal = FakeNode(tmp_path).journal()
     journal.finish("switched")

@@ -41,6 +41,19 @@ def test_the_process_is_the_one_that_was_given_the_file(
     assert KubeletProcess(config, "", "", tmp_path / "proc").number() == (7 if found else None)
 
 
+def test_its_command_tells_its_other_folders(config: Path, tmp_path: Path) -> None:
+    proc = tmp_path / "proc"
+    own = KubeletProcess(config, "", "", proc)
+    process(proc, 7, "kubelet", f"--config={config}", "--root-dir", "/srv/kubelet", "--config-dir=/etc/k.d")
+    assert [own.option(name) for name in ("--root-dir", "--config-dir", "--kubeconfig")] == [
+        "/srv/kubelet",
+        "/etc/k.d",
+        "",
+    ]
+    (proc / "7" / "cmdline").unlink()
+    assert own.option("--root-dir") == ""
+
+
 def test_a_link_to_the_file_is_the_file(config: Path, tmp_path: Path) -> None:
     process(tmp_path / "proc", 7, "kubelet", f"--config={config}")
     link = tmp_path / "link.yaml"

@@ -9,7 +9,7 @@ import pytest
 from numafit.cluster.switch import steps
 from numafit.cluster.switch.journal import BEGUN, DONE, FAILED, JournalEntry, open_journal
 from numafit.cluster.switch.steps import STEPS, UNDO_STEPS, Switch
-from numafit.errors import ApiServerError
+from numafit.errors import ApiServerError, InputError
 from tests.cluster.switch.fake_node import REFUSED, FakeNode, Killed
 
 FORWARD = [(step, event) for step in STEPS for event in (BEGUN, DONE)]
@@ -131,6 +131,22 @@ def test_a_new_kubelet_that_does_not_come_up_is_replaced_by_the_old_one(node: Fa
     assert node.as_before()
     assert not node.cordoned
     assert [entry.step for entry in told if entry.event == FAILED] == ["ready"]
+
+
+def test_commands_that_do_not_work_have_not_touched_the_kubelet(
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its service has another name here: neither of them does anything."""
+
+    async def unknown(**_: object) -> str:
+        raise InputError("Unit kubelet.service not found")
+
+    monkeypatch.setattr(node, "stop", unknown)
+    monkeypatch.setattr(node, "start", unknown)
+    node.journal()
+    assert run(node) == "undone"
+    assert node.process == 101
+    assert not node.cordoned
 
 
 def test_somebody_who_may_not_close_the_node_has_touched_nothing(

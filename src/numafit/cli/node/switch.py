@@ -102,13 +102,17 @@ Examples:
 @click.option(
     "--kubelet-env", type=click.Path(path_type=Path), help=f"File with its flags; default {FLAGS_FILE} there."
 )
-@click.option("--config-dir", type=click.Path(path_type=Path), help="Its folder of drop-in files (*.conf).")
+@click.option(
+    "--config-dir",
+    type=click.Path(path_type=Path),
+    help="Its folder of drop-in files (*.conf); default that of the kubelet that runs.",
+)
 @click.option("--node", metavar="NAME", help="What the cluster calls this machine; default its host name.")
 @cluster_options
 @machine_option
 @click.option("--device", "devices", multiple=True, metavar="RESOURCE=ID@NUMA,…", help="Devices of a plugin.")
-@click.option("--stop-command", metavar="COMMAND", default=STOP, show_default=True)
-@click.option("--start-command", metavar="COMMAND", default=START, show_default=True)
+@click.option("--stop-command", metavar="COMMAND", help=f"Stops the kubelet; default {STOP}.")
+@click.option("--start-command", metavar="COMMAND", help=f"Starts it; default {START}.")
 @click.option("--keep-pods", is_flag=True, help="No drain: the new kubelet admits the pods that run once more.")
 @click.option("--force", is_flag=True, help="Pods without a controller are evicted, too; nobody makes them again.")
 @click.option("--delete-emptydir-data", is_flag=True, help="Pods with data in an emptyDir are evicted, too.")
@@ -138,8 +142,8 @@ def switch(
     cluster: ClusterOptions,
     specs: Sequence[str],
     devices: Sequence[str],
-    stop_command: str,
-    start_command: str,
+    stop_command: str | None,
+    start_command: str | None,
     keep_pods: bool,
     force: bool,
     delete_emptydir_data: bool,
@@ -172,8 +176,8 @@ def switch(
         node or gethostname().lower(),
         tuple(specs),
         tuple(devices),
-        stop_command,
-        start_command,
+        stop_command or STOP,
+        start_command or START,
         keep_pods,
         DrainChoice(force, delete_emptydir_data),
         drain_timeout,
@@ -184,6 +188,8 @@ def switch(
     )
     with only_one(options.kubelet_dir):
         journal = open_journal(options.state)
+        if journal is not None:
+            journal.use_commands(stop_command, start_command)
         if goes_on or undo:
             return _resume(journal, options, back=undo, both=goes_on and undo, output=output)
         if journal is not None and not dry_run:
@@ -200,6 +206,7 @@ def _begin(options: SwitchOptions, *, dry_run: bool, yes: bool, output: str) -> 
     from numafit.cluster.switch.conduct import node_told
     from numafit.cluster.switch.words import DECLINED, PLANNED, REFUSED, SwitchAnswer, plan_text
 
+    options = _as_it_runs(options)
     old = read_text(options.config)
     new = _new_config(options, old)
     told = asyncio.run(node_told(access, options.node))
@@ -221,6 +228,18 @@ def _begin(options: SwitchOptions, *, dry_run: bool, yes: bool, output: str) -> 
         return ANSWERED if outcome == PLANNED else FAILED
     journal = new_journal(options.state, _order(options, old, new.text, told, plan))
     return _run(access, journal, plan, back=False, output=output)
+
+
+def _as_it_runs(options: SwitchOptions) -> SwitchOptions:
+    """With what the command of the kubelet that runs says of its folders."""
+    kubelet = KubeletProcess(options.config, options.stop_command, options.start_command)
+    root, drop_ins = kubelet.option("--root-dir"), kubelet.option("--config-dir")
+    if root and Path(root).resolve() != options.kubelet_dir.resolve():
+        cure = f"name it by --kubelet-dir {root}"
+        raise InputError(f"the kubelet that runs has its state in {root}", source=str(options.kubelet_dir), cure=cure)
+    if drop_ins and options.config_dir is None:
+        return options._replace(config_dir=Path(drop_ins))
+    return options
 
 
 def _resume(journal: Journal | None, options: SwitchOptions, *, back: bool, both: bool, output: str) -> int:

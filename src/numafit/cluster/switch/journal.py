@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.cluster.switch.drain import DrainChoice
 from numafit.errors import InputError
@@ -90,6 +91,11 @@ class Journal:
             os.fsync(file.fileno())
         self.entries.append(entry)
         return entry
+
+    def use_commands(self, stop: str | None, start: str | None) -> None:
+        """Others than those that it began with: they may be what has failed."""
+        order = self.order
+        self.order = replace(order, stop_command=stop or order.stop_command, start_command=start or order.start_command)
 
     def begun(self, step: str) -> bool:
         return any(entry.step == step and entry.event == BEGUN for entry in self.entries)

@@ -42,6 +42,22 @@ class KubeletProcess:
         """Its process id; None where it does not run, or its command does not name the file."""
         return next(self._numbers(), None)
 
+    def option(self, name: str) -> str:
+        """What the command of the process that runs gives for it, such as `--config-dir`; empty for nothing."""
+        number = self.number()
+        if number is None:
+            return ""
+        try:
+            words = [os.fsdecode(word) for word in (self.proc / str(number) / "cmdline").read_bytes().split(b"\0")]
+        except OSError:
+            return ""
+        for index, word in enumerate(words[:-1]):
+            if word.startswith(f"{name}="):
+                return word.partition("=")[2]
+            if word == name:
+                return words[index + 1]
+        return ""
+
     def _numbers(self) -> Iterator[int]:
         names = {str(self.config), str(self.config.resolve())}
         for entry in self.proc.iterdir():

@@ -154,7 +154,7 @@ class Switch:
             UNCORDON: self._uncordon,
             UNDO_STOP: self._stop,
             UNDO_FILES: _at_once(self.files.restore),
-            UNDO_START: self.kubelet.start,
+            UNDO_START: self._start_again,
             UNDO_READY: lambda: self._ready(UNDO_START),
             UNDO_UNCORDON: self._uncordon,
         }
@@ -171,6 +171,12 @@ class Switch:
 
     async def _stop(self) -> str:
         return await self.kubelet.stop(watched=self.order.process is not None)
+
+    async def _start_again(self) -> str:
+        """A command that could not stop the kubelet may not be able to start it either."""
+        if self.order.process is not None and self.kubelet.number() == self.order.process:
+            return "it was never stopped"
+        return await self.kubelet.start()
 
     async def _drain(self) -> str:
         """Chosen anew: others may have come since the plan was made."""
