@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from numafit.cluster.up import control_plane
-from numafit.cluster.up.folder import StateFolder
+from numafit.cluster.up.folder import ClusterFolder
 from numafit.cluster.up.programs import found_programs
 from tests.kube.api import Api
 
@@ -13,7 +13,7 @@ class ControlPlane(control_plane.ControlPlane):
 
     def __init__(self, folder: Path, binaries: Path) -> None:
         folder.mkdir(parents=True)
-        super().__init__(StateFolder(folder, kept=False), found_programs(binaries))
+        super().__init__(ClusterFolder(folder, kept=False), found_programs(binaries))
         self.binaries = binaries
         self.api: Api
 

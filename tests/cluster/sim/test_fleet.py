@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from numafit.cluster.kube.health import ApiHealth
-from numafit.cluster.sim.fleet import Fleet
+from numafit.cluster.sim.fleet import SimulatedFleet
 from numafit.cluster.sim.group import simulated_nodes
 from numafit.cluster.sim.node_object import SIMULATED
 from numafit.errors import InputError
@@ -29,12 +29,14 @@ def served(name: str, cpu: str, node: str = "gpu-0", **metadata: Any) -> dict[st
     }
 
 
-def played(api: FakeApi, act: Callable[[Fleet], Awaitable[None]], state: Path | None = None, **more: Any) -> list[str]:
+def played(
+    api: FakeApi, act: Callable[[SimulatedFleet], Awaitable[None]], state: Path | None = None, **more: Any
+) -> list[str]:
     """What was warned of."""
     warned: list[str] = []
 
     async def run() -> None:
-        fleet = Fleet(
+        fleet = SimulatedFleet(
             api, tuple(simulated_nodes([group(start_seconds=0.0, **more)], state)), ApiHealth(), warned.append
         )
         ready = asyncio.Event()
@@ -52,7 +54,7 @@ def played(api: FakeApi, act: Callable[[Fleet], Awaitable[None]], state: Path | 
     return warned
 
 
-async def settled(fleet: Fleet, api: FakeApi) -> None:
+async def settled(fleet: SimulatedFleet, api: FakeApi) -> None:
     """Until nothing is asked any more."""
     many = -1
     while many != len(api.asked) or fleet.writer.waiting or api.told.qsize():
@@ -68,7 +70,7 @@ def statuses(api: FakeApi, name: str) -> list[dict[str, Any]]:
 def test_nodes_register_and_renew_their_leases() -> None:
     api = FakeApi()
 
-    async def act(fleet: Fleet) -> None:
+    async def act(fleet: SimulatedFleet) -> None:
         await settled(fleet, api)
 
     played(api, act)
@@ -80,7 +82,7 @@ def test_a_node_that_no_simulation_made_is_never_touched() -> None:
     api = FakeApi()
     api.lists[NODES] = [{"metadata": {"name": "gpu-1", "labels": {}}}]
 
-    async def act(fleet: Fleet) -> None:
+    async def act(fleet: SimulatedFleet) -> None:
         pass
 
     with pytest.raises(InputError, match="there is a node that no simulation has made: gpu-1"):
@@ -91,7 +93,7 @@ def test_a_node_that_no_simulation_made_is_never_touched() -> None:
 def test_pods_are_decided_as_they_are_bound_and_others_are_nobodys_business() -> None:
     api = FakeApi()
 
-    async def act(fleet: Fleet) -> None:
+    async def act(fleet: SimulatedFleet) -> None:
         api.tell("ADDED", served("a", "2"))
         api.tell("ADDED", served("wide", "9"))
         api.tell("ADDED", served("other", "2", node="elsewhere"))
@@ -118,7 +120,7 @@ def test_what_was_told_already_is_not_told_again() -> None:
     """A change that only shows what we wrote makes no other one."""
     api = FakeApi()
 
-    async def act(fleet: Fleet) -> None:
+    async def act(fleet: SimulatedFleet) -> None:
         api.tell("ADDED", served("a", "2"))
         await settled(fleet, api)
         many = len(statuses(api, "a"))
@@ -132,7 +134,7 @@ def test_what_was_told_already_is_not_told_again() -> None:
 def test_a_fleet_that_begins_again_goes_on_from_its_state(tmp_path: Path) -> None:
     first = FakeApi()
 
-    async def fills(fleet: Fleet) -> None:
+    async def fills(fleet: SimulatedFleet) -> None:
         for name, cpu in (("a", "2"), ("b", "3")):
             first.tell("ADDED", served(name, cpu))
         await settled(fleet, first)
@@ -148,7 +150,7 @@ def test_a_fleet_that_begins_again_goes_on_from_its_state(tmp_path: Path) -> Non
         {"metadata": {"name": f"gpu-{i}", "uid": "u", "labels": {SIMULATED: "true"}}} for i in range(3)
     ]
 
-    async def goes_on(fleet: Fleet) -> None:
+    async def goes_on(fleet: SimulatedFleet) -> None:
         await settled(fleet, second)
 
     played(second, goes_on, tmp_path)
@@ -162,7 +164,7 @@ def test_a_fleet_that_begins_again_goes_on_from_its_state(tmp_path: Path) -> Non
 def test_a_pod_that_cannot_be_read_is_left_out_with_a_word() -> None:
     api = FakeApi()
 
-    async def act(fleet: Fleet) -> None:
+    async def act(fleet: SimulatedFleet) -> None:
         api.tell("ADDED", {**served("odd", "2"), "spec": {"nodeName": "gpu-0", "containers": []}})
         api.tell("ADDED", served("a", "2"))
         await settled(fleet, api)

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from numafit.cluster.switch.drain import BoundPod, PodIdentity, PodOwner
+from numafit.cluster.switch.drain import PodIdentity, PodOnNode, PodOwner
 from numafit.cluster.switch.journal import Journal, SwitchOrder, new_journal
 from numafit.errors import DisruptionBudgetError
 from numafit.ledger.files.cpu import CpuFile, cpu_bytes
@@ -32,7 +32,7 @@ class FakeNode:
         self.evicted: list[str] = []
         self.held_back = 0
         """So often the budget does not let a pod go."""
-        self.there = [BoundPod(PodIdentity("a", uid="1", ownerReferences=(PodOwner("Job", "j", True),)))]
+        self.there = [PodOnNode(PodIdentity("a", uid="1", ownerReferences=(PodOwner("Job", "j", True),)))]
         self._start()
 
     # --- the kubelet
@@ -64,13 +64,13 @@ class FakeNode:
 
     # --- the API server
 
-    async def pods(self) -> tuple[BoundPod, ...]:
+    async def pods(self) -> tuple[PodOnNode, ...]:
         return tuple(self.there)
 
     async def cordon(self, cordoned: bool) -> None:
         self.cordoned = cordoned
 
-    async def evict(self, pod: BoundPod) -> None:
+    async def evict(self, pod: PodOnNode) -> None:
         if self.held_back:
             self.held_back -= 1
             raise DisruptionBudgetError("the disruption budget b needs 1 healthy pod", status=429)

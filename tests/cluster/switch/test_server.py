@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from numafit.cluster.switch import server
-from numafit.cluster.switch.drain import BoundPod, PodIdentity
+from numafit.cluster.switch.drain import PodIdentity, PodOnNode
 from numafit.cluster.switch.server import NodeAtServer, persistently
 from numafit.errors import ApiServerError, DisruptionBudgetError
 from tests.cluster.kube.scripted_server import Answer, Asked, Script, refusal, scripted
 
-POD = BoundPod(PodIdentity("a", "ml", "u1"))
+POD = PodOnNode(PodIdentity("a", "ml", "u1"))
 BUDGET = {
     "kind": "Status",
     "status": "Failure",

@@ -7,7 +7,7 @@ import pytest
 
 from numafit.cluster.up.command import run_command
 from numafit.cluster.up.control_plane import ControlPlane
-from numafit.cluster.up.folder import StateFolder
+from numafit.cluster.up.folder import ClusterFolder
 from numafit.cluster.up.processes import until
 from numafit.errors import InputError
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tell
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> ControlPlane:
-    own = ControlPlane(StateFolder(tmp_path, kept=False), {})
+    own = ControlPlane(ClusterFolder(tmp_path, kept=False), {})
     own.logs.mkdir()
     return own
 

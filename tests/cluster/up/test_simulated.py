@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from numafit.cluster.up.control_plane import ControlPlane
-from numafit.cluster.up.folder import StateFolder
+from numafit.cluster.up.folder import ClusterFolder
 from numafit.cluster.up.simulated import LEASES, NODES, start_nodes
 
 
@@ -34,7 +34,7 @@ def test_all_that_are_played_are_waited_for_and_those_of_last_time_are_not(
             return {"items": [node("left", "True"), node("a", "True"), node("b", "True" if asked > 4 else "False")]}
 
     started: list[list[str]] = []
-    cluster = ControlPlane(StateFolder(tmp_path, kept=True), {})
+    cluster = ControlPlane(ClusterFolder(tmp_path, kept=True), {})
     monkeypatch.setattr(cluster, "probe", Probe(), raising=False)
     monkeypatch.setattr(cluster, "start", lambda name, command: started.append([name, *command]))
     monkeypatch.setattr(cluster, "log", lambda name: "numafit: a note\n2 nodes are ready: a, b\n")

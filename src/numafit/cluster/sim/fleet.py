@@ -50,7 +50,7 @@ class _Place:
         self.crash = ""
 
 
-class Fleet:
+class SimulatedFleet:
     """`warn` gets sentences about what went wrong with one node or pod and does not stop the others."""
 
     def __init__(

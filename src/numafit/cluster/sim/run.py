@@ -11,7 +11,7 @@ from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.sim.file import SimulatedGroup
-from numafit.cluster.sim.fleet import Fleet, ServeSockets
+from numafit.cluster.sim.fleet import ServeSockets, SimulatedFleet
 from numafit.cluster.sim.group import simulated_nodes
 
 CONNECTIONS = 24
@@ -39,7 +39,7 @@ async def play_nodes(
     """Until `stop` is set. `ready` is called once all nodes are; `warn` gets sentences."""
     nodes = tuple(simulated_nodes(groups, options.state))
     async with KubeApi(access, connections=CONNECTIONS) as api:
-        fleet = Fleet(api, nodes, ApiHealth(), warn, options.sockets)
+        fleet = SimulatedFleet(api, nodes, ApiHealth(), warn, options.sockets)
         # Thousands of values live as long as the process: nobody need look through them again and again.
         gc.collect()
         gc.freeze()

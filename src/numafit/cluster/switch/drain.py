@@ -41,7 +41,7 @@ class PodPhase(msgspec.Struct, frozen=True):
     phase: str = ""
 
 
-class BoundPod(msgspec.Struct, frozen=True):
+class PodOnNode(msgspec.Struct, frozen=True):
     """A pod of the node, as far as a drain looks at it."""
 
     metadata: PodIdentity
@@ -68,20 +68,20 @@ class BoundPod(msgspec.Struct, frozen=True):
 
 
 class BoundPods(msgspec.Struct, frozen=True):
-    items: tuple[BoundPod, ...] = ()
+    items: tuple[PodOnNode, ...] = ()
 
 
 class RemainingPod(msgspec.Struct, frozen=True):
     """A pod that is not evicted."""
 
-    pod: BoundPod
+    pod: PodOnNode
     why: str
     cure: str = ""
     """The option that would let it go."""
 
 
 class Drain(msgspec.Struct, frozen=True):
-    evicted: tuple[BoundPod, ...] = ()
+    evicted: tuple[PodOnNode, ...] = ()
     staying: tuple[RemainingPod, ...] = ()
     blocked: tuple[RemainingPod, ...] = ()
     """They would have to go, and would be lost, or their data."""
@@ -94,7 +94,7 @@ class DrainChoice(msgspec.Struct, frozen=True):
     """So may data in volumes that end with their pod."""
 
 
-def drain_of(pods: Sequence[BoundPod], choice: DrainChoice) -> Drain:
+def drain_of(pods: Sequence[PodOnNode], choice: DrainChoice) -> Drain:
     evicted, staying, blocked = [], [], []
     for pod in pods:
         stays = _stays(pod)
@@ -108,7 +108,7 @@ def drain_of(pods: Sequence[BoundPod], choice: DrainChoice) -> Drain:
     return Drain(tuple(evicted), tuple(staying), tuple(blocked))
 
 
-def _stays(pod: BoundPod) -> str:
+def _stays(pod: PodOnNode) -> str:
     if pod.status.phase in ENDED:
         return "has ended, and holds nothing"
     if MIRROR in pod.metadata.annotations:
@@ -119,7 +119,7 @@ def _stays(pod: BoundPod) -> str:
     return ""
 
 
-def _problem(pod: BoundPod, choice: DrainChoice) -> RemainingPod | None:
+def _problem(pod: PodOnNode, choice: DrainChoice) -> RemainingPod | None:
     if pod.metadata.deletionTimestamp:
         return None
     if pod.controller is None and not choice.force:

@@ -14,7 +14,7 @@ from numafit.advice.compare import Difference, facts_of, settings_differences
 from numafit.advice.doctor.checkup import examine
 from numafit.advice.doctor.diagnosis import Diagnosis
 from numafit.advice.lint.lint import LintFile, lint
-from numafit.cluster.switch.drain import ENDED, BoundPod, Drain, DrainChoice, drain_of
+from numafit.cluster.switch.drain import ENDED, Drain, DrainChoice, PodOnNode, drain_of
 from numafit.decision.decision import Decision
 from numafit.decision.files import state_files
 from numafit.decision.history.event import Beginning, PluginsAt
@@ -176,7 +176,7 @@ def plan_switch(asked: SwitchQuestion) -> SwitchPlan:
     )
 
 
-def bound_pods(listed: bytes) -> tuple[BoundPod, ...]:
+def bound_pods(listed: bytes) -> tuple[PodOnNode, ...]:
     """In the order of the list."""
     try:
         return tuple(msgspec.json.decode(listed, type=_Listed).items)
@@ -185,7 +185,7 @@ def bound_pods(listed: bytes) -> tuple[BoundPod, ...]:
 
 
 class _Listed(msgspec.Struct):
-    items: list[BoundPod]
+    items: list[PodOnNode]
 
 
 class _Pods:
@@ -307,7 +307,7 @@ def _drained(
     )
 
 
-def _fate(bound: BoundPod, action: str, pods: _Pods, decisions: Mapping[str, Decision], why: str) -> PodFate:
+def _fate(bound: PodOnNode, action: str, pods: _Pods, decisions: Mapping[str, Decision], why: str) -> PodFate:
     uid = bound.kubelet_uid
     decision = decisions.get(uid)
     if action == EVICTED and bound.controller is None:

@@ -14,7 +14,7 @@ import msgspec
 from numafit.cluster.kube.api import MERGE, KubeApi
 from numafit.cluster.kube.objects import ObjectMeta
 from numafit.cluster.kube.pace import Backoff
-from numafit.cluster.switch.drain import BoundPod, BoundPods
+from numafit.cluster.switch.drain import BoundPods, PodOnNode
 from numafit.errors import ApiServerError
 
 T = TypeVar("T")
@@ -78,7 +78,7 @@ class NodeAtServer:
                 return msgspec.json.encode({"apiVersion": "v1", "kind": "PodList", "items": items})
             asked["continue"] = page.metadata.rest
 
-    async def pods(self) -> tuple[BoundPod, ...]:
+    async def pods(self) -> tuple[PodOnNode, ...]:
         return msgspec.json.decode(await self.listed(), type=BoundPods).items
 
     async def cordon(self, cordoned: bool) -> None:
@@ -88,7 +88,7 @@ class NodeAtServer:
 
         await persistently(patched)
 
-    async def evict(self, pod: BoundPod) -> None:
+    async def evict(self, pod: PodOnNode) -> None:
         """Raises DisruptionBudgetError where it may not go now. One that is gone is no error."""
         own = pod.metadata
         content = {

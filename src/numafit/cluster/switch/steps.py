@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from numafit.cluster.switch.drain import BoundPod, drain_of
+from numafit.cluster.switch.drain import PodOnNode, drain_of
 from numafit.cluster.switch.files import KubeletFiles
 from numafit.cluster.switch.journal import BEGUN, DONE, FAILED, UNDO, Journal, JournalEntry
 from numafit.cluster.switch.server import passes_by
@@ -52,9 +52,9 @@ SWITCHED, UNDONE, UNFINISHED = "switched", "undone", "unfinished"
 
 
 class ServerSide(Protocol):
-    async def pods(self) -> tuple[BoundPod, ...]: ...
+    async def pods(self) -> tuple[PodOnNode, ...]: ...
     async def cordon(self, cordoned: bool) -> None: ...
-    async def evict(self, pod: BoundPod) -> None: ...
+    async def evict(self, pod: PodOnNode) -> None: ...
     async def ready_since(self, begin: str) -> str: ...
 
 
@@ -210,7 +210,7 @@ class Switch:
                 raise InputError(f"after {self.order.drain_seconds:g} s: {why}", source="drain", cure=cure)
             await asyncio.sleep(GONE_PAUSE)
 
-    async def _evict(self, pods: tuple[BoundPod, ...], evicted: set[str]) -> str:
+    async def _evict(self, pods: tuple[PodOnNode, ...], evicted: set[str]) -> str:
         """Those that are not on their way yet; why one may not go now."""
         why = ""
         for pod in pods:

@@ -19,7 +19,7 @@ from numafit.cluster.up.flags import (
     controller_manager_flags,
     etcd_flags,
 )
-from numafit.cluster.up.folder import StateFolder
+from numafit.cluster.up.folder import ClusterFolder
 from numafit.cluster.up.probe import ApiProbe
 from numafit.cluster.up.processes import Awaited, start, stop, until
 from numafit.cluster.up.programs import API_SERVER, CONTROLLER_MANAGER, ETCD, SCHEDULER
@@ -47,7 +47,7 @@ class ControlPlane:
     """
 
     def __init__(
-        self, folder: StateFolder, programs: Mapping[str, Path], tell: Callable[[str], None] = lambda _: None
+        self, folder: ClusterFolder, programs: Mapping[str, Path], tell: Callable[[str], None] = lambda _: None
     ) -> None:
         self.state, self.folder, self.programs, self.tell = folder, folder.path, programs, tell
         self.logs = self.folder / "logs"

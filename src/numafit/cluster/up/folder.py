@@ -26,7 +26,7 @@ class ClusterFacts(msgspec.Struct, frozen=True):
     ports: Sequence[int]
 
 
-class StateFolder:
+class ClusterFolder:
     """`kept`: it was named by somebody, and stays."""
 
     def __init__(self, path: Path, *, kept: bool) -> None:
@@ -56,10 +56,10 @@ class StateFolder:
 
 
 @contextmanager
-def state_folder(named: Path | None) -> Iterator[StateFolder]:
+def state_folder(named: Path | None) -> Iterator[ClusterFolder]:
     """A temporary one where none is named; that one is removed in the end."""
     if named is None:
-        own = StateFolder(Path(tempfile.mkdtemp(prefix=PREFIX)), kept=False)
+        own = ClusterFolder(Path(tempfile.mkdtemp(prefix=PREFIX)), kept=False)
         try:
             yield own
         finally:
@@ -77,7 +77,7 @@ def state_folder(named: Path | None) -> Iterator[StateFolder]:
         raise InputError(f"cannot be used: {error.strerror}", source=str(path), cure="name another folder") from None
     with lock:
         _hold(lock, path)
-        yield StateFolder(path, kept=True)
+        yield ClusterFolder(path, kept=True)
 
 
 def _hold(lock: IO[str], path: Path) -> None:
