@@ -99,16 +99,12 @@ class Reflector(Generic[Item]):
                     await self._list()
                     self.synced.set()
                 await self._watch(backoff)
-            except ApiServerError as error:
+            except InputError as error:
                 self._health.failed(error)
-                if error.status == HTTPStatus.GONE:
+                if isinstance(error, ApiServerError) and error.status == HTTPStatus.GONE:
                     self._version = ""
                 if isinstance(error, SilentStreamError):
                     self._health.stalls[self._name] += 1
-                await asyncio.sleep(backoff.seconds())
-            except InputError as error:
-                # A file with a token that is gone for a moment.
-                self._health.last = str(error)
                 await asyncio.sleep(backoff.seconds())
 
     async def _list(self) -> None:

@@ -188,8 +188,7 @@ class NodeAgent:
             missing = await self.learner.fetch_node() is None
             self._say(NODE, f"there is no Node {self.options.name}; nothing is published until there is" * missing)
         except InputError as error:
-            if isinstance(error, ApiServerError):
-                self.health.failed(error)
+            self.health.failed(error)
             self._say(NODE, f"the API server tells nothing of the Node: {error}")
         learnt = await self.learner.learn()
         if self.watch is None or self._learnt is None or learnt.folder != self._learnt.folder:

@@ -85,10 +85,9 @@ class Publisher:
                 await self._write()
                 self._say("")
                 backoff.succeeded()
-            except (ApiServerError, InputError) as error:
+            except InputError as error:
                 self.failed += 1
-                if isinstance(error, ApiServerError):
-                    self.health.failed(error)
+                self.health.failed(error)
                 self._say(f"the state of the node cannot be published: {error}")
                 self._wake.set()
                 await asyncio.sleep(backoff.seconds())

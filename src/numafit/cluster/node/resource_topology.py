@@ -17,7 +17,7 @@ from numafit.cluster.node.fingerprint import ALL, ATTRIBUTE, METHOD, fingerprint
 from numafit.cluster.node.fingerprint import ANNOTATION as FINGERPRINT
 from numafit.cluster.node.learn import KnownNode
 from numafit.decision.stage import Stage
-from numafit.errors import ApiServerError
+from numafit.errors import ApiServerError, InputError
 from numafit.machine.model import NumaNode
 
 API_VERSION = "topology.node.k8s.io/v1alpha2"
@@ -93,7 +93,7 @@ class ResourceTopologyPublisher:
                 if not why:
                     await self.api.apply(f"{PATH}/{self.name}", content, MANAGER)
                     self._written = content
-            except ApiServerError as error:
+            except InputError as error:
                 self.health.failed(error)
                 self._wake.set()
             if why and why != self._why:

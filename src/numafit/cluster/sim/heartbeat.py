@@ -212,9 +212,7 @@ class Heartbeat:
             try:
                 await do(node)
             except InputError as error:
-                if isinstance(error, ApiServerError):
-                    self._health.failed(error)
-                self._health.last = str(error)
+                self._health.failed(error)
                 failed.append(node)
 
         await self._each(nodes, one, at_once)
