@@ -2,6 +2,8 @@
 
 import msgspec
 
+from numafit.errors import ApiServerError
+
 
 class ObjectMeta(msgspec.Struct, frozen=True, gc=False):
     name: str = ""
@@ -18,6 +20,25 @@ class ObjectReference(msgspec.Struct, frozen=True, omit_defaults=True):
     uid: str = ""
     namespace: str = ""
     apiVersion: str = "v1"
+
+
+class ListMeta(msgspec.Struct, frozen=True, rename={"rest": "continue"}):
+    resourceVersion: str = ""
+    rest: str = ""
+    """Where the next page begins; empty on the last one."""
+
+
+class ListPage(msgspec.Struct, frozen=True):
+    metadata: ListMeta
+    items: tuple[msgspec.Raw, ...] | None = None
+
+
+def list_page(data: bytes, server: str) -> ListPage:
+    """Raises ApiServerError for what is none."""
+    try:
+        return msgspec.json.decode(data, type=ListPage)
+    except msgspec.MsgspecError as error:
+        raise ApiServerError(f"this is no list of an API server: {error}", source=server) from None
 
 
 def key_of(meta: ObjectMeta) -> str:

@@ -19,7 +19,6 @@ from numafit.cluster.kube.objects import ObjectMeta, key_of
 from numafit.cluster.kube.pace import Backoff
 from numafit.errors import ApiServerError, InputError, SilentStreamError
 
-PAGE = 500
 WATCH_SECONDS = (240, 300)
 """After which a server ends a watch: by chance, so that not all are begun again at once."""
 
@@ -39,16 +38,6 @@ class ObjectChange(msgspec.Struct, Generic[Item], frozen=True):
     key: str
     before: Item | None
     after: Item | None
-
-
-class _PageMeta(msgspec.Struct, rename={"rest": "continue"}):
-    resourceVersion: str = ""
-    rest: str = ""
-
-
-class _Page(msgspec.Struct):
-    metadata: _PageMeta
-    items: list[msgspec.Raw] | None = None
 
 
 class _WatchLine(msgspec.Struct):
@@ -110,19 +99,11 @@ class Reflector(Generic[Item]):
     async def _list(self) -> None:
         self._health.lists[self._name] += 1
         found: dict[str, Item] = {}
-        rest, version = "", ""
-        while True:
-            asked = {**self._parameters, "limit": str(PAGE), **({"continue": rest} if rest else {})}
-            try:
-                page = msgspec.json.decode(await self._api.get(self._path, asked), type=_Page)
-            except msgspec.MsgspecError as error:
-                why = f"this is no list of an API server: {error}"
-                raise ApiServerError(why, source=self._api.access.cluster.server) from None
+        version = ""
+        async for page in self._api.pages(self._path, self._parameters):
             for raw in page.items or ():
                 self._listed(raw, found)
-            rest, version = page.metadata.rest, page.metadata.resourceVersion
-            if not rest:
-                break
+            version = page.metadata.resourceVersion
             # Decoding a page takes some milliseconds: others come first.
             await asyncio.sleep(0)
         before, self.items, self._version = self.items, found, version

@@ -17,7 +17,6 @@ from numafit.show.records.time import time_text
 
 NODES = "/api/v1/nodes"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-PAGE = 500
 LEASE_SECONDS = 40
 RENEW_SECONDS, LONGEST_RENEW = 10.0, 25.0
 """Between two renewals of a lease. A kubelet takes ten; for more than 400 nodes it is longer, so that 40 leases at most
@@ -39,15 +38,6 @@ class _Meta(msgspec.Struct):
 
 class _Node(msgspec.Struct):
     metadata: _Meta
-
-
-class _ListMeta(msgspec.Struct, rename={"rest": "continue"}):
-    rest: str = ""
-
-
-class _Nodes(msgspec.Struct):
-    metadata: _ListMeta
-    items: list[_Node]
 
 
 class Heartbeat:
@@ -95,19 +85,13 @@ class Heartbeat:
     # --- registration -------------------------------------------------------------------------------------------------
 
     async def _there(self) -> Mapping[str, _Meta]:
-        found: dict[str, _Meta] = {}
-        rest = ""
-        while True:
-            data = await self._api.get(NODES, {"limit": str(PAGE), **({"continue": rest} if rest else {})})
-            try:
-                page = msgspec.json.decode(data, type=_Nodes)
-            except msgspec.MsgspecError as error:
-                why = f"this is no list of nodes: {error}"
-                raise ApiServerError(why, source=self._api.access.cluster.server) from None
-            found |= {node.metadata.name: node.metadata for node in page.items}
-            rest = page.metadata.rest
-            if not rest:
-                return found
+        pages = [page async for page in self._api.pages(NODES)]
+        try:
+            nodes = [msgspec.json.decode(raw, type=_Node).metadata for page in pages for raw in page.items or ()]
+        except msgspec.MsgspecError as error:
+            why = f"this is no list of nodes: {error}"
+            raise ApiServerError(why, source=self._api.access.cluster.server) from None
+        return {node.name: node for node in nodes}
 
     async def _registered(self, node: SimulatedNode, there: _Meta | None) -> None:
         name, now = node.kubelet.name, time.time()

@@ -21,7 +21,6 @@ T = TypeVar("T")
 
 PATIENCE = 60.0
 """Seconds in which an API server that does not answer is asked again."""
-PAGE = "500"
 
 
 class NodeCondition(msgspec.Struct, frozen=True):
@@ -46,15 +45,6 @@ class WatchedNode(msgspec.Struct, frozen=True):
     status: NodeConditions = NodeConditions()
 
 
-class _Page(msgspec.Struct):
-    rest: str = msgspec.field(name="continue", default="")
-
-
-class _PodPage(msgspec.Struct):
-    metadata: _Page
-    items: list[msgspec.Raw]
-
-
 class NodeAtServer:
     def __init__(self, api: KubeApi, name: str) -> None:
         self.api, self.name = api, name
@@ -69,14 +59,9 @@ class NodeAtServer:
 
     async def listed(self) -> bytes:
         """Its pods, as one list."""
-        items: list[msgspec.Raw] = []
-        asked = {"fieldSelector": f"spec.nodeName={self.name}", "limit": PAGE}
-        while True:
-            page = msgspec.json.decode(await self.api.get("/api/v1/pods", asked), type=_PodPage)
-            items += page.items
-            if not page.metadata.rest:
-                return msgspec.json.encode({"apiVersion": "v1", "kind": "PodList", "items": items})
-            asked["continue"] = page.metadata.rest
+        pages = self.api.pages("/api/v1/pods", {"fieldSelector": f"spec.nodeName={self.name}"})
+        items = [item async for page in pages for item in page.items or ()]
+        return msgspec.json.encode({"apiVersion": "v1", "kind": "PodList", "items": items})
 
     async def pods(self) -> tuple[PodOnNode, ...]:
         return msgspec.json.decode(await self.listed(), type=BoundPods).items
