@@ -1,8 +1,15 @@
 """Objects of the API: no more of them than is used. Whoever needs more fields makes a struct of his own."""
 
+from typing import Any
+
 import msgspec
 
 from numafit.errors import ApiServerError
+
+NODES, PODS = "/api/v1/nodes", "/api/v1/pods"
+
+ObjectJson = dict[str, Any]
+"""An object of the API or a part of one, written as it is. `Any`: JSON."""
 
 
 class ObjectMeta(msgspec.Struct, frozen=True, gc=False):
@@ -20,6 +27,11 @@ class ObjectReference(msgspec.Struct, frozen=True, omit_defaults=True):
     uid: str = ""
     namespace: str = ""
     apiVersion: str = "v1"
+
+
+def node_owner(name: str, uid: str) -> ObjectJson:
+    """For `ownerReferences`: what the Node owns goes with it."""
+    return {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename={"rest": "continue"}):

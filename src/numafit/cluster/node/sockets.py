@@ -13,7 +13,8 @@ from numafit.cluster.wire.services import GET_ALLOCATABLE_RESOURCES, LIST_POD_RE
 from numafit.machine.model import Device
 from numafit.machine.read.podresources import read_podresources
 
-SOCKET = "pod-resources/kubelet.sock"
+POD_RESOURCES, SOCKET = "pod-resources", "kubelet.sock"
+"""A folder in the kubelet's own, and the socket in it."""
 LARGEST = 64 << 20
 """Bytes of an answer."""
 SECONDS = 5.0
@@ -35,7 +36,7 @@ class SilentKubelet(Exception):
 
 async def asked(folder: Path) -> SocketAnswer:
     """Of the kubelet whose folder this is. Raises SilentKubelet."""
-    socket = folder / SOCKET
+    socket = folder / POD_RESOURCES / SOCKET
     if not socket.exists():
         raise SilentKubelet(f"there is no socket {socket}")
     async with grpc.aio.insecure_channel(
@@ -53,7 +54,7 @@ def _devices(offered: wire.AllocatableResourcesResponse) -> tuple[Device, ...]:
     if not offered.devices:
         return ()
     text = MessageToJson(wire.AllocatableResourcesResponse(devices=offered.devices), preserving_proto_field_name=True)
-    return read_podresources(text, SOCKET).devices
+    return read_podresources(text, POD_RESOURCES).devices
 
 
 def _cpus(listed: wire.ListPodResourcesResponse) -> dict[str, frozenset[int]]:

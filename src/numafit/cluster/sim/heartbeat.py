@@ -2,20 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
 from numafit.cluster.kube.api import MERGE, STRATEGIC, KubeApi
 from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.kube.objects import NODES, ObjectJson, node_owner
 from numafit.cluster.sim.group import SimulatedNode
 from numafit.cluster.sim.node_object import SIMULATED, new_node, node_labels, node_status
 from numafit.errors import ApiServerError, InputError, some_of
 from numafit.show.records.time import time_text
 
-NODES = "/api/v1/nodes"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 LEASE_SECONDS = 40
 RENEW_SECONDS, LONGEST_RENEW = 10.0, 25.0
@@ -28,6 +27,9 @@ BEAT = 0.25
 MOST_AT_ONCE = 16
 MOST_BEATS_AT_ONCE = 6
 """Renewals on their way: what is to be told of pods is never kept waiting by them."""
+
+
+ForNode = Callable[[SimulatedNode], Awaitable[None]]
 
 
 class _Meta(msgspec.Struct):
@@ -164,12 +166,12 @@ class Heartbeat:
                 raise
             await self._api.create(LEASES, msgspec.json.encode(self._lease(name, renewed)))
 
-    def _lease(self, name: str, renewed: str) -> dict[str, Any]:
-        owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": self._uids.get(name, "")}
+    def _lease(self, name: str, renewed: str) -> ObjectJson:
+        uid = self._uids.get(name, "")
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": name, **({"ownerReferences": [owner]} if owner["uid"] else {})},
+            "metadata": {"name": name, **({"ownerReferences": [node_owner(name, uid)]} if uid else {})},
             "spec": {"holderIdentity": name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": renewed},
         }
 
@@ -188,8 +190,10 @@ class Heartbeat:
 
     # --- many at once -------------------------------------------------------------------------------------------------
 
-    async def _tried(self, nodes: Iterable[SimulatedNode], do: Any, at_once: int = MOST_AT_ONCE) -> list[SimulatedNode]:
-        """Those with whom it failed, which is counted. `Any`: a coroutine of this class."""
+    async def _tried(
+        self, nodes: Iterable[SimulatedNode], do: ForNode, at_once: int = MOST_AT_ONCE
+    ) -> list[SimulatedNode]:
+        """Those with whom it failed, which is counted."""
         failed: list[SimulatedNode] = []
 
         async def one(node: SimulatedNode) -> None:
@@ -202,8 +206,8 @@ class Heartbeat:
         await self._each(nodes, one, at_once)
         return failed
 
-    async def _each(self, nodes: Iterable[SimulatedNode], do: Any, at_once: int = MOST_AT_ONCE) -> None:
-        """Some at a time; raises the first error. `Any`: a coroutine for a node."""
+    async def _each(self, nodes: Iterable[SimulatedNode], do: ForNode, at_once: int = MOST_AT_ONCE) -> None:
+        """Some at a time; raises the first error."""
         waiting = iter(nodes)
 
         async def worker() -> None:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from numafit.cluster.kube.api import MERGE, KubeApi
-from numafit.cluster.kube.objects import ObjectMeta
+from numafit.cluster.kube.objects import NODES, PODS, ObjectMeta
 from numafit.cluster.kube.pace import Backoff
 from numafit.cluster.switch.drain import BoundPods, PodOnNode
 from numafit.errors import ApiServerError
@@ -48,7 +48,7 @@ class WatchedNode(msgspec.Struct, frozen=True):
 class NodeAtServer:
     def __init__(self, api: KubeApi, name: str) -> None:
         self.api, self.name = api, name
-        self.path = f"/api/v1/nodes/{name}"
+        self.path = f"{NODES}/{name}"
 
     async def object(self) -> bytes:
         """The Node, as it is told."""
@@ -59,7 +59,7 @@ class NodeAtServer:
 
     async def listed(self) -> bytes:
         """Its pods, as one list."""
-        pages = self.api.pages("/api/v1/pods", {"fieldSelector": f"spec.nodeName={self.name}"})
+        pages = self.api.pages(PODS, {"fieldSelector": f"spec.nodeName={self.name}"})
         items = [item async for page in pages for item in page.items or ()]
         return msgspec.json.encode({"apiVersion": "v1", "kind": "PodList", "items": items})
 
