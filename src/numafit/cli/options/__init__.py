@@ -13,7 +13,8 @@
     past      `--past`: the same, from a log or from API objects
     agent     `--agent` in the place of those
     answer    `--strict` and `--check`: the notes below an answer, and its exit status
-    live      `--node`: the same, pulled now
+    live      `--node`: the same, pulled now; `--context` and `--kubeconfig`
+    extra     packages that only a cluster needs
     lease     CPUs, memory, devices, policy and waiting: what is asked of this host; `--state-dir`
 
 A decorator adds the options and hands them to the command as one value. `agent` and `live` go above `node`, whose
