@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 import msgspec
-from msgspec.structs import replace
 
 from numafit.decision.decide import Load, load_of
 from numafit.decision.node import Node
@@ -62,7 +61,3 @@ def _key(kind: str, ledger: Ledger, load: Load, allocatable: Mapping[str, Quanti
         ports,
     )
     return blake2b(repr(told).encode(), digest_size=16).digest()
-
-
-def without_facts(node: Node) -> Node:
-    return replace(node, facts=replace(node.facts, name="", labels=None, taints=()))
