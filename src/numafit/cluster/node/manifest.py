@@ -6,11 +6,11 @@ from importlib.resources import files
 import yaml
 
 from numafit.cluster.claims.objects import GROUP as CLAIMS
-from numafit.cluster.kube.objects import ObjectJson
-from numafit.cluster.node.fingerprint import GROUP as RESOURCE_TOPOLOGY
-from numafit.cluster.topology.model import AGENT, GROUP, PLURAL
+from numafit.cluster.node.resource_topology import API_VERSION as RESOURCE_TOPOLOGY
+from numafit.cluster.topology.model import GROUP, PLURAL
+from numafit.replay.outcomes import Json
 
-NAME = AGENT
+NAME = "numafit-node-agent"
 DEFINITION = "nodetopologies.yaml"
 METRICS_PORT = 9467
 MOUNTS_ALLOWED = {"pod-security.kubernetes.io/enforce": "privileged"}
@@ -41,7 +41,7 @@ def manifest(namespace: str, image: str, *, resource_topology: bool = False) -> 
     return "---\n".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
 
 
-def cluster_role(*, resource_topology: bool) -> ObjectJson:
+def cluster_role(*, resource_topology: bool) -> Json:
     rules = [
         # get: its release, labels, taints and what it offers. patch: one annotation, which wakes schedulers.
         _rule("", ["nodes"], ["get", "patch"]),
@@ -57,7 +57,8 @@ def cluster_role(*, resource_topology: bool) -> ObjectJson:
         _rule(CLAIMS, ["resourceslices"], ["list"]),
     ]
     if resource_topology:
-        rules.append(_rule(RESOURCE_TOPOLOGY, ["noderesourcetopologies"], ["get", "list", "create", "patch"]))
+        group = RESOURCE_TOPOLOGY.partition("/")[0]
+        rules.append(_rule(group, ["noderesourcetopologies"], ["get", "list", "create", "patch"]))
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -66,11 +67,11 @@ def cluster_role(*, resource_topology: bool) -> ObjectJson:
     }
 
 
-def _rule(group: str, resources: list[str], verbs: list[str]) -> ObjectJson:
+def _rule(group: str, resources: list[str], verbs: list[str]) -> Json:
     return {"apiGroups": [group], "resources": resources, "verbs": verbs}
 
 
-def _own_node_only(namespace: str) -> list[ObjectJson]:
+def _own_node_only(namespace: str) -> list[Json]:
     """RBAC knows no single node: a policy lets the account change nothing of a Node but annotations, and with the token
     of a pod nothing but its own node. Clusters have it since 1.30."""
     admission = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": NAME}}
@@ -103,9 +104,9 @@ def _own_node_only(namespace: str) -> list[ObjectJson]:
     ]
 
 
-def _daemon_set(namespace: str, image: str, *, resource_topology: bool) -> ObjectJson:
+def _daemon_set(namespace: str, image: str, *, resource_topology: bool) -> Json:
     labels = {"app.kubernetes.io/name": NAME}
-    container: ObjectJson = {
+    container: Json = {
         "name": "agent",
         "image": image,
         "command": ["numafit", "node-agent", f"--host-root={HOST}", "--recordings=/recordings"],
