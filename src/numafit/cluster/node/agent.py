@@ -15,7 +15,7 @@ from numafit.cluster.claims.notes import with_claims
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.events import Events
 from numafit.cluster.kube.health import ApiHealth
-from numafit.cluster.kube.objects import PODS, ObjectReference
+from numafit.cluster.kube.objects import ObjectReference
 from numafit.cluster.kube.reflector import ObjectChange, Reflector
 from numafit.cluster.node.claims import ClaimReader
 from numafit.cluster.node.compare import ComparedDecision, DecisionComparer, NodeLook
@@ -25,16 +25,15 @@ from numafit.cluster.node.pods import NodePod, NodePodReader
 from numafit.cluster.node.publish import Publisher
 from numafit.cluster.node.recordings import RecordingFolder
 from numafit.cluster.node.resource_topology import ResourceTopologyPublisher
-from numafit.cluster.node.sockets import POD_RESOURCES, SOCKET
 from numafit.cluster.node.state import NOT_LEARNT, StateReader
 from numafit.cluster.node.watch import FolderStamps, FolderWatch
-from numafit.cluster.topology.model import AGENT
 from numafit.cluster.topology.write import topology_of
 from numafit.errors import ApiServerError, InputError
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, DEVICE_PLUGINS, MEMORY_FILE
 from numafit.notes import Note
 from numafit.show.records.time import now_text
 
+PODS = "/api/v1/pods"
 GATHER_SECONDS = 0.1
 """What happens together is looked at once: the kubelet writes its files one after the other."""
 SOON_SECONDS = 0.3
@@ -44,6 +43,8 @@ UNWATCHED_SECONDS = 2.0
 """Where the kernel does not tell of changes."""
 LEARN_SECONDS = 30.0
 """Between two looks at what seldom changes: the machine, the kubelet, its Node."""
+SOCKETS = "pod-resources"
+SOCKET = "kubelet.sock"
 LOOK, NODE = "state", "Node"
 """What there can be trouble with."""
 MOST_TOLD = 5
@@ -73,7 +74,7 @@ class NodeAgent:
         self.options, self.counts, self.health, self.say = options, counts, health, say
         self.learner = NodeLearner(options.root, options.name, api, options.folder, options.config)
         self.publisher = Publisher(api, options.name, health, say)
-        self.events = Events(api, AGENT, health, instance=options.name)
+        self.events = Events(api, "numafit-node-agent", health, instance=options.name)
         self.courtesy = None
         """Publishes a NodeResourceTopology."""
         if options.resource_topology:
@@ -179,7 +180,7 @@ class NodeAgent:
 
     async def _known(self) -> Learnt:
         """What seldom changes; learnt again when its time has come, or when the kubelet or a plugin shows itself."""
-        sockets = () if self.watch is None else self.watch.stamps(DEVICE_PLUGINS, POD_RESOURCES)
+        sockets = () if self.watch is None else self.watch.stamps(DEVICE_PLUGINS, SOCKETS)
         now = time.monotonic()
         if self._learnt is not None and sockets == self._sockets and now < self._learn_at:
             return self._learnt
@@ -209,7 +210,7 @@ class NodeAgent:
         names = {
             folder: (CPU_FILE, MEMORY_FILE),
             folder / DEVICE_PLUGINS: (DEVICE_FILE, SOCKET),
-            folder / POD_RESOURCES: (SOCKET,),
+            folder / SOCKETS: (SOCKET,),
         }
         self.watch = FolderWatch(names, self._wake.set)
 

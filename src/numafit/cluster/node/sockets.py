@@ -13,8 +13,7 @@ from numafit.cluster.wire.services import GET_ALLOCATABLE_RESOURCES, LIST_POD_RE
 from numafit.machine.model import Device
 from numafit.machine.read.podresources import read_podresources
 
-POD_RESOURCES, SOCKET = "pod-resources", "kubelet.sock"
-"""A folder in the kubelet's own, and the socket in it."""
+SOCKET = "pod-resources/kubelet.sock"
 LARGEST = 64 << 20
 """Bytes of an answer."""
 SECONDS = 5.0
@@ -36,7 +35,7 @@ class SilentKubelet(Exception):
 
 async def asked(folder: Path) -> SocketAnswer:
     """Of the kubelet whose folder this is. Raises SilentKubelet."""
-    socket = folder / POD_RESOURCES / SOCKET
+    socket = folder / SOCKET
     if not socket.exists():
         raise SilentKubelet(f"there is no socket {socket}")
     async with grpc.aio.insecure_channel(
@@ -54,7 +53,7 @@ def _devices(offered: wire.AllocatableResourcesResponse) -> tuple[Device, ...]:
     if not offered.devices:
         return ()
     text = MessageToJson(wire.AllocatableResourcesResponse(devices=offered.devices), preserving_proto_field_name=True)
-    return read_podresources(text, POD_RESOURCES).devices
+    return read_podresources(text, SOCKET).devices
 
 
 def _cpus(listed: wire.ListPodResourcesResponse) -> dict[str, frozenset[int]]:
