@@ -95,9 +95,10 @@ def new_client(cluster: ClusterOptions) -> "Client":
 def new_access(cluster: ClusterOptions) -> "Access":
     """Which cluster, as whom. Raises InputError where a package is missing that only a cluster needs."""
     try:
-        # The client stands on all of them.
-        import numafit.cluster.kube.client  # noqa: F401
         from numafit.cluster.kube.access import access
+
+        # The client stands on all of them.
+        import numafit.cluster.kube.client  # noqa: F401  # isort: skip
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in PACKAGES:
