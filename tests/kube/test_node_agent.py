@@ -167,7 +167,8 @@ def published(node: KubeletNode) -> Any:
 
 
 def held(own: PodHolding) -> tuple[Any, ...]:
-    return tuple((each.name, each.cpus, dict(each.devices)) for each in own.containers)
+    named = sorted(own.containers, key=lambda each: each.name)
+    return tuple((each.name, each.cpus, dict(each.devices)) for each in named)
 
 
 def in_files(node: KubeletNode) -> dict[str, tuple[Any, ...]]:

@@ -238,3 +238,17 @@ def test_a_plugin_of_somebody_else_takes_the_place_of_the_machines() -> None:
     node.use_plugin(GPU, Plugin(allocate_error="no device today"))
     node.add([bound(pod("a", cpu="2", gpu="1"))], 100.0)
     assert "no device today" in node.pods[uid("a")].message
+
+
+def test_what_a_rejected_pod_was_given_before_is_found_by_the_cpu_managers_loop() -> None:
+    """Its first container had its CPUs when the second one was refused (all releases)."""
+    node = kubelet()
+    limits = ({"cpu": "2", "memory": "64Mi"}, {"cpu": "9", "memory": "64Mi"})
+    containers = [
+        {"name": name, "image": "i:1", "resources": {"limits": own}} for name, own in zip("cd", limits, strict=True)
+    ]
+    node.add([bound(from_spec("a", {"containers": containers}))], 100.0)
+    assert node.pods[uid("a")].phase == "Failed"
+    assert uid("a") in node.situation.ledger.cpu.entries
+    node.advance(110.0)
+    assert not node.situation.ledger.cpu.entries

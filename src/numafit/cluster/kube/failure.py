@@ -69,6 +69,12 @@ def no_answer(error: Exception, access: Access, seconds: float) -> ApiServerErro
     return _failed(access, what, "try again; where it stays so, a proxy in between may be to blame")
 
 
+def caused(error: Exception, cause: Exception) -> Exception:
+    """With what it stands on, for `no_answer`."""
+    error.__cause__ = cause
+    return error
+
+
 def refused(response: httpx2.Response, access: Access) -> ApiServerError:
     """The answer has a status of 300 or more, or is none of an API server."""
     status = response.status_code

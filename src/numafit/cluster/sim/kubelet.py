@@ -304,6 +304,8 @@ class SimulatedKubelet:
             before = "Pod was rejected: " if minor >= FIRST_REJECTED else "Pod "
             life.reject(pod, decision.reason, before + decision.message, now)
             self.changed.add(pod.uid)
+            # What the managers gave it before somebody refused it is found by the CPU manager's loop.
+            self._reconcile_later(now)
 
     def _preempted(self, victim: Decision, now: float) -> None:
         pod = self.pods.get(victim.pod.uid)
