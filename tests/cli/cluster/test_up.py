@@ -28,3 +28,31 @@ def test_what_does_not_go_together_or_is_not_there_is_one_sentence(
     monkeypatch.delenv("NUMAFIT_KUBE_BINARIES", raising=False)
     assert main(["cluster", "up", *shlex.split(words)]) == 2
     assert capsys.readouterr().err.startswith(f"numafit: {said}")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "nodes: [{name: gpu, machine: dgx-h100, labls: {}}]",
+            'nodes.yaml:1:40: nodes[0].labls: there is no field "labls"',
+        ),
+        (
+            "nodes: [{name: gpu, machine: dgx-h100, kubelet: {cpuManagerPolicy: static}}]",
+            "the kubelet of gpu does not start: ",
+        ),
+    ],
+)
+def test_a_mistake_in_the_file_of_nodes_is_told_before_anything_is_started(
+    text: str, said: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "openssl"):
+        (tmp_path / name).write_text("#!/bin/sh\ntouch started\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.delenv("NUMAFIT_KUBE_BINARIES", raising=False)
+    Path("nodes.yaml").write_text(text)
+    assert main(["cluster", "up", "--nodes", "nodes.yaml"]) == 2
+    assert capsys.readouterr().err.startswith(f"numafit: {said}")
+    assert not Path("started").exists()

@@ -11,7 +11,9 @@ import click
 import msgspec
 
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.options.simulated import simulated_groups
 from numafit.cli.terminal import tidy_end, warn
+from numafit.cluster.sim.group import check_groups
 from numafit.cluster.up.command import run_command
 from numafit.cluster.up.control_plane import ControlPlane, RunningProgram
 from numafit.cluster.up.folder import state_folder
@@ -75,6 +77,9 @@ def up(
         raise InputError("there is no such file", source=str(nodes), cure="docs/kubelet-sim.md shows one")
     programs = found_programs(binaries)
     openssl()
+    if nodes is not None:
+        # A mistake in it is told now, and not when all is up.
+        check_groups(simulated_groups(nodes))
     began = time.monotonic()
     with (
         tidy_end(),
