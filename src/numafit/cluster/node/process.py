@@ -53,7 +53,9 @@ def find_kubelet(root: Path, node: str) -> tuple[RunningKubelet | None, str]:
     if fitting:
         return None, f"{len(fitting)} kubelets run here, and nothing tells which is that of {node}"
     hidden = "no process is called kubelet (are the processes of the host visible?)"
-    others = "a kubelet runs here, of another node" if len(found) == 1 else f"{len(found)} kubelets run here, of others"
+    others = (
+        f"{len(found)} kubelets run here, of other nodes" if len(found) > 1 else "a kubelet runs here, of another node"
+    )
     return None, others if found else hidden
 
 

@@ -26,11 +26,11 @@ class MetricsPlace(msgspec.Struct, frozen=True):
 
 def serve_node(access: Access, options: AgentOptions, metrics: MetricsPlace, say: Callable[[str], None]) -> None:
     """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin."""
+    counts, health = AgentCounts(), ApiHealth()
     if options.config not in ("", CONFIGZ):
         _check_config(options)
     if options.recordings is not None:
         RecordingFolder(options.recordings).prepare()
-    counts, health = AgentCounts(), ApiHealth()
     end = serve_metrics(metrics.address, metrics.port, counts, health) if metrics.port else lambda: None
 
     async def until_told() -> None:
