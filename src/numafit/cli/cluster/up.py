@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 
 import click
 import msgspec
@@ -75,6 +76,8 @@ def up(
         raise InputError("does not go with a COMMAND, which has the output", source="-o")
     if nodes is not None and not nodes.is_file():
         raise InputError("there is no such file", source=str(nodes), cure="docs/kubelet-sim.md shows one")
+    if command and which(command[0]) is None:
+        raise InputError("there is no such program", source=command[0], cure="COMMAND is looked for on the PATH")
     programs = found_programs(binaries)
     openssl()
     if nodes is not None:
