@@ -32,7 +32,7 @@ class ClusterOptions(NamedTuple):
     kubeconfig: Path | None = None
 
 
-def cluster_options(command: F, when: str = "Which cluster; ") -> F:
+def cluster_options(command: F, when: str = "") -> F:
     """Adds `--context` and `--kubeconfig`, and hands them to the command as one `cluster: ClusterOptions`.
 
     `when`: what their help begins with.
@@ -44,11 +44,17 @@ def cluster_options(command: F, when: str = "Which cluster; ") -> F:
 
     decorated: Any = wrapped
     for decorator in (
-        click.option("--kubeconfig", type=click.Path(path_type=Path), help=f"{when}default kubectl's."),
-        click.option("--context", metavar="NAME", help=f"{when}default the current one."),
+        click.option(
+            "--kubeconfig", type=click.Path(path_type=Path), help=_sentence(f"{when}which one; default kubectl's.")
+        ),
+        click.option("--context", metavar="NAME", help=_sentence(f"{when}a context of the kubeconfig.")),
     ):
         decorated = decorator(decorated)
     return decorated  # type: ignore[no-any-return]
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def node_name_option(command: F) -> F:
