@@ -45,6 +45,21 @@ def test_a_rejected_pod_has_failed_with_reason_and_message_of_its_release() -> N
         assert not node.situation.ledger.active
 
 
+def test_what_a_rejected_pod_had_got_is_free_after_the_next_look_of_the_cpu_manager() -> None:
+    """Its init container has two CPUs when the other one finds no place; nobody else comes or goes."""
+    node = kubelet()
+    first, wide = (
+        {"name": name, "image": "i:1", "resources": {"limits": {"cpu": cpu, "memory": "64Mi"}}}
+        for name, cpu in (("first", "2"), ("wide", "9"))
+    )
+    node.add([bound(from_spec("a", {"initContainers": [first], "containers": [wide]}))], 100.0)
+    assert node.pods[uid("a")].rejected
+    assert uid("a") in node.situation.ledger.cpu.entries
+    assert node.due == 110.0
+    node.advance(110.0)
+    assert not node.situation.ledger.cpu.entries
+
+
 def test_pods_that_come_at_once_are_decided_by_the_time_of_their_creation() -> None:
     node = kubelet()
     late, early = bound(pod("a", cpu="7"), "2026-11-16T10:00:02Z"), bound(pod("z", cpu="7"), "2026-11-16T10:00:01Z")

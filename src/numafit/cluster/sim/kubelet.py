@@ -180,6 +180,10 @@ class SimulatedKubelet:
             self.crash, self.node_changed = "", True
         if _offer(before) is not _offer(outcome.situation) or before.listed is not outcome.situation.listed:
             self.node_changed = True
+        ledger = outcome.situation.ledger
+        if any(uid not in ledger.active for uid in ledger.cpu.entries):
+            # Of pods that have gone, and of one that was rejected after some of its containers had got theirs.
+            self._reconcile_later(now)
         return outcome
 
     # --- time ---------------------------------------------------------------------------------------------------------
@@ -274,7 +278,6 @@ class SimulatedKubelet:
 
     def _removed(self, pod: Pod, now: float) -> None:
         self.happen(RemovePods((pod,)), now)
-        self._reconcile_later(now)
 
     def _reconcile_later(self, now: float) -> None:
         if self.situation.node.cpu.static and not self._reconciles:
