@@ -3,12 +3,13 @@
 from msgspec.structs import replace
 
 from numafit.cluster.sim.bound import NEVER, KnownStatus, PodManner
+from numafit.cluster.sim.status import pod_status, style_of
 from numafit.decision.history.event import ListDevices, RestartKubelet, StartPlugin, StopPlugin
 from numafit.machine.model import Device
 from numafit.managers.device.plugin import Plugin
 from numafit.quantity import parse_quantity
 from numafit.workload.pod import CRITICAL, Pod
-from tests.cluster.sim.nodes import GPU, bound, from_spec, kubelet, pod, uid
+from tests.cluster.sim.nodes import GPU, STRICT, bound, from_spec, kubelet, pod, uid
 
 
 def test_an_admitted_pod_waits_runs_and_ends_when_it_is_deleted() -> None:
@@ -253,3 +254,32 @@ def test_a_plugin_of_somebody_else_takes_the_place_of_the_machines() -> None:
     node.use_plugin(GPU, Plugin(allocate_error="no device today"))
     node.add([bound(pod("a", cpu="2", gpu="1"))], 100.0)
     assert "no device today" in node.pods[uid("a")].message
+
+
+def test_a_device_that_falls_sick_is_told_of_the_pod_that_holds_it() -> None:
+    """What its plugin listed last counts: not whether the plugin is still there, nor whether it lists it at all."""
+    node = kubelet({**STRICT, "featureGates": {"ResourceHealthStatus": True}})
+    side = {"name": "side", "image": "i:1", "restartPolicy": "Always", "resources": {"limits": {GPU: "1"}}}
+    spec = {
+        "initContainers": [side],
+        "containers": [{"name": "c", "image": "i:1", "resources": {"limits": {GPU: "1"}}}],
+    }
+    node.add([bound(from_spec("a", spec))], 100.0)
+    node.advance(101.0)
+
+    def told() -> list[str]:
+        style = style_of(node.situation.node.settings)
+        status = pod_status(node.pods[uid("a")], style, node.situation.ledger.device, "", 102.0)
+        assert "allocatedResourcesStatus" not in status["initContainerStatuses"][0]
+        (own,) = status["containerStatuses"][0]["allocatedResourcesStatus"]
+        return [each["health"] for each in own["resources"]]
+
+    assert told() == ["Healthy"]
+    listed = tuple(node.situation.ledger.device.devices[GPU].values())
+    for healthy, expected in ((False, "Unhealthy"), (True, "Healthy")):
+        node.changed.clear()
+        node.happen(ListDevices(GPU, tuple(replace(own, healthy=healthy) for own in listed)), 102.0)
+        assert node.changed == {uid("a")}
+        assert told() == [expected]
+    node.happen(StopPlugin(GPU), 103.0)
+    assert told() == ["Healthy"]

@@ -181,6 +181,9 @@ class SimulatedKubelet:
         if _offer(before) is not _offer(outcome.situation) or before.listed is not outcome.situation.listed:
             self.node_changed = True
         ledger = outcome.situation.ledger
+        if ledger.device.devices is not before.ledger.device.devices:
+            # Their statuses tell which of their devices are healthy.
+            self.changed |= {uid for uid in ledger.device.held if uid in self.pods and not self.pods[uid].over}
         if any(uid not in ledger.active for uid in ledger.cpu.entries):
             # Of pods that have gone, and of one that was rejected after some of its containers had got theirs.
             self._reconcile_later(now)
