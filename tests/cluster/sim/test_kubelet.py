@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from numafit.cluster.sim.bound import NEVER, KnownStatus, PodManner
+from numafit.cluster.sim.bound import NEVER, ContainerState, KnownStatus, PlayedContainer, PodManner
 from numafit.cluster.sim.status import pod_status, style_of
 from numafit.decision.history.event import ListDevices, RestartKubelet, StartPlugin, StopPlugin
 from numafit.machine.model import Device
@@ -240,6 +240,10 @@ def test_a_kubelet_that_crashes_is_started_again_until_the_cause_is_gone() -> No
     node.add([bound(pod("b", cpu="2"))], 104.0)
     assert node.pods[uid("b")].phase == "Pending"
     assert not node.pods[uid("b")].admitted
+    # what others say of it meanwhile is not told again: there is no status of its kubelet's yet
+    node.changed.clear()
+    node.update(bound(pod("b", cpu="2"), gates={"example.com/ok": "True"}), 104.0)
+    assert not node.changed
     node.advance(113.0)
     assert node.situation.down
     node.forget(uid("a"), 114.0)
@@ -254,6 +258,15 @@ def test_a_plugin_of_somebody_else_takes_the_place_of_the_machines() -> None:
     node.use_plugin(GPU, Plugin(allocate_error="no device today"))
     node.add([bound(pod("a", cpu="2", gpu="1"))], 100.0)
     assert "no device today" in node.pods[uid("a")].message
+
+
+def test_a_status_of_some_containers_only_is_nobodys() -> None:
+    """Somebody wrote it who is no kubelet: the pod is decided as one that nobody has seen."""
+    node = kubelet()
+    known = KnownStatus("Running", started=90.0, containers={"other": PlayedContainer(ContainerState("running"))})
+    node.begin([bound(pod("a", cpu="2"), known=known, deleting=True)], 100.0)
+    played = node.pods[uid("a")]
+    assert (played.phase, played.over, set(played.containers)) == ("Failed", True, {"c"})
 
 
 def test_a_device_that_falls_sick_is_told_of_the_pod_that_holds_it() -> None:

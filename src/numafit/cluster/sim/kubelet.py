@@ -137,7 +137,8 @@ class SimulatedKubelet:
             return
         if bound.gates != pod.gates:
             pod.gates = dict(bound.gates)
-            self.changed.add(pod.uid)
+            if pod.admitted and not pod.over:
+                self.changed.add(pod.uid)
         if bound.generation != pod.generation:
             pod.generation = bound.generation
             if pod.admitted and not pod.over:
