@@ -234,3 +234,19 @@ def test_a_proxy_of_another_kind_is_refused_at_once() -> None:
     entry = ClusterEntry(server="https://x", proxy_url="socks5://127.0.0.1:1080")
     with pytest.raises(InputError, match="not supported"):
         KubeApi(Access("a test", entry, UserEntry()))
+
+
+def test_a_list_comes_page_by_page_and_must_end() -> None:
+    def script(asked: Asked) -> Answer:
+        return Answer(json.dumps({"metadata": {"continue": "again"}, "items": [{}]}).encode())
+
+    async def test() -> None:
+        async with scripted(script) as (server, api):
+            with pytest.raises(ApiServerError, match="a list has no end"):
+                _ = [page async for page in api.pages("/api/v1/pods")]
+            assert [asked.target for asked in server.asked] == [
+                "/api/v1/pods?limit=500",
+                "/api/v1/pods?limit=500&continue=again",
+            ]
+
+    asyncio.run(test())

@@ -92,9 +92,12 @@ class KubeApi:
         while True:
             page = list_page(await self.get(path, asked), self.access.cluster.server)
             yield page
-            if not page.metadata.rest:
+            rest = page.metadata.rest
+            if not rest:
                 return
-            asked["continue"] = page.metadata.rest
+            if rest == asked.get("continue"):
+                raise endless("a list has no end", self.access)
+            asked["continue"] = rest
 
     async def create(self, path: str, content: bytes) -> bytes:
         return await self._asked("POST", path, NO_PARAMETERS, content)

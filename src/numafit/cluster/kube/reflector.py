@@ -6,6 +6,7 @@ found by comparing: also what was deleted in the gap. Bookmarks keep that moment
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
@@ -21,6 +22,10 @@ from numafit.errors import ApiServerError, InputError, SilentStreamError
 
 WATCH_SECONDS = (240, 300)
 """After which a server ends a watch: by chance, so that not all are begun again at once."""
+
+
+SHORT_WATCH = 1.0
+"""Seconds; one that ends earlier and told nothing is followed by a pause."""
 
 
 class HasMeta(Protocol):
@@ -87,7 +92,9 @@ class Reflector(Generic[Item]):
                 if not self._version:
                     await self._list()
                     self.synced.set()
-                await self._watch(backoff)
+                if not await self._watch(backoff):
+                    # A server that ends each watch at once is not asked all the time.
+                    await asyncio.sleep(backoff.seconds())
             except InputError as error:
                 self._health.failed(error)
                 if isinstance(error, ApiServerError) and error.status == HTTPStatus.GONE:
@@ -104,6 +111,10 @@ class Reflector(Generic[Item]):
             for raw in page.items or ():
                 self._listed(raw, found)
             version = page.metadata.resourceVersion
+            if not version:
+                # All would be taken for gone.
+                why = "this is no list of an API server: it has no moment"
+                raise ApiServerError(why, source=self._api.access.cluster.server)
             # Decoding a page takes some milliseconds: others come first.
             await asyncio.sleep(0)
         before, self.items, self._version = self.items, found, version
@@ -125,7 +136,9 @@ class Reflector(Generic[Item]):
         if key in self.items:
             found[key] = self.items[key]
 
-    async def _watch(self, backoff: Backoff) -> None:
+    async def _watch(self, backoff: Backoff) -> bool:
+        """Whether it told something, or at least took its time."""
+        begun, useful = time.monotonic(), False
         parameters = {
             **self._parameters,
             "watch": "1",
@@ -135,15 +148,18 @@ class Reflector(Generic[Item]):
         }
         async with aclosing(self._api.lines(self._path, parameters)) as lines:
             async for line in lines:
-                self._take(line)
-                backoff.succeeded()
+                if self._take(line):
+                    backoff.succeeded()
+                    useful = True
+        return useful or time.monotonic() - begun > SHORT_WATCH
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: bytes) -> bool:
+        """Whether it can be read."""
         try:
             told = msgspec.json.decode(line, type=_WatchLine)
         except msgspec.MsgspecError:
             self._health.unreadable[self._name] += 1
-            return
+            return False
         if told.type == "ERROR":
             status = _told(told.object)
             raise ApiServerError(status.message, source=self._api.access.cluster.server, status=status.code or 500)
@@ -151,22 +167,23 @@ class Reflector(Generic[Item]):
         if meta.resourceVersion:
             self._version = meta.resourceVersion
         if told.type == "BOOKMARK":
-            return
+            return True
         key = key_of(meta)
         before = self.items.get(key)
         after: Item | None = None
         if told.type != "DELETED":
             item = self._decoded(told.object)
             if item is None:
-                return
+                return False
             after = self._keep(item) if self._keep else item
         if after is None:
             if before is not None:
                 del self.items[key]
                 self._changed(ObjectChange(key, before, None))
-            return
+            return True
         self.items[key] = after
         self._tell(key, before, after)
+        return True
 
     def _decoded(self, raw: msgspec.Raw) -> Item | None:
         try:
