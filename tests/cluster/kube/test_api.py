@@ -238,7 +238,7 @@ def test_a_proxy_of_another_kind_is_refused_at_once() -> None:
 
 def test_a_list_comes_page_by_page_and_must_end() -> None:
     def script(asked: Asked) -> Answer:
-        return Answer(json.dumps({"metadata": {"continue": "again"}, "items": [{}]}).encode())
+        return Answer(b'{"metadata": {"continue": "again"}, "items": [{}]}')
 
     async def test() -> None:
         async with scripted(script) as (server, api):
@@ -249,4 +249,4 @@ def test_a_list_comes_page_by_page_and_must_end() -> None:
                 "/api/v1/pods?limit=500&continue=again",
             ]
 
-    asyncio.run(test())
+    run(test())
