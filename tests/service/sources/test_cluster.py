@@ -1,8 +1,7 @@
 """A node of a cluster as a source: its pods, asked for again and again."""
 
-import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,13 @@ from numafit.cluster.kube.access import access
 from numafit.cluster.kube.client import Client
 from numafit.errors import ApiServerError
 from numafit.machine.file.read import read_machine_file
-from numafit.service.node import Change, Snapshot
+from numafit.service.node import Snapshot
 from numafit.service.sources import cluster
 from numafit.service.sources.cluster import ClusterNode
 from tests.cluster.api_server import PODS, ApiServer, Reply, recorded, refusal
 from tests.cluster.conftest import config, server
 from tests.service.agents import ROOT
+from tests.service.sources.changes import changes_of
 
 __all__ = ["config", "server"]
 
@@ -35,20 +35,6 @@ def source(config: Path) -> Iterator[ClusterNode]:
     kubelet = (EXAMPLE / "kubelet.yaml").read_text()
     with Client(access(config, None)) as client:
         yield ClusterNode("node gpu-1", machine, kubelet, "v1.36.4", lambda: pods_of(client, "gpu-1"))
-
-
-def changes_of(source: ClusterNode, *steps: Callable[[], None]) -> list[Change]:
-    """The first change, and the one after each step."""
-
-    async def run() -> list[Change]:
-        changes = source.changes()
-        found = [await anext(changes)]
-        for step in steps:
-            step()
-            found.append(await asyncio.wait_for(anext(changes), 20))
-        return found
-
-    return asyncio.run(run())
 
 
 def test_the_pods_that_run_are_shown_where_they_would_sit(source: ClusterNode) -> None:

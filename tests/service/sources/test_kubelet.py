@@ -1,8 +1,6 @@
 """A kubelet's state files as a source."""
 
-import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,12 +14,13 @@ from numafit.decision.stage import Stage
 from numafit.errors import InputError
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE
 from numafit.machine.catalogue.names import machine_named
-from numafit.service.node import Change, Snapshot
+from numafit.service.node import Snapshot
 from numafit.service.sources import kubelet
 from numafit.service.sources.kubelet import KubeletNode
 from numafit.settings.example import example_kubelet
 from numafit.workload.reading import read_pods
 from tests.service.agents import POD, ROOT
+from tests.service.sources.changes import changes_of
 
 SHARED = ROOT.parent / "shared"
 RUNS = sorted(path.parent for path in (SHARED / "kubelet-runs").glob(f"*/{CPU_FILE}"))
@@ -49,20 +48,6 @@ def write_state(folder: Path, stage: Stage) -> None:
 def with_pods(stage: Stage, *names: str) -> Stage:
     pods = [read_pods(POD.replace("asked", name)).pods[0] for name in names]
     return replace(stage, ledger=play(stage.node, stage.ledger, pods, stage.allocatable).after)
-
-
-def changes_of(source: KubeletNode, *steps: Callable[[], None]) -> list[Change]:
-    """The first change, and the one after each step."""
-
-    async def run() -> list[Change]:
-        changes = source.changes()
-        found = [await anext(changes)]
-        for step in steps:
-            step()
-            found.append(await asyncio.wait_for(anext(changes), 20))
-        return found
-
-    return asyncio.run(run())
 
 
 def test_what_stands_in_the_files_is_shown(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """A node of a cluster as a source, where an agent publishes who sits where."""
 
-import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from numafit.service.sources.published import PublishedNode
 from tests.cli.options.test_published import OBJECT, small_stage
 from tests.cluster.api_server import PODS, ApiServer, Reply, recorded, refusal
 from tests.cluster.conftest import config, server
+from tests.service.sources.changes import changes_of
 
 __all__ = ["config", "server"]
 
@@ -43,20 +43,6 @@ def source(server: ApiServer, config: Path) -> Iterator[PublishedNode]:
         yield PublishedNode(
             read_topology(told), lambda: published_of(client, "gpu-1"), lambda: pods_of(client, "gpu-1")
         )
-
-
-def changes_of(source: PublishedNode, *steps: Callable[[], None]) -> list[Change]:
-    """The first change, and the one after each step."""
-
-    async def run() -> list[Change]:
-        changes = source.changes()
-        found = [await anext(changes)]
-        for step in steps:
-            step()
-            found.append(await asyncio.wait_for(anext(changes), 20))
-        return found
-
-    return asyncio.run(run())
 
 
 def shown(source: PublishedNode, change: Change) -> dict[str, str]:
