@@ -15,7 +15,7 @@ from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectMeta
 from numafit.cluster.kube.pace import Backoff
 from numafit.errors import ApiServerError, InputError
-from numafit.show.records.time import now_text
+from numafit.show.records.time import micro_time
 
 LEASE_SECONDS = 15
 """Without a renewal, after which another one may take it."""
@@ -121,7 +121,7 @@ class Election:
         return now - self._seen[1] >= (lease.spec.leaseDurationSeconds or LEASE_SECONDS)
 
     def _spec(self, before: LeaseSpec) -> LeaseSpec:
-        now = f"{now_text()[:-1]}000Z"
+        now = micro_time()
         same = before.holderIdentity == self._identity
         changes = before.leaseTransitions or 0
         return LeaseSpec(

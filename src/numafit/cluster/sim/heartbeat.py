@@ -13,7 +13,7 @@ from numafit.cluster.kube.objects import NODES, ObjectJson, node_owner
 from numafit.cluster.sim.group import SimulatedNode
 from numafit.cluster.sim.node_object import SIMULATED, new_node, node_labels, node_status
 from numafit.errors import ApiServerError, InputError, some_of
-from numafit.show.records.time import time_text
+from numafit.show.records.time import micro_time
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 LEASE_SECONDS = 40
@@ -156,9 +156,7 @@ class Heartbeat:
                     self.changed(node)
 
     async def _renewed(self, node: SimulatedNode) -> None:
-        name = node.kubelet.name
-        now = time.time()
-        renewed = f"{time_text(now)[:-1]}.{int(now % 1 * 1_000_000):06d}Z"
+        name, renewed = node.kubelet.name, micro_time()
         try:
             await self._api.patch(f"{LEASES}/{name}", msgspec.json.encode({"spec": {"renewTime": renewed}}), MERGE)
         except ApiServerError as error:

@@ -12,6 +12,12 @@ def now_text() -> str:
     return f"{time.strftime(_TO_THE_SECOND, time.gmtime(seconds))}.{rest // 10**6:03}Z"
 
 
+def micro_time() -> str:
+    """Now, to the microsecond: what a Lease of the API has."""
+    seconds, rest = divmod(time.time_ns(), 10**9)
+    return f"{time.strftime(_TO_THE_SECOND, time.gmtime(seconds))}.{rest // 10**3:06}Z"
+
+
 def time_text(seconds: float) -> str:
     """Seconds since 1970, to the second."""
     return time.strftime(f"{_TO_THE_SECOND}Z", time.gmtime(seconds))
