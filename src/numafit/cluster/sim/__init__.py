@@ -1,7 +1,7 @@
 """Simulated kubelets: nodes of a real cluster without hardware, whose pods are decided by the engine.
 
     bound         a pod that is bound to a node, as much of it as a kubelet looks at
-    played        such a pod on its kubelet: how its containers live and end
+    life          such a pod on its kubelet: how its containers live and end
     kubelet       one kubelet: events in, what is to be told out; no network and no clock
     status        the status of a pod, as a kubelet of that release writes it
     node_object   the Node: what it registers with, and its status

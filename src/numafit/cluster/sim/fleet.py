@@ -19,7 +19,7 @@ from numafit.cluster.sim.bound import BoundPod
 from numafit.cluster.sim.group import SimulatedNode
 from numafit.cluster.sim.heartbeat import Heartbeat
 from numafit.cluster.sim.kubelet import DecisionInterrupted, SimulatedKubelet
-from numafit.cluster.sim.played import PlayedPod
+from numafit.cluster.sim.life import PlayedPod
 from numafit.cluster.sim.served import PodReader, ServedPod
 from numafit.cluster.sim.writer import StatusWriter
 from numafit.errors import InputError

@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from numafit.cluster.sim import played as life
+from numafit.cluster.sim import life
 from numafit.cluster.sim.bound import FAILED, BoundPod
-from numafit.cluster.sim.played import PlayedPod, ResizeTold
+from numafit.cluster.sim.life import PlayedPod, ResizeTold
 from numafit.decision.decide import load_of
 from numafit.decision.decision import Decision
 from numafit.decision.history.coming import Outcome
@@ -221,7 +221,7 @@ class SimulatedKubelet:
             return
         if kind == "end":
             seconds = pod.manner.run_seconds
-            begun = [life.state.started for life in pod.containers.values() if life.state.kind == "running"]
+            begun = [own.state.started for own in pod.containers.values() if own.state.kind == "running"]
             if seconds is None or not begun or now < max(begun) + seconds - 0.001:
                 return
             self._finish(pod, now)

@@ -20,6 +20,7 @@ from numafit.workload.pod import Container, Pod
 
 CREATING, INITIALIZING = "ContainerCreating", "PodInitializing"
 COMPLETED, ERROR, CRASH_LOOP = "Completed", "Error", "CrashLoopBackOff"
+LOST = "The container could not be located when the pod was terminated"
 KILLED = 137
 """Of a container that is told to end: as one that does not listen."""
 FIRST_BACKOFF, LONGEST_BACKOFF = 10.0, 300.0
@@ -198,9 +199,6 @@ def stop(pod: PlayedPod, now: float, code: int = KILLED) -> None:
         else:
             unknown = ContainerState("terminated", "ContainerStatusUnknown", LOST, code=KILLED)
             pod.containers[own.name] = PlayedContainer(unknown, None, life.restarts)
-
-
-LOST = "The container could not be located when the pod was terminated"
 
 
 def end(pod: PlayedPod, now: float) -> None:

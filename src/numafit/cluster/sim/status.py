@@ -10,7 +10,7 @@ import msgspec
 
 from numafit.cluster.kube.objects import ObjectJson
 from numafit.cluster.sim.bound import FAILED, SUCCEEDED, ContainerState, PlayedContainer
-from numafit.cluster.sim.played import PlayedPod
+from numafit.cluster.sim.life import PlayedPod
 from numafit.ledger.ledger import DeviceLedger
 from numafit.managers.ask import qos_of
 from numafit.settings.settings import Settings

@@ -12,7 +12,7 @@ from numafit.cluster.kube.api import STRATEGIC, KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.pace import Backoff
 from numafit.cluster.sim.group import SimulatedNode
-from numafit.cluster.sim.played import PlayedPod
+from numafit.cluster.sim.life import PlayedPod
 from numafit.cluster.sim.status import status_patch
 from numafit.errors import ApiServerError, InputError
 

@@ -13,7 +13,7 @@ import grpc.aio
 from google.protobuf.message import Message
 
 from numafit.cluster.sim.kubelet import SimulatedKubelet
-from numafit.cluster.sim.played import PlayedPod
+from numafit.cluster.sim.life import PlayedPod
 from numafit.cluster.sim.sockets.service import serve_sockets
 from numafit.cluster.wire import device_plugin_pb2 as wire
 from numafit.cluster.wire.services import (
