@@ -46,6 +46,8 @@ PLACES = {
     "ServiceAccount": f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
     "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
+    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
     "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
 }
@@ -78,8 +80,18 @@ def kubelets_built() -> None:
         pytest.skip("the captured machines are not there")
 
 
-def kubeconfig(cluster: ControlPlane, path: Path) -> Path:
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+def elsewhere(cluster: ControlPlane, path: Path) -> Path:
+    """With the token of a pod on another node, which is not there: nobody runs it."""
+    content = {"serviceAccountName": NAME, "nodeName": "elsewhere", "containers": [{"name": "c", "image": "none:1"}]}
+    pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
+    made = cluster.api.post(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "far"}, "spec": content})
+    bound = {"kind": "Pod", "apiVersion": "v1", "name": "far", "uid": made["metadata"]["uid"]}
+    return kubeconfig(cluster, path, boundObjectRef=bound)
+
+
+def kubeconfig(cluster: ControlPlane, path: Path, **more: Any) -> Path:
+    spec = {"expirationSeconds": 3600, **more}
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
     place = f"{PLACES['ServiceAccount']}/{NAME}/token"
     token = cluster.api.post(place, asked)["status"]["token"]
     own = {"server": cluster.server, "certificate-authority": str(cluster.authority.certificate)}
@@ -377,13 +389,24 @@ def test_what_differs_is_counted_told_and_recorded(
     finally:
         agent.kill()
 
-    # with its rights nothing but annotations of a Node can be changed
+    # with its rights nothing but one annotation of a Node can be changed
     def refused() -> str:
         return as_account(cluster, account, node, {"metadata": {"labels": {"mine": "yes"}}})
 
-    until("the policy counts", 30, lambda: "annotations only" in refused(), 0.5)
-    assert "annotations only" in as_account(cluster, account, node, {"spec": {"unschedulable": True}})
-    assert as_account(cluster, account, node, {"metadata": {"annotations": {"mine": "yes"}}}) == ""
+    until("the policy counts", 30, lambda: "annotation only" in refused(), 0.5)
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "nobody", "uid": "0"}
+    for content in (
+        {"spec": {"unschedulable": True}},
+        {"metadata": {"annotations": {"mine": "yes"}}},
+        {"metadata": {"annotations": {"volumes.kubernetes.io/controller-managed-attach-detach": None}}},
+        {"metadata": {"finalizers": ["example.com/never"]}},
+        {"metadata": {"ownerReferences": [owner]}},
+    ):
+        assert "annotation only" in as_account(cluster, account, node, content)
+    mine = {"metadata": {"annotations": {ANNOTATION: "mine"}}}
+    assert as_account(cluster, account, node, mine) == ""
+    # and with the token of an agent of another node not even that
+    assert "its own node only" in as_account(cluster, elsewhere(cluster, short_folder / "elsewhere.conf"), node, mine)
 
     # asked from the kubelet itself, with no right but that to nodes/configz
     asking = Agent(node, account, "--kubelet-config", "configz", "--resource-topology")

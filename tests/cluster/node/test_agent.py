@@ -1,6 +1,7 @@
 import asyncio
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -11,14 +12,15 @@ from numafit.cluster.node import agent as module
 from numafit.cluster.node import learn, publish
 from numafit.cluster.node.agent import AgentOptions, NodeAgent
 from numafit.cluster.node.metrics import AgentCounts
-from numafit.cluster.node.pods import NodePod
+from numafit.cluster.node.pods import NodePod, by_uid
 from numafit.cluster.node.sockets import SocketAnswer
 from numafit.cluster.topology.model import PATH
 from numafit.cluster.topology.read import read_topology
 from numafit.decision.files import state_files
 from numafit.errors import InputError
 from numafit.ledger.state_files import CPU_FILE
-from tests.cluster.node.fakes import RUNNING, FakeApi, pod_object
+from numafit.workload.pod import Pod
+from tests.cluster.node.fakes import ENDED, RUNNING, FakeApi, node_pod, pod_object
 from tests.cluster.node.hosts import host, node_object
 
 OBJECT, NODE = f"{PATH}/n1", "/api/v1/nodes/n1"
@@ -67,7 +69,7 @@ def test_what_happens_on_the_node_is_published_and_compared(tmp_path: Path, api:
             pod = msgspec.json.decode(json.dumps(content), type=NodePod)
             stage = own._learnt.stage if own._learnt else None
             assert stage is not None
-            after = stage.play(tuple(own.reader.pods([pod], pod_level=True).values())).after
+            after = stage.play(tuple(own.reader.pods(by_uid([pod]), pod_level=True).values())).after
             own.served.items["team/p"] = pod
             own._pod_changed(None)  # type: ignore[arg-type]
             (folder / "new").write_text(state_files(stage.node, after)[CPU_FILE])
@@ -87,6 +89,31 @@ def test_what_happens_on_the_node_is_published_and_compared(tmp_path: Path, api:
     assert counts.decisions == {"equal": 1, "differs": 0, "not comparable": 0}
     assert api.objects[NODE]["metadata"]["annotations"]["topology.numafit.io/state"] == topology.status.digest
     assert said[-1] == "team/p: decided as expected"
+
+
+def test_what_is_held_is_never_told_as_free_while_its_pod_may_be_there(tmp_path: Path, api: Cluster) -> None:
+    """The kubelet writes its files before the API server has told the agent of the pod; another one cannot be read."""
+    seconds = [100.0]
+    read, ended = node_pod("read", "told"), node_pod("over", "ended", status=ENDED)
+    holding = {uid: Pod(uid, uid, ()) for uid in ("untold", "told", "unreadable", "ended")}
+    served = by_uid([read, node_pod("odd", "unreadable"), ended])
+
+    async def story() -> None:
+        own = NodeAgent(api, AgentOptions("n1", tmp_path), AgentCounts(), ApiHealth(), print)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+
+            def unnamed() -> list[str]:
+                return list(own._unnamed(holding, served, {"told": holding["told"]}))
+
+            assert unnamed() == ["untold", "unreadable"]
+            seconds[0] += module.UNTOLD_SECONDS + 1
+            assert unnamed() == ["unreadable"]
+            # who was told of and is no longer has gone
+            del served["unreadable"]
+            assert unnamed() == []
+
+    asyncio.run(story())
 
 
 def test_without_a_machine_it_does_not_begin(tmp_path: Path, api: Cluster) -> None:

@@ -12,7 +12,9 @@ from numafit.decision.files import state_files
 from numafit.decision.life import reconcile, release
 from numafit.decision.stage import Stage
 from numafit.decision.start import again, start
-from numafit.ledger.state_files import CPU_FILE
+from numafit.ledger.ledger import Held
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
+from numafit.managers.device.plugin import NVIDIA_GPU
 from numafit.replay.replay import replay
 from numafit.workload.pod import Pod
 from tests.cluster.node.fakes import REFUSED, RUNNING, Json, node_pod
@@ -68,6 +70,45 @@ def test_other_cpus_differ_and_the_case_replays_so(idle: Stage) -> None:
     assert verdict.result == "differs"
     assert verdict.case is not None
     assert replay(verdict.case).verdict == "differs"
+
+
+@pytest.mark.parametrize("name", [CPU_FILE, MEMORY_FILE, DEVICE_FILE])
+def test_a_state_file_that_is_not_there_makes_nothing_equal(idle: Stage, name: str) -> None:
+    """A folder that is not the kubelet's has none of them, and statuses alone show no places."""
+    base, now = seen(idle, {}, PODS), seen(with_pods_on(idle, PODS["gpu"]), {"gpu": RUNNING}, PODS)
+    left = {own: text for own, text in now.files.items() if own != name}
+    verdict = compared(base, replace(now, files=left), frozenset({"gpu"}))
+    assert verdict.result == "not comparable"
+    assert name in verdict.why
+
+
+def test_a_device_that_another_one_holds_is_not_given_as_expected(idle: Stage) -> None:
+    """Which devices a kubelet gives is its choice, but not these."""
+    pods = {**PODS, "more": named("more", 4, 2)}
+    after = with_pods_on(idle, pods["gpu"], pods["more"])
+    base = seen(with_pods_on(idle, pods["gpu"]), {"gpu": RUNNING}, pods)
+    assert compared(base, seen(after, {"gpu": RUNNING, "more": RUNNING}, pods), frozenset({"more"})).result == "equal"
+    device = after.ledger.device
+    for given, why in (
+        (device.held["gpu"], "nvidia.com/gpu GPU0 was given to team/more, and team/gpu holds it"),
+        (
+            {"main": {NVIDIA_GPU: Held({0: ("GPU6", "GPU7")}, frozenset(("GPU6", "GPU7")), b"")}},
+            "nvidia.com/gpu GPU6 was given as one of NUMA node 0, where it is not",
+        ),
+    ):
+        held = {**device.held, "more": given}
+        other = replace(device, held=held, written=(held, device.healthy), file=None)
+        now = seen(replace(after, ledger=replace(after.ledger, device=other)), {"gpu": RUNNING, "more": RUNNING}, pods)
+        verdict = compared(base, now, frozenset({"more"}))
+        assert (verdict.result, verdict.why) == ("differs", why)
+
+
+def test_what_not_all_orders_were_tried_for_is_not_said_to_differ(idle: Stage) -> None:
+    """Five pods of one moment, of which one was refused: one of 120 orders may have led to that."""
+    pods = {f"p{number}": named(f"p{number}", number + 1) for number in range(5)}
+    base = seen(idle, {}, pods)
+    now = seen(with_pods_on(idle, *list(pods.values())[:4]), {**dict.fromkeys(pods, RUNNING), "p4": REFUSED}, pods)
+    assert compared(base, now, frozenset(pods)).result == "not comparable"
 
 
 def test_a_refusal_that_was_not_expected_differs(idle: Stage) -> None:

@@ -6,6 +6,7 @@ found by comparing: also what was deleted in the gap. Bookmarks keep that moment
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
@@ -22,6 +23,10 @@ from numafit.errors import ApiServerError, InputError, SilentStreamError
 PAGE = 500
 WATCH_SECONDS = (240, 300)
 """After which a server ends a watch: by chance, so that not all are begun again at once."""
+
+
+SHORT_WATCH = 1.0
+"""Seconds; one that ends earlier and told nothing is followed by a pause."""
 
 
 class HasMeta(Protocol):
@@ -98,7 +103,9 @@ class Reflector(Generic[Item]):
                 if not self._version:
                     await self._list()
                     self.synced.set()
-                await self._watch(backoff)
+                if not await self._watch(backoff):
+                    # A server that ends each watch at once is not asked all the time.
+                    await asyncio.sleep(backoff.seconds())
             except ApiServerError as error:
                 self._health.failed(error)
                 if error.status == HTTPStatus.GONE:
@@ -124,7 +131,12 @@ class Reflector(Generic[Item]):
                 raise ApiServerError(why, source=self._api.access.cluster.server) from None
             for raw in page.items or ():
                 self._listed(raw, found)
-            rest, version = page.metadata.rest, page.metadata.resourceVersion
+            told, version = page.metadata.rest, page.metadata.resourceVersion
+            if not version or (told and told == rest):
+                # All would be taken for gone, or this would never end.
+                why = "this is no list of an API server: it has no moment" if not version else "a list has no end"
+                raise ApiServerError(why, source=self._api.access.cluster.server)
+            rest = told
             if not rest:
                 break
             # Decoding a page takes some milliseconds: others come first.
@@ -148,7 +160,9 @@ class Reflector(Generic[Item]):
         if key in self.items:
             found[key] = self.items[key]
 
-    async def _watch(self, backoff: Backoff) -> None:
+    async def _watch(self, backoff: Backoff) -> bool:
+        """Whether it told something, or at least took its time."""
+        begun, useful = time.monotonic(), False
         parameters = {
             **self._parameters,
             "watch": "1",
@@ -158,15 +172,18 @@ class Reflector(Generic[Item]):
         }
         async with aclosing(self._api.lines(self._path, parameters)) as lines:
             async for line in lines:
-                self._take(line)
-                backoff.succeeded()
+                if self._take(line):
+                    backoff.succeeded()
+                    useful = True
+        return useful or time.monotonic() - begun > SHORT_WATCH
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: bytes) -> bool:
+        """Whether it can be read."""
         try:
             told = msgspec.json.decode(line, type=_WatchLine)
         except msgspec.MsgspecError:
             self._health.unreadable[self._name] += 1
-            return
+            return False
         if told.type == "ERROR":
             status = _told(told.object)
             raise ApiServerError(status.message, source=self._api.access.cluster.server, status=status.code or 500)
@@ -174,22 +191,23 @@ class Reflector(Generic[Item]):
         if meta.resourceVersion:
             self._version = meta.resourceVersion
         if told.type == "BOOKMARK":
-            return
+            return True
         key = key_of(meta)
         before = self.items.get(key)
         after: Item | None = None
         if told.type != "DELETED":
             item = self._decoded(told.object)
             if item is None:
-                return
+                return False
             after = self._keep(item) if self._keep else item
         if after is None:
             if before is not None:
                 del self.items[key]
                 self._changed(ObjectChange(key, before, None))
-            return
+            return True
         self.items[key] = after
         self._tell(key, before, after)
+        return True
 
     def _decoded(self, raw: msgspec.Raw) -> Item | None:
         try:

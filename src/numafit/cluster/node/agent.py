@@ -4,7 +4,7 @@ kubelet decides with what numafit would have decided."""
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from numafit.cluster.node.claims import ClaimReader
 from numafit.cluster.node.compare import ComparedDecision, DecisionComparer, NodeLook
 from numafit.cluster.node.learn import Learnt, NodeLearner
 from numafit.cluster.node.metrics import AgentCounts
-from numafit.cluster.node.pods import NodePod, NodePodReader
+from numafit.cluster.node.pods import NodePod, NodePodReader, by_uid
 from numafit.cluster.node.publish import Publisher
 from numafit.cluster.node.recordings import RecordingFolder
 from numafit.cluster.node.resource_topology import ResourceTopologyPublisher
@@ -32,6 +32,7 @@ from numafit.errors import ApiServerError, InputError
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, DEVICE_PLUGINS, MEMORY_FILE
 from numafit.notes import Note
 from numafit.show.records.time import now_text
+from numafit.workload.pod import Pod
 
 PODS = "/api/v1/pods"
 GATHER_SECONDS = 0.1
@@ -43,6 +44,8 @@ UNWATCHED_SECONDS = 2.0
 """Where the kernel does not tell of changes."""
 LEARN_SECONDS = 30.0
 """Between two looks at what seldom changes: the machine, the kubelet, its Node."""
+UNTOLD_SECONDS = 15.0
+"""So long a pod counts that holds something and that the API server has not told of yet."""
 SOCKETS = "pod-resources"
 SOCKET = "kubelet.sock"
 LOOK, NODE = "state", "Node"
@@ -99,6 +102,8 @@ class NodeAgent:
         self._sockets: FolderStamps = ()
         self._told_notes: tuple[Note, ...] = ()
         self._troubles: dict[str, str] = {}
+        self._met: dict[str, float] = {}
+        """UID of one that holds something -> since when, as far as the API server has never told of it; else 0."""
 
     async def run(self) -> None:
         """Until it is cancelled. Raises InputError where the machine cannot be read at the beginning."""
@@ -150,13 +155,15 @@ class NodeAgent:
 
     async def _look(self) -> None:
         learnt = await self._known()
-        served = {own.uid: own for own in self.served.items.values()}
-        pods = self.reader.pods(served.values(), pod_level=learnt.stage.node.settings.gate("PodLevelResources"))
+        served = by_uid(self.served.items.values())
+        pods = self.reader.pods(served, pod_level=learnt.stage.node.settings.gate("PodLevelResources"))
         state = await asyncio.to_thread(self.state.read, learnt.folder, learnt.stage)
         # Pods are there that the kubelet has admitted: it says so, or they hold something already.
         holding = state.ledger.active
         there = [uid for uid in pods if not served[uid].ended and (served[uid].admitted or uid in holding)]
         active = {uid: pods[uid] for uid in sorted(there, key=lambda uid: served[uid].order)}
+        compared = replace(learnt.stage, ledger=replace(state.ledger, active=active))
+        active |= self._unnamed(holding, served, active)
         stage = replace(learnt.stage, ledger=replace(state.ledger, active=active))
         claims = await self.claims.read(served.values(), stage.node.machine)
         notes = (
@@ -172,11 +179,26 @@ class NodeAgent:
             names = [(own.metadata.namespace, own.metadata.name) for own in served.values() if not own.ended]
             self.courtesy.offer(stage, self.learner.node, names)
         doubt = "" if learnt.sure and state.good else "the node is not known well enough"
-        look = NodeLook(stage, state.files, served, pods, learnt.process, doubt)
+        look = NodeLook(compared, state.files, served, pods, learnt.process, doubt)
         verdict = await asyncio.to_thread(self.comparer.look, look, time.monotonic())
         if verdict is not None:
             await self._tell(verdict)
         self._count(len(active), notes)
+
+    def _unnamed(
+        self, holding: Mapping[str, Pod], served: Mapping[str, NodePod], active: Mapping[str, Pod]
+    ) -> dict[str, Pod]:
+        """Those that hold something and are known by it only: what they hold must not be told as free. Such a pod
+        cannot be read, or the API server has not told of it yet. One of which nobody tells for long has gone; who was
+        there and is no longer told of has, too."""
+        now = time.monotonic()
+        known = {uid: self._met.get(uid, now) for uid in holding}
+        self._met = {uid: 0.0 if uid in served else since for uid, since in known.items()}
+        return {
+            uid: pod
+            for uid, pod in holding.items()
+            if uid not in active and (not served[uid].ended if uid in served else now - known[uid] < UNTOLD_SECONDS)
+        }
 
     async def _known(self) -> Learnt:
         """What seldom changes; learnt again when its time has come, or when the kubelet or a plugin shows itself."""

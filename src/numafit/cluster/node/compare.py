@@ -18,7 +18,7 @@ from numafit.cluster.node.process import RunningKubelet
 from numafit.decision.decision import PREEMPTED, PREEMPTING
 from numafit.decision.stage import Stage
 from numafit.errors import InputError
-from numafit.ledger.state_files import DEVICE_FILE
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.replay.cases.run import Run
 from numafit.replay.outcomes import Json
 from numafit.replay.replay import replay
@@ -120,7 +120,8 @@ def compared(base: NodeLook, now: NodeLook, new: frozenset[str]) -> ComparedDeci
         return ComparedDecision("not comparable", names, why)
     first: Json | None = None
     difference = ""
-    for lines in islice(_ways(base, now, new), MOST_WAYS):
+    ways = _ways(base, now, new)
+    for lines in islice(ways, MOST_WAYS):
         case = _case(base, now, new, lines)
         try:
             found = replay(case)
@@ -131,9 +132,14 @@ def compared(base: NodeLook, now: NodeLook, new: frozenset[str]) -> ComparedDeci
                 "not comparable", names, f"the state before is not one to start from: {found.actual}"
             )
         if found.verdict != "differs":
-            return ComparedDecision("equal", names)
+            # Which devices it gave is followed; that they were free, nobody has looked at yet.
+            twice = _given_twice(base, now, new)
+            return ComparedDecision("differs", names, twice, case) if twice else ComparedDecision("equal", names)
         if first is None:
             first, difference = case, str(found.difference)
+    if next(ways, None) is not None:
+        why = f"{len(new)} pods came at once, and not all orders were tried"
+        return ComparedDecision("not comparable", names, why)
     return ComparedDecision("differs", names, difference, first)
 
 
@@ -149,12 +155,47 @@ def _incomparable(base: NodeLook, now: NodeLook, new: frozenset[str]) -> str:
     unread = [now.served[uid].name for uid in new if uid not in now.pods]
     if unread:
         return f"{unread[0]} cannot be read"
+    missing = next((name for name in _needed(now, new) if name not in now.files), "")
+    if missing:
+        return f"the kubelet has no {missing} where it should be"
     for uid in new:
         own = now.served[uid]
         if own.ended and not own.rejected and not own.admitted:
             return f"{own.name} was refused for something else: {own.status.reason or own.status.phase}"
     resizing = [own.name for look in (base, now) for own in look.served.values() if own.resizing and not own.ended]
     return f"{resizing[0]} is being resized" if resizing else ""
+
+
+def _needed(look: NodeLook, new: frozenset[str]) -> Iterator[str]:
+    """State files without which a decision would be compared by its verdict alone."""
+    node, listed = look.stage.node, look.stage.ledger.device.devices
+    if node.cpu.static:
+        yield CPU_FILE
+    if node.memory is not None and node.memory.static:
+        yield MEMORY_FILE
+    held = [look.pods[uid] for uid in new & look.stage.ledger.active.keys()]
+    if any(resource in listed for pod in held for own in pod.all_containers for resource in own.limits):
+        yield DEVICE_FILE
+
+
+def _given_twice(base: NodeLook, now: NodeLook, new: frozenset[str]) -> str:
+    """A device of one that came which another one held all the time, or which is not where the kubelet wrote it."""
+    held = now.stage.ledger.device.held
+    there = base.stage.ledger.active.keys() & now.stage.ledger.active.keys() & held.keys()
+    for uid in sorted(new & held.keys() & now.stage.ledger.active.keys()):
+        for own in held[uid].values():
+            for resource, devices in own.items():
+                for other in sorted(there - {uid}):
+                    both = {id for each in held[other].values() if resource in each for id in each[resource].ids}
+                    if both & devices.ids:
+                        names = f"{now.served[uid].name}, and {base.stage.ledger.active[other].full_name} holds it"
+                        return f"{resource} {min(both & devices.ids)} was given to {names}"
+                listed = base.stage.ledger.device.devices.get(resource, {})
+                for numa, ids in devices.by_numa.items():
+                    wrong = [id for id in ids if id in listed and numa not in (listed[id].numa or (numa,))]
+                    if wrong:
+                        return f"{resource} {wrong[0]} was given as one of NUMA node {numa}, where it is not"
+    return ""
 
 
 def _ways(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Iterator[tuple[str, ...]]:

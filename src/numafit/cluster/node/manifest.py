@@ -6,6 +6,8 @@ from importlib.resources import files
 import yaml
 
 from numafit.cluster.claims.objects import GROUP as CLAIMS
+from numafit.cluster.kube.events import DEFAULT_NAMESPACE
+from numafit.cluster.node.publish import ANNOTATION
 from numafit.cluster.node.resource_topology import API_VERSION as RESOURCE_TOPOLOGY
 from numafit.cluster.topology.model import GROUP, PLURAL
 from numafit.replay.outcomes import Json
@@ -13,6 +15,8 @@ from numafit.replay.outcomes import Json
 NAME = "numafit-node-agent"
 DEFINITION = "nodetopologies.yaml"
 METRICS_PORT = 9467
+RBAC = "rbac.authorization.k8s.io/v1"
+RESOURCE_GROUP, RESOURCE_PLURAL = RESOURCE_TOPOLOGY.partition("/")[0], "noderesourcetopologies"
 MOUNTS_ALLOWED = {"pod-security.kubernetes.io/enforce": "privileged"}
 """No stricter level lets a pod see folders of its host."""
 HOST = "/host"
@@ -27,14 +31,10 @@ def manifest(namespace: str, image: str, *, resource_topology: bool = False) -> 
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": MOUNTS_ALLOWED}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}},
         cluster_role(resource_topology=resource_topology),
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": NAME},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME},
-            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
-        },
-        *_own_node_only(namespace),
+        _binding("ClusterRole", {"name": NAME}, namespace),
+        event_role(),
+        _binding("Role", {"name": NAME, "namespace": DEFAULT_NAMESPACE}, namespace),
+        *_own_node_only(namespace, resource_topology=resource_topology),
         _daemon_set(namespace, image, resource_topology=resource_topology),
     ]
     texts = [definition, *(yaml.safe_dump(each, sort_keys=False) for each in objects)]
@@ -49,7 +49,6 @@ def cluster_role(*, resource_topology: bool) -> Json:
         _rule("", ["pods"], ["list", "watch"]),
         # Its settings, where no file tells them; kubelets before 1.33 want nodes/proxy for that, which is much more.
         _rule("", ["nodes/configz"], ["get"]),
-        _rule("", ["events"], ["create", "patch"]),
         # create: server-side apply makes an object that is not there.
         _rule(GROUP, [PLURAL], ["create", "patch", "list", "watch"]),
         # Which devices claims give to pods (DRA), and where they are.
@@ -57,13 +56,32 @@ def cluster_role(*, resource_topology: bool) -> Json:
         _rule(CLAIMS, ["resourceslices"], ["list"]),
     ]
     if resource_topology:
-        group = RESOURCE_TOPOLOGY.partition("/")[0]
-        rules.append(_rule(group, ["noderesourcetopologies"], ["get", "list", "create", "patch"]))
+        rules.append(_rule(RESOURCE_GROUP, [RESOURCE_PLURAL], ["get", "list", "create", "patch"]))
     return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": RBAC,
         "kind": "ClusterRole",
         "metadata": {"name": NAME},
         "rules": rules,
+    }
+
+
+def event_role() -> Json:
+    """Events about a Node, which has no namespace, lie in this one."""
+    return {
+        "apiVersion": RBAC,
+        "kind": "Role",
+        "metadata": {"name": NAME, "namespace": DEFAULT_NAMESPACE},
+        "rules": [_rule("", ["events"], ["create", "patch"])],
+    }
+
+
+def _binding(kind: str, metadata: Json, namespace: str) -> Json:
+    return {
+        "apiVersion": RBAC,
+        "kind": f"{kind}Binding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": RBAC.partition("/")[0], "kind": kind, "name": NAME},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
     }
 
 
@@ -71,18 +89,20 @@ def _rule(group: str, resources: list[str], verbs: list[str]) -> Json:
     return {"apiGroups": [group], "resources": resources, "verbs": verbs}
 
 
-def _own_node_only(namespace: str) -> list[Json]:
-    """RBAC knows no single node: a policy lets the account change nothing of a Node but annotations, and with the token
-    of a pod nothing but its own node. Clusters have it since 1.30."""
+def _own_node_only(namespace: str, *, resource_topology: bool) -> list[Json]:
+    """RBAC knows no single node: a policy lets the account change nothing of a Node but its one annotation, and with
+    the token of a pod nothing but its own node. Clusters have it since 1.30."""
     admission = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": NAME}}
     node_name = "'authentication.kubernetes.io/node-name'"
     extra = "request.userInfo.extra"
-    labels = "has({0}.metadata.labels) ? {0}.metadata.labels : {{}}"
-    same = f"object.spec == oldObject.spec && ({labels.format('object')}) == ({labels.format('oldObject')})"
     own = f"!has({extra}) || !({node_name} in {extra}) || {extra}[{node_name}][0] == object.metadata.name"
+    written = [(GROUP, PLURAL), *([(RESOURCE_GROUP, RESOURCE_PLURAL)] if resource_topology else [])]
     rules = [
         {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]},
-        {"apiGroups": [GROUP], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": [PLURAL]},
+        *(
+            {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": [plural]}
+            for group, plural in written
+        ),
     ]
     account = f"request.userInfo.username == 'system:serviceaccount:{namespace}:{NAME}'"
     spec = {
@@ -90,7 +110,10 @@ def _own_node_only(namespace: str) -> list[Json]:
         "matchConstraints": {"resourceRules": rules},
         "matchConditions": [{"name": "agent", "expression": account}],
         "validations": [
-            {"expression": f"request.kind.kind != 'Node' || ({same})", "message": "the agent changes annotations only"},
+            {
+                "expression": f"request.kind.kind != 'Node' || ({_same_but_annotation()})",
+                "message": "the agent changes its one annotation only",
+            },
             {"expression": own, "message": "the agent changes its own node only"},
         ],
     }
@@ -102,6 +125,28 @@ def _own_node_only(namespace: str) -> list[Json]:
             "spec": {"policyName": NAME, "validationActions": ["Deny"]},
         },
     ]
+
+
+def _same_but_annotation() -> str:
+    """CEL: owners and finalizers count, too, since a Node with an owner that is not there is deleted."""
+
+    def part(of: str, name: str, empty: str) -> str:
+        return f"(has({of}.metadata.{name}) ? {of}.metadata.{name} : {empty})"
+
+    def kept(one: str, other: str) -> str:
+        there = part(other, "annotations", "{}")
+        value = f"{there}[k] == {one}.metadata.annotations[k]"
+        return f"{part(one, 'annotations', '{}')}.all(k, k == '{ANNOTATION}' || (k in {there} && {value}))"
+
+    parts = (("labels", "{}"), ("finalizers", "[]"), ("ownerReferences", "[]"))
+    return " && ".join(
+        (
+            "object.spec == oldObject.spec",
+            *(f"{part('object', name, empty)} == {part('oldObject', name, empty)}" for name, empty in parts),
+            kept("object", "oldObject"),
+            kept("oldObject", "object"),
+        )
+    )
 
 
 def _daemon_set(namespace: str, image: str, *, resource_topology: bool) -> Json:

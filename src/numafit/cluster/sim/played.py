@@ -96,11 +96,13 @@ def played(bound: BoundPod, now: float) -> PlayedPod:
         return pod
     pod.started = known.started or now
     pod.phase, pod.reason, pod.message = known.phase or PENDING, known.reason, known.message
-    pod.containers = dict(known.containers)
+    if all(own.name in known.containers for own in pod.pod.all_containers):
+        # What somebody else wrote there, of some containers only, no kubelet has written.
+        pod.containers = dict(known.containers)
     pod.transitions = dict(known.transitions)
     pod.address = known.address
     pod.over = pod.told = pod.phase in ENDED
-    pod.admitted = bool(known.containers)
+    pod.admitted = bool(pod.containers)
     return pod
 
 

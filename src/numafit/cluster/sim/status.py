@@ -159,7 +159,8 @@ def _container(
             found["resources"] = _requirements(own.requests, own.limits)
             if own.requests:
                 found["allocatedResources"] = _amounts(own.requests)
-    if style.device_health:
+    if style.device_health and not init:
+        # Of init containers, and of sidecars among them, a kubelet does not tell it (1.31 to 1.37).
         held = _devices(pod, own.name, devices)
         if held:
             found["allocatedResourcesStatus"] = held
@@ -205,7 +206,10 @@ def _devices(pod: PlayedPod, container: str, devices: DeviceLedger) -> list[Stat
 
 
 def _health(devices: DeviceLedger, resource: str, device: str) -> str:
-    return "Healthy" if device in devices.healthy.get(resource, ()) else "Unhealthy"
+    """What its plugin said last, which the end of the plugin does not change; of one that is not listed nothing bad is
+    known."""
+    listed = devices.devices.get(resource, {}).get(device)
+    return "Healthy" if listed is None or listed.healthy else "Unhealthy"
 
 
 # --- resources --------------------------------------------------------------------------------------------------------

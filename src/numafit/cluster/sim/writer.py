@@ -111,7 +111,8 @@ class StatusWriter:
 
     async def _write(self, node: SimulatedNode, uid: str) -> None:
         pod = node.kubelet.pods.get(uid)
-        if pod is None:
+        if pod is None or not (pod.admitted or pod.over):
+            # Nobody has decided about it yet.
             return
         path = f"/api/v1/namespaces/{pod.pod.namespace}/pods/{pod.pod.name}"
         # One that had ended before it was deleted has been told already.
