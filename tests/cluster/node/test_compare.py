@@ -109,18 +109,37 @@ def of_a(status: Json) -> dict[str, NodePod]:
     [
         (lambda now: replace(now, process=RunningKubelet(1, 2, ())), "started again"),
         (lambda now: replace(now, doubt="who knows"), "who knows"),
+        (lambda now: replace(now, plugins=((1, 0, 7),)), "a device plugin"),
         (lambda now: replace(now, pods={}), "cannot be read"),
         (lambda now: replace(now, stage=replace(now.stage, config=stage_on("laptop").config)), "changed meanwhile"),
         (lambda now: replace(now, served=of_a({"phase": "Failed", "reason": "Taint"})), "Taint"),
         (lambda now: replace(now, served=of_a({**RUNNING, "conditions": [{"type": "PodResizePending"}]})), "resized"),
     ],
-    ids=["restart", "doubt", "unread", "settings", "other reason", "resize"],
+    ids=["restart", "doubt", "plugin", "unread", "settings", "other reason", "resize"],
 )
 def test_what_cannot_be_told_apart_is_not_compared(idle: Stage, change: LookChange, why: str) -> None:
     now = change(seen(with_pods_on(idle, PODS["a"]), {"a": RUNNING}, PODS))
     verdict = compared(seen(idle, {}, PODS), now, frozenset({"a"}))
     assert verdict.result == "not comparable"
     assert why in verdict.why
+
+
+def test_who_came_and_went_between_two_looks_may_have_taken_anothers_place(idle: Stage) -> None:
+    """One that was known before is another matter: it is played as one that went."""
+    comparer = DecisionComparer()
+    first = seen(with_pods_on(idle, PODS["a"]), {"a": RUNNING}, PODS)
+    known = with_pods_on(replace(idle, ledger=release(first.stage.ledger, "a")), PODS["b"])
+    comparer.look(first, 0.0)
+    comparer.look(replace(seen(known, {"b": RUNNING}, PODS), left=frozenset({"a"})), 1.0)
+    verdict = comparer.look(seen(known, {"b": RUNNING}, PODS), 2.0)
+    assert verdict is not None
+    assert verdict.result == "equal"
+
+    both = seen(with_pods_on(known, PODS["gpu"]), {"b": RUNNING, "gpu": RUNNING}, PODS)
+    comparer.look(replace(both, left=frozenset({"c"})), 3.0)
+    verdict = comparer.look(both, 4.0)
+    assert verdict is not None
+    assert (verdict.result, verdict.why) == ("not comparable", "other pods came and went meanwhile")
 
 
 def test_decisions_are_compared_when_all_is_quiet(idle: Stage) -> None:

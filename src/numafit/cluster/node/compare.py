@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from numafit.cluster.node.pods import NodePod
 from numafit.cluster.node.process import RunningKubelet
+from numafit.cluster.node.watch import FolderStamps
 from numafit.decision.decision import PREEMPTED, PREEMPTING
 from numafit.decision.stage import Stage
 from numafit.errors import InputError
@@ -35,6 +36,7 @@ MOST_WAYS = 64
 """That are tried before the two are said to differ."""
 MOST_PODS = 24
 """That may have come since the base; with more the orders cannot be tried."""
+CHANGED = "devices, machine or settings changed meanwhile"
 
 ComparisonResult = Literal["equal", "differs", "not comparable"]
 
@@ -52,6 +54,10 @@ class NodeLook(msgspec.Struct, frozen=True):
     process: RunningKubelet | None = None
     doubt: str = ""
     """Why nothing can be compared with it; empty where it can."""
+    plugins: FolderStamps = ()
+    """Sockets of device plugins: of one that was away for a moment nothing else tells."""
+    left: frozenset[str] = frozenset()
+    """UIDs of pods that have left the API server since the look before."""
 
     @property
     def decided(self) -> frozenset[str]:
@@ -84,6 +90,8 @@ class DecisionComparer:
     def __init__(self) -> None:
         self._base: NodeLook | None = None
         self._signs: object = None
+        self._left: frozenset[str] = frozenset()
+        """UIDs of pods that have left since the base."""
         self._since = 0.0
         """When something happened last."""
         self._first = 0.0
@@ -96,12 +104,13 @@ class DecisionComparer:
         signs = now.signs
         if signs != self._signs:
             self._signs, self._since = signs, seconds
+        self._left |= now.left
         base = self._base
         new = frozenset() if base is None else now.decided - base.decided
         if not new:
             self.pending = False
             if base is None or not now.undecided or now.process != base.process:
-                self._base = now
+                self._base, self._left = now, frozenset()
             return None
         if not self.pending:
             self.pending, self._first = True, seconds
@@ -109,13 +118,15 @@ class DecisionComparer:
         patient = now.undecided and seconds - self._first < PATIENCE_SECONDS
         if base is None or not quiet or patient:
             return None
-        self._base, self.pending = now, False
-        return compared(base, now, new)
+        passing = self._left - base.decided
+        self._base, self._left, self.pending = now, frozenset(), False
+        return compared(base, now, new, passing=bool(passing))
 
 
-def compared(base: NodeLook, now: NodeLook, new: frozenset[str]) -> ComparedDecision:
+def compared(base: NodeLook, now: NodeLook, new: frozenset[str], *, passing: bool = False) -> ComparedDecision:
+    """`passing`: other pods came and went meanwhile."""
     names = tuple(sorted(now.served[uid].name for uid in new))
-    why = _incomparable(base, now, new)
+    why = _incomparable(base, now, new) or "other pods came and went meanwhile" * passing
     if why:
         return ComparedDecision("not comparable", names, why)
     first: Json | None = None
@@ -143,7 +154,9 @@ def _incomparable(base: NodeLook, now: NodeLook, new: frozenset[str]) -> str:
     if base.process != now.process:
         return "the kubelet was started again meanwhile"
     if base.stage.node.machine != now.stage.node.machine or base.stage.config != now.stage.config:
-        return "devices, machine or settings changed meanwhile"
+        return CHANGED
+    if base.plugins != now.plugins:
+        return "a device plugin came, went or was started again meanwhile"
     if len(new) > MOST_PODS:
         return f"{len(new)} pods came at once"
     unread = [now.served[uid].name for uid in new if uid not in now.pods]
