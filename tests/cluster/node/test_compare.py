@@ -90,6 +90,15 @@ def test_one_that_went_may_have_gone_before_or_after(idle: Stage) -> None:
         assert compared(base, seen(stage, {"b": RUNNING}, PODS), frozenset({"b"})).result == "equal"
 
 
+def test_nothing_is_said_where_many_came_and_went(idle: Stage) -> None:
+    """The first of the new ones had ended before the second came, which then has its CPUs: that is not tried."""
+    ended = {**RUNNING, "phase": "Succeeded"}
+    first = with_pods_on(idle, PODS["a"])
+    after = with_pods_on(replace(first, ledger=reconcile(first.node, release(first.ledger, "a"))), PODS["b"])
+    verdict = compared(seen(idle, {}, PODS), seen(after, {"a": ended, "b": RUNNING}, PODS), frozenset({"a", "b"}))
+    assert (verdict.result, verdict.why) == ("not comparable", "pods came and went in an order that nobody saw")
+
+
 def test_one_of_the_same_name_is_another_pod(idle: Stage) -> None:
     """A StatefulSet makes its pod again by the same name."""
     again_named = replace(named("z"), name="a")

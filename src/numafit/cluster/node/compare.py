@@ -3,7 +3,8 @@
 The base is how the node stood when all was quiet. When pods have come since and all is quiet again, the engine plays
 them on the base and has to reach what the pods' statuses and the state files say. A look does not tell in which order
 pods of one moment came, whether one that left had gone before or after, and whether the CPU manager has cleared up
-since: if one way that can have been leads to what is seen, both are equal.
+since: if one way that can have been leads to what is seen, both are equal. Where more can have been than is tried,
+nothing is said of a difference.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -131,7 +132,8 @@ def compared(base: NodeLook, now: NodeLook, new: frozenset[str], *, passing: boo
         return ComparedDecision("not comparable", names, why)
     first: Json | None = None
     difference = ""
-    for lines in islice(_ways(base, now, new), MOST_WAYS):
+    ways = list(islice(_ways(base, now, new), MOST_WAYS + 1))
+    for lines in ways[:MOST_WAYS]:
         case = _case(base, now, new, lines)
         try:
             found = replay(case)
@@ -145,6 +147,8 @@ def compared(base: NodeLook, now: NodeLook, new: frozenset[str], *, passing: boo
             return ComparedDecision("equal", names)
         if first is None:
             first, difference = case, str(found.difference)
+    if len(ways) > MOST_WAYS or _is_tangled(base, now, new):
+        return ComparedDecision("not comparable", names, "pods came and went in an order that nobody saw")
     return ComparedDecision("differs", names, difference, first)
 
 
@@ -170,9 +174,8 @@ def _incomparable(base: NodeLook, now: NodeLook, new: frozenset[str]) -> str:
     return f"{resizing[0]} is being resized" if resizing else ""
 
 
-def _ways(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Iterator[tuple[str, ...]]:
-    """The lines of an event file that can have led from the base to now, the likeliest first."""
-    titles = _titles(base, now, new)
+def _going(base: NodeLook, now: NodeLook, new: frozenset[str]) -> tuple[list[str], list[str], list[str]]:
+    """UIDs of those that are gone since the base, of those that are about to go, and of new ones that have ended."""
     there = base.stage.ledger.active
     gone = [uid for uid in there if uid not in now.stage.ledger.active and not _is_evicted(now, uid)]
     leaving = [
@@ -181,6 +184,19 @@ def _ways(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Iterator[tuple[
         if uid in there and uid not in gone and own.metadata.deletionTimestamp is not None
     ]
     ended = [uid for uid in new if now.served[uid].admitted and now.served[uid].ended]
+    return gone, leaving, ended
+
+
+def _is_tangled(base: NodeLook, now: NodeLook, new: frozenset[str]) -> bool:
+    """Each of those that went can have gone before or after each of those that came, and not all of that is tried."""
+    going = sum(map(len, _going(base, now, new)))
+    return going > 1 or (going == 1 and len(new) > 1)
+
+
+def _ways(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Iterator[tuple[str, ...]]:
+    """The lines of an event file that can have led from the base to now, the likeliest first."""
+    titles = _titles(base, now, new)
+    gone, leaving, ended = _going(base, now, new)
     seen: set[tuple[str, ...]] = set()
     arrived = {uid: index for index, uid in enumerate(now.served)}
     # A kubelet takes pods of one message by the time they were made, which is told to the second.
