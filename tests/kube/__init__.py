@@ -12,4 +12,5 @@ kubelet        a kubelet on a captured machine, and what can be done to it
 histories      what happens to a node, by a seed
 recorder       events on a real kubelet, as the folder of a run
 live           `python -m tests.kube.live`: many seeds, compared with numafit
+chaos          `python -m tests.kube.chaos`: everything is killed by chance, under load
 """

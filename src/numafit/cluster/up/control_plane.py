@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
+from typing import NoReturn, Self
 
 import msgspec
 
@@ -60,7 +60,7 @@ class ControlPlane:
         self.server = ""
         self.release = ""
 
-    def __enter__(self) -> "ControlPlane":
+    def __enter__(self) -> Self:
         try:
             self._start()
         except BaseException:
