@@ -2,11 +2,13 @@
 
 import shlex
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 
 from numafit.__main__ import main
+from tests.cluster.api_server import kubeconfig
 
 
 def test_a_manifest_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,6 +30,24 @@ def test_a_manifest_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_what_does_not_go_together_is_refused(words: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["node-agent", *shlex.split(words)]) == 2
+    assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (
+            "--kubelet-config /no/such/file",
+            "--kubelet-config: /no/such/file: cannot be read: No such file or directory",
+        ),
+        ("--recordings /dev/null/x", "--recordings: /dev/null/x: cannot be written in: Not a directory"),
+    ],
+)
+def test_files_that_are_named_are_looked_at_before_it_begins(
+    words: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = kubeconfig(tmp_path, "http://127.0.0.1:1")
+    assert main(["node-agent", "--kubeconfig", str(config), *shlex.split(words)]) == 2
     assert why in capsys.readouterr().err
 
 

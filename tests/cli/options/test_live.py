@@ -107,6 +107,7 @@ def test_a_configuration_that_is_not_told_can_be_given(server: ApiServer, capsys
     server.replies[CONFIGZ] = FORBIDDEN
     given = json.loads(printed(capsys, "simulate", "--node", "gpu-1", *MACHINE, *KUBELET, POD))
     assert given["decisions"] == json.loads(expected)["decisions"]
+    assert "its configuration is not known" not in json.dumps(given["notes"])
 
 
 def test_an_empty_node_takes_the_pods_that_are_given(server: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,7 +171,7 @@ def test_without_the_extra_it_is_named() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == (
-        "numafit: to ask a cluster the Python package lightkube is needed, which is not installed "
+        "numafit: to ask a cluster the Python package httpx2 is needed, which is not installed "
         "(install numafit with it, in its checkout: pipx install --force '.[kubernetes]')\n"
     )
 

@@ -18,7 +18,7 @@ from numafit.cluster.node.sockets import SocketAnswer
 from numafit.cluster.topology.model import PATH
 from numafit.cluster.topology.read import read_topology
 from numafit.decision.files import state_files
-from numafit.errors import InputError
+from numafit.errors import ApiServerError, InputError
 from numafit.ledger.state_files import CPU_FILE
 from numafit.workload.pod import Pod
 from tests.cluster.node.fakes import ENDED, RUNNING, FakeApi, node_pod, pod_object
@@ -123,3 +123,51 @@ def test_without_a_machine_it_does_not_begin(tmp_path: Path, api: Cluster) -> No
 
     with pytest.raises(InputError, match="no CPU and no NUMA node"):
         asyncio.run(story())
+
+
+def test_what_keeps_the_api_server_from_telling_pods_is_said_once(
+    tmp_path: Path, api: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent without rights, or without a cluster, is not silent."""
+    monkeypatch.setattr(module, "FIRST_SECONDS", 0.05)
+    said: list[str] = []
+
+    async def refuse(path: str, parameters: Any = None) -> bytes:
+        raise ApiServerError("pods is forbidden", status=403)
+
+    monkeypatch.setattr(api, "get", refuse)
+
+    async def story() -> None:
+        work = asyncio.create_task(
+            NodeAgent(api, AgentOptions("n1", tmp_path), AgentCounts(), ApiHealth(), said.append).run()
+        )
+        await eventually(lambda: said)
+        await asyncio.sleep(0.2)
+        work.cancel()
+
+    asyncio.run(story())
+    assert said == ["the API server does not tell the pods of n1, it is asked again: pods is forbidden"]
+
+
+def test_a_node_of_another_machine_is_left_alone(tmp_path: Path, api: Cluster) -> None:
+    """A wrong --node-name would overwrite the truth about another node."""
+    host(tmp_path)
+    boot = tmp_path / learn.BOOT_ID
+    boot.parent.mkdir(parents=True)
+    boot.write_text("here\n")
+    api.objects[NODE]["status"]["nodeInfo"]["bootID"] = "there"
+    said: list[str] = []
+
+    async def story() -> None:
+        work = asyncio.create_task(
+            NodeAgent(api, AgentOptions("n1", tmp_path), AgentCounts(), ApiHealth(), said.append).run()
+        )
+        await eventually(lambda: any("n1: v1.36.4" in line for line in said))
+        await asyncio.sleep(0.2)
+        assert OBJECT not in api.objects
+        api.objects[NODE]["status"]["nodeInfo"]["bootID"] = "here"
+        await eventually(lambda: OBJECT in api.objects)
+        work.cancel()
+
+    asyncio.run(story())
+    assert said[0].startswith("the Node n1 is that of another machine (--node-name), or its kubelet has not run")

@@ -204,27 +204,30 @@ def switch(
 def _begin(options: SwitchOptions, *, dry_run: bool, yes: bool, output: str) -> int:
     access = _access(options.cluster)
     from numafit.cluster.switch.conduct import node_told
+    from numafit.cluster.switch.server import refuse_another_machine
     from numafit.cluster.switch.words import DECLINED, PLANNED, REFUSED, SwitchAnswer, plan_text
 
     options = _as_it_runs(options)
     old = read_text(options.config)
     new = _new_config(options, old)
     told = asyncio.run(node_told(access, options.node))
+    if not (dry_run and options.specs):
+        refuse_another_machine(told.node, options.node)
     plan = plan_switch(_question(options, old, new, told))
     nothing = old == new.text
-    if output == "text":
+    if output == "text" and not nothing:
         screen = this_screen()
         below = notes_text(plan.notes)
         text = plan_text(plan, str(options.config), told.cordoned, screen)
         answer(f"{text}\n\n{below}" if below else text, screen)
-    outcome = REFUSED if plan.refusals else PLANNED if dry_run or nothing else ""
+    outcome = PLANNED if nothing else REFUSED if plan.refusals else PLANNED if dry_run else ""
     if not outcome and not _agreed(options, yes=yes):
         outcome = DECLINED
     if outcome:
         if output == "json":
             click.echo(json_text(SwitchAnswer(outcome, plan, plan.refusals)))
         elif nothing:
-            click.echo("\nThe kubelet has this configuration already: there is nothing to do.")
+            click.echo("The kubelet has this configuration already: there is nothing to do.")
         return ANSWERED if outcome == PLANNED else FAILED
     journal = new_journal(options.state, _order(options, old, new.text, told, plan))
     return _run(access, journal, plan, back=False, output=output)

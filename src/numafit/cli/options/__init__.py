@@ -14,6 +14,7 @@
     agent     `--agent` in the place of those
     answer    `--strict` and `--check`: the notes below an answer, and its exit status
     live      `--node`: the same, pulled now
+    simulated a file of nodes to simulate
     lease     CPUs, memory, devices, policy and waiting: what is asked of this host; `--state-dir`
 
 A decorator adds the options and hands them to the command as one value. `agent` and `live` go above `node`, whose

@@ -24,6 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGES = ("lightkube", "httpx2")
 """Of the extra `kubernetes`."""
+WITH_NODE = "With --node: "
 
 
 class ClusterOptions(NamedTuple):
@@ -31,8 +32,11 @@ class ClusterOptions(NamedTuple):
     kubeconfig: Path | None = None
 
 
-def cluster_options(command: F) -> F:
-    """Adds `--context` and `--kubeconfig`, and hands them to the command as one `cluster: ClusterOptions`."""
+def cluster_options(command: F, when: str = "") -> F:
+    """Adds `--context` and `--kubeconfig`, and hands them to the command as one `cluster: ClusterOptions`.
+
+    `when`: what their help begins with.
+    """
 
     @wraps(command)
     def wrapped(context: str | None, kubeconfig: Path | None, **rest: Any) -> Any:
@@ -40,11 +44,17 @@ def cluster_options(command: F) -> F:
 
     decorated: Any = wrapped
     for decorator in (
-        click.option("--kubeconfig", type=click.Path(path_type=Path), help="With --node: this one; default kubectl's."),
-        click.option("--context", metavar="NAME", help="With --node: a context of the kubeconfig."),
+        click.option(
+            "--kubeconfig", type=click.Path(path_type=Path), help=_sentence(f"{when}which one; default kubectl's.")
+        ),
+        click.option("--context", metavar="NAME", help=_sentence(f"{when}a context of the kubeconfig.")),
     ):
         decorated = decorator(decorated)
     return decorated  # type: ignore[no-any-return]
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def node_name_option(command: F) -> F:
@@ -62,7 +72,7 @@ def node_name_option(command: F) -> F:
     option = click.option(
         "--node", metavar="NAME", help="A node of a cluster: its kubelet, its pods and its machine, as the API tells."
     )
-    decorated: Any = option(cluster_options(wrapped))
+    decorated: Any = option(cluster_options(wrapped, WITH_NODE))
     return decorated  # type: ignore[no-any-return]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from numafit import __version__
-from numafit.cluster.case.case import CLAIMS, KUBELET, NODE, PODS, PUBLISHED, TOPOLOGY, About, NodeCase
+from numafit.cluster.case.case import CLAIMS, KUBELET, NODE, PARTLY, PODS, PUBLISHED, TOPOLOGY, About, NodeCase
 from numafit.cluster.claims.fetch import claims_on
 from numafit.cluster.kube.client import Client
 from numafit.cluster.topology.model import PATH
@@ -20,7 +20,6 @@ NODES = "/api/v1/nodes"
 TOPOLOGIES = "/apis/topology.node.k8s.io/{version}/noderesourcetopologies/{name}"
 TOPOLOGY_VERSIONS = ("v1alpha2", "v1alpha1")
 NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-PARTLY = "node-partly-known"
 
 
 class _Metadata(msgspec.Struct):

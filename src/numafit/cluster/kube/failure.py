@@ -82,7 +82,7 @@ def refused(response: httpx2.Response, access: Access) -> ApiServerError:
     if status == HTTPStatus.UNAUTHORIZED:
         return _unknown_user(access)
     if status == HTTPStatus.FORBIDDEN and said:
-        cure = "ask for that right: docs/node.md has a ClusterRole with all that is needed"
+        cure = "ask for that right: the page of this command in docs/ tells the role with all that is needed"
         return _failed(access, said, cure, status)
     if status == HTTPStatus.NOT_FOUND:
         return _failed(access, said or "there is nothing of that kind", "", status)

@@ -42,6 +42,8 @@ SOON_SECONDS = 0.3
 POLL_SECONDS = 10.0
 UNWATCHED_SECONDS = 2.0
 """Where the kernel does not tell of changes."""
+FIRST_SECONDS = 2.0
+"""Of waiting for the first list of pods, after which it is said."""
 LEARN_SECONDS = 30.0
 """Between two looks at what seldom changes: the machine, the kubelet, its Node."""
 UNTOLD_SECONDS = 15.0
@@ -130,7 +132,7 @@ class NodeAgent:
                 self.watch.close()
 
     async def _look_again_and_again(self) -> None:
-        await self.served.synced.wait()
+        await self._first_list()
         while True:
             try:
                 await self._look()
@@ -141,6 +143,19 @@ class NodeAgent:
                 self.counts.unreadable += 1
                 self._say(LOOK, str(error))
             await self._rest()
+
+    async def _first_list(self) -> None:
+        """Pods are needed to begin with. What keeps the API server from telling them is said once."""
+        said: set[str] = set()
+        while not self.served.synced.is_set():
+            try:
+                async with asyncio.timeout(FIRST_SECONDS):
+                    await self.served.synced.wait()
+            except TimeoutError:
+                why = self.health.last or "it does not answer"
+                if why not in said:
+                    self.say(f"the API server does not tell the pods of {self.options.name}, it is asked again: {why}")
+                said.add(why)
 
     async def _rest(self) -> None:
         unwatched = self.watch is None or bool(self.watch.unwatched)
@@ -215,8 +230,15 @@ class NodeAgent:
         if self._learnt is not None and same and now < self._learn_at:
             return self._learnt
         try:
-            missing = await self.learner.fetch_node() is None
-            self._say(NODE, f"there is no Node {self.options.name}; nothing is published until there is" * missing)
+            trouble = ""
+            if await self.learner.fetch_node() is None:
+                trouble = f"there is no Node {self.options.name} (--node-name); nothing is published until there is"
+            elif self.learner.drop_another_machine():
+                trouble = (
+                    f"the Node {self.options.name} is that of another machine (--node-name), or its kubelet has not run"
+                    " since this machine was started: boot ids differ; nothing is published until they are equal"
+                )
+            self._say(NODE, trouble)
         except InputError as error:
             if isinstance(error, ApiServerError):
                 self.health.failed(error)
@@ -284,7 +306,9 @@ class NodeAgent:
         unread = self.reader.unreadable
         found = [Note(NOT_LEARNT, name, f"cannot be read: {why}") for name, why in sorted(unread.items())[:MOST_TOLD]]
         if self.watch is not None and self.watch.unwatched:
-            text = f"changes in {self.watch.unwatched[0]} are found late: the kernel does not tell of them"
+            folder = self.watch.unwatched[0]
+            why = "the kernel does not tell of them" if folder.is_dir() else "there is no such folder (--kubelet-dir)"
+            text = f"changes in {folder} are found late: {why}"
             found.append(Note(NOT_LEARNT, "node", text))
         return tuple(found)
 

@@ -99,9 +99,7 @@ def _group(fields: Fields, folder: Path, readers: Readers) -> SimulatedGroup:
     problem = subdomain_problem(name)
     if problem:
         raise fields.error(problem, "name")
-    count = fields.integer("count") if "count" in fields else None
-    if count is not None and not 1 <= count <= MOST_NODES:
-        raise fields.error(f"{count} is out of range", "count", cure=f"1 to {MOST_NODES}")
+    count = _count(fields)
     version = DEFAULT_VERSION
     if "release" in fields:
         version = _found(fields, "release", lambda: parse_version(fields.text("release")))
@@ -115,6 +113,18 @@ def _group(fields: Fields, folder: Path, readers: Readers) -> SimulatedGroup:
         fields.flag("sockets", False),
         _start_seconds(fields),
     )
+
+
+def _count(fields: Fields) -> int | None:
+    if "count" not in fields:
+        return None
+    value = fields.value("count")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise fields.error("a whole number is needed here", "count", cure=f"1 to {MOST_NODES}")
+    if not 1 <= value <= MOST_NODES:
+        cure = f"1 to {MOST_NODES}" + "; more are played by several processes" * (value > MOST_NODES)
+        raise fields.error(f"{value} is out of range", "count", cure=cure)
+    return value
 
 
 def _machine(fields: Fields, folder: Path, readers: Readers) -> Machine:
@@ -137,7 +147,8 @@ def _found(fields: Fields, name: str, read: Callable[[], Any]) -> Any:
         if error.line is not None:
             # It has a place of its own, in a file that the field names.
             raise
-        raise fields.error(str(error), name, cure=error.cure) from None
+        said = f"{error.place}: {error.message}" if error.place else error.message
+        raise fields.error(said, name, cure=error.cure) from None
 
 
 def _beside(named: str, folder: Path) -> str:

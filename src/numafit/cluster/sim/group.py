@@ -18,7 +18,7 @@ from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.config import KubeletConfig
 from numafit.settings.eviction import thresholds
 from numafit.settings.facts import NodeFacts
-from numafit.settings.read.loader import ConfigSources
+from numafit.settings.read.loader import ConfigSources, refuse_unknown
 from numafit.settings.versions import KubeVersion, behaviour_of
 
 
@@ -46,14 +46,30 @@ def simulated_nodes(groups: Iterable[SimulatedGroup], state: Path | None) -> Ite
             number += 1
 
 
+def check_groups(groups: Iterable[SimulatedGroup]) -> None:
+    """Raises InputError where a kubelet would not start, before there is a cluster for it."""
+    for group in groups:
+        _started(group)
+
+
 def _started(group: SimulatedGroup) -> Start:
     known = Start(version=group.version, sources=ConfigSources(group.config), machine=group.machine)
     try:
         known = start(known, "valid")
+        _refuse_unknown(group, known)
         offers = {STORAGE: storage_left(known.valid, group.mark.storage, group.version)}
         return start(replace(known, facts=NodeFacts(taints=group.mark.taints, offers=offers)))
     except StartError as error:
         raise _not_starting(group.name, error) from None
+
+
+def _refuse_unknown(group: SimulatedGroup, known: Start) -> None:
+    """Without its line, which is not one of the user's where the configuration stands in the file of nodes."""
+    try:
+        refuse_unknown(known.merged, known.version)
+    except InputError as error:
+        source = group.config.name if group.config is not None else ""
+        raise InputError(error.message, source=source, field=error.field, cure=error.cure) from None
 
 
 def _kubelet(group: SimulatedGroup, known: Start, name: str, number: int, folder: Path | None) -> SimulatedKubelet:

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from http import HTTPStatus
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -15,13 +16,14 @@ from numafit.cluster.kube.api import MERGE, KubeApi
 from numafit.cluster.kube.objects import ObjectMeta
 from numafit.cluster.kube.pace import Backoff
 from numafit.cluster.switch.drain import BoundPods, PodOnNode
-from numafit.errors import ApiServerError
+from numafit.errors import ApiServerError, InputError
 
 T = TypeVar("T")
 
 PATIENCE = 60.0
 """Seconds in which an API server that does not answer is asked again."""
 PAGE = "500"
+BOOT_ID, MACHINE_ID = "proc/sys/kernel/random/boot_id", "etc/machine-id"
 
 
 class NodeCondition(msgspec.Struct, frozen=True):
@@ -53,6 +55,40 @@ class _Page(msgspec.Struct):
 class _PodPage(msgspec.Struct):
     metadata: _Page
     items: list[msgspec.Raw]
+
+
+class _NodeInfo(msgspec.Struct, frozen=True):
+    bootID: str = ""
+    machineID: str = ""
+
+
+class _TellsInfo(msgspec.Struct, frozen=True):
+    nodeInfo: _NodeInfo = _NodeInfo()
+
+
+class _ToldNode(msgspec.Struct, frozen=True):
+    status: _TellsInfo = _TellsInfo()
+
+
+def refuse_another_machine(node: bytes, name: str, root: Path = Path("/")) -> None:
+    """Raises InputError for a Node that is not that of this machine: one would be drained and another one changed.
+
+    A kubelet that has not run since the machine was started tells an old boot id, and the same machine id.
+    """
+    info = msgspec.json.decode(node, type=_ToldNode).status.nodeInfo
+    pairs = [(told, _id(root / path)) for told, path in ((info.bootID, BOOT_ID), (info.machineID, MACHINE_ID))]
+    # What is shorter is no id of Linux, and tells nothing.
+    known = [told == here for told, here in pairs if here and len(told) == len(here)]
+    if known and not any(known):
+        cure = "name that of this machine; of another one --dry-run with --machine shows a plan"
+        raise InputError(f"{name} is another machine than this one: boot ids differ", source="--node", cure=cure)
+
+
+def _id(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
 
 
 class NodeAtServer:
