@@ -214,11 +214,8 @@ def equals_files(node: KubeletNode) -> bool:
     return told == in_files(node) and status.shared_pool == pool and here == status.digest
 
 
-def up_to_date(node: KubeletNode) -> float:
-    """Seconds until what is published is what the files say."""
-    began = time.monotonic()
+def up_to_date(node: KubeletNode) -> None:
     until("what is published is what the state files say", 30, lambda: equals_files(node), 0.05)
-    return time.monotonic() - began
 
 
 def compared(agent: Agent, equal: int) -> None:
@@ -257,7 +254,7 @@ def test_a_real_kubelet_is_published_and_decides_as_expected(
     for each in (pod("one", gpus=1), pod("shared", "1", guaranteed=False), pod("two", gpus=2)):
         node.add(each)
         phase(node, each["metadata"]["name"], "Running")
-        assert up_to_date(node) < 10
+        up_to_date(node)
     node.add(pod("wide", gpus=1, cpu="3"))
     assert phase(node, "wide", "Failed")["status"]["reason"] == "TopologyAffinityError"
     compared(agent, 4)

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 import msgspec
-from msgspec.structs import replace
 
 from numafit.decision.decide import Load, load_of
 from numafit.decision.node import Node
@@ -66,7 +65,3 @@ def _key(kind: str, node: Node, ledger: Ledger, load: Load, allocatable: Mapping
         node.facts.group_policies,
     )
     return blake2b(repr(told).encode(), digest_size=16).digest()
-
-
-def without_facts(node: Node) -> Node:
-    return replace(node, facts=replace(node.facts, name="", labels=None, taints=()))

@@ -1,6 +1,7 @@
 """`numafit node-agent`: what it prints, and which words go together. What it does is tested in cluster/node."""
 
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
@@ -60,3 +61,18 @@ def test_without_its_extra_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "lightkube", None)
     assert main(["node-agent", "--node-name", "n1"]) == 2
     assert "the Python package lightkube is needed" in capsys.readouterr().err
+
+
+WITHOUT = """
+import sys
+for name in ("google", "grpc", "httpx2", "lightkube"):
+    sys.modules[name] = None
+from numafit.__main__ import main
+sys.exit(main(["node-agent", "--manifest", "--image", "none:1"]))
+"""
+
+
+def test_without_its_extra_a_manifest_says_what_to_install() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is needed, which is not installed (install numafit with it" in done.stderr

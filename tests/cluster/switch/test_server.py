@@ -67,6 +67,11 @@ def test_pods_are_listed_page_by_page() -> None:
     assert all("fieldSelector=spec.nodeName%3Dn1" in each.target for each in asked)
 
 
+def test_what_is_no_list_is_told_in_one_sentence() -> None:
+    with pytest.raises(ApiServerError, match="this is no list of an API server"):
+        asked_of(lambda _: Answer(b"[]"), lambda node: node.listed())
+
+
 def test_an_eviction_is_of_this_very_pod() -> None:
     _, (asked,) = asked_of(lambda _: Answer(status=201), lambda node: node.evict(POD))
     assert (asked.method, asked.target) == ("POST", "/api/v1/namespaces/ml/pods/a/eviction")

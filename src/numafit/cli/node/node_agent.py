@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from numafit.cli.options.extra import kubernetes_extra
 from numafit.cli.options.live import ClusterOptions
 from numafit.errors import InputError
 from numafit.show.records.time import now_text
@@ -97,7 +98,8 @@ def node_agent(
 
 def _print(namespace: str, image: str | None, *, resource_topology: bool) -> None:
     # A node needs none of it.
-    from numafit.cluster.node.manifest import manifest
+    with kubernetes_extra("to print it"):
+        from numafit.cluster.node.manifest import manifest
 
     if image is None:
         raise InputError("an image is needed", source="--manifest", cure="name one with numafit in it by --image")

@@ -1,6 +1,7 @@
 """Options that several commands share, each up to the value that it stands for.
 
     one_of    one word out of several, with the one that was probably meant
+    extra     packages that only a cluster needs
     machine   `--machine`: files, folders, names, sketches, this machine; combined to one
     node      machine, kubelet, release, state and pods, as they were typed
     stage     those as a node that has started, and the pods to play on it

@@ -18,6 +18,7 @@ from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.connection import Connection, Headers, ProxyRefused, connected, proxy_for
 from numafit.cluster.kube.credentials import authorization, handed_out, headers_of, tls_context
 from numafit.cluster.kube.failure import caused, endless, no_answer, refused
+from numafit.cluster.kube.objects import ListPage, list_page
 from numafit.errors import ApiServerError, InputError, SilentStreamError
 
 SECONDS = 15.0
@@ -28,6 +29,8 @@ LARGEST = 1 << 28
 """Bytes of one answer."""
 LONGEST_LINE = 1 << 26
 """Bytes of one line of a stream; an object has at most some megabytes."""
+PAGE = 500
+"""Objects of a list that are asked for at once."""
 TOKEN_SECONDS = 60.0
 """After which a token's file is read again."""
 
@@ -82,6 +85,18 @@ class KubeApi:
 
     async def get(self, path: str, parameters: Mapping[str, str] = NO_PARAMETERS) -> bytes:
         return await self._asked("GET", path, parameters)
+
+    async def pages(self, path: str, parameters: Mapping[str, str] = NO_PARAMETERS) -> AsyncIterator[ListPage]:
+        """A list in parts, all as they stood at one moment; 410 where the server has forgotten that."""
+        asked = {**parameters, "limit": str(PAGE)}
+        while True:
+            page = list_page(await self.get(path, asked), self.access.cluster.server)
+            yield page
+            if not page.metadata.rest:
+                return
+            if page.metadata.rest == asked.get("continue"):
+                raise endless("its list does not end", self.access)
+            asked["continue"] = page.metadata.rest
 
     async def create(self, path: str, content: bytes) -> bytes:
         return await self._asked("POST", path, NO_PARAMETERS, content)

@@ -20,7 +20,6 @@ from numafit.cluster.kube.objects import ObjectMeta, key_of
 from numafit.cluster.kube.pace import Backoff
 from numafit.errors import ApiServerError, InputError, SilentStreamError
 
-PAGE = 500
 WATCH_SECONDS = (240, 300)
 """After which a server ends a watch: by chance, so that not all are begun again at once."""
 
@@ -44,16 +43,6 @@ class ObjectChange(msgspec.Struct, Generic[Item], frozen=True):
     key: str
     before: Item | None
     after: Item | None
-
-
-class _PageMeta(msgspec.Struct, rename={"rest": "continue"}):
-    resourceVersion: str = ""
-    rest: str = ""
-
-
-class _Page(msgspec.Struct):
-    metadata: _PageMeta
-    items: list[msgspec.Raw] | None = None
 
 
 class _WatchLine(msgspec.Struct):
@@ -106,39 +95,26 @@ class Reflector(Generic[Item]):
                 if not await self._watch(backoff):
                     # A server that ends each watch at once is not asked all the time.
                     await asyncio.sleep(backoff.seconds())
-            except ApiServerError as error:
+            except InputError as error:
                 self._health.failed(error)
-                if error.status == HTTPStatus.GONE:
+                if isinstance(error, ApiServerError) and error.status == HTTPStatus.GONE:
                     self._version = ""
                 if isinstance(error, SilentStreamError):
                     self._health.stalls[self._name] += 1
-                await asyncio.sleep(backoff.seconds())
-            except InputError as error:
-                # A file with a token that is gone for a moment.
-                self._health.last = str(error)
                 await asyncio.sleep(backoff.seconds())
 
     async def _list(self) -> None:
         self._health.lists[self._name] += 1
         found: dict[str, Item] = {}
-        rest, version = "", ""
-        while True:
-            asked = {**self._parameters, "limit": str(PAGE), **({"continue": rest} if rest else {})}
-            try:
-                page = msgspec.json.decode(await self._api.get(self._path, asked), type=_Page)
-            except msgspec.MsgspecError as error:
-                why = f"this is no list of an API server: {error}"
-                raise ApiServerError(why, source=self._api.access.cluster.server) from None
+        version = ""
+        async for page in self._api.pages(self._path, self._parameters):
             for raw in page.items or ():
                 self._listed(raw, found)
-            told, version = page.metadata.rest, page.metadata.resourceVersion
-            if not version or (told and told == rest):
-                # All would be taken for gone, or this would never end.
-                why = "this is no list of an API server: it has no moment" if not version else "a list has no end"
+            version = page.metadata.resourceVersion
+            if not version:
+                # All would be taken for gone.
+                why = "this is no list of an API server: it has no moment"
                 raise ApiServerError(why, source=self._api.access.cluster.server)
-            rest = told
-            if not rest:
-                break
             # Decoding a page takes some milliseconds: others come first.
             await asyncio.sleep(0)
         before, self.items, self._version = self.items, found, version

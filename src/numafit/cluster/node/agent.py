@@ -240,8 +240,7 @@ class NodeAgent:
                 )
             self._say(NODE, trouble)
         except InputError as error:
-            if isinstance(error, ApiServerError):
-                self.health.failed(error)
+            self.health.failed(error)
             self._say(NODE, f"the API server tells nothing of the Node: {error}")
         learnt = await self.learner.learn()
         if self.watch is None or self._learnt is None or learnt.folder != self._learnt.folder:

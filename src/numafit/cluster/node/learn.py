@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cluster.kube.api import KubeApi
-from numafit.cluster.node.configz import CONFIGZ, NODES, KubeletAddress, asked_configz
+from numafit.cluster.kube.objects import NODES
+from numafit.cluster.node.configz import CONFIGZ, KubeletAddress, asked_configz
 from numafit.cluster.node.process import KUBELET_FOLDER, RunningKubelet, config_sources, find_kubelet
 from numafit.cluster.node.sockets import SilentKubelet, SocketAnswer, asked
 from numafit.cluster.node.state import NOT_LEARNT

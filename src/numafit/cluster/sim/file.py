@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
@@ -15,11 +15,13 @@ from numafit.errors import InputError
 from numafit.machine.file.fields import Fields
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
-from numafit.quantity import QuantityError, parse_quantity
+from numafit.quantity import Quantity, QuantityError, parse_quantity
 from numafit.settings.facts import Taint
 from numafit.settings.read.loader import ConfigFile
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
 from numafit.workload.api_server import subdomain_problem
+
+T = TypeVar("T")
 
 FORMAT = "numafit/nodes/v1"
 MOST_NODES = 5000
@@ -128,7 +130,7 @@ def _count(fields: Fields) -> int | None:
 
 
 def _machine(fields: Fields, folder: Path, readers: Readers) -> Machine:
-    machine: Machine = _found(fields, "machine", lambda: readers.machine(_beside(fields.text("machine"), folder)))
+    machine = _found(fields, "machine", lambda: readers.machine(_beside(fields.text("machine"), folder)))
     specs = fields.items("devices")
     for index, spec in enumerate(specs):
         if not isinstance(spec, str):
@@ -139,8 +141,8 @@ def _machine(fields: Fields, folder: Path, readers: Readers) -> Machine:
         raise fields.error(error.message, "devices", cure="like example.com/gpu=g0@0,g1@1") from None
 
 
-def _found(fields: Fields, name: str, read: Callable[[], Any]) -> Any:
-    """What is wrong with what the field names is told with both places. `Any`: whatever is read."""
+def _found(fields: Fields, name: str, read: Callable[[], T]) -> T:
+    """What is wrong with what the field names is told with both places."""
     try:
         return read()
     except InputError as error:
@@ -190,7 +192,7 @@ def _taints(fields: Fields) -> Iterator[Taint]:
         yield Taint(inner.text("key"), inner.text("value", ""), effect)
 
 
-def _storage(fields: Fields) -> Any:
+def _storage(fields: Fields) -> Quantity:
     text = str(fields.value("storage")) if "storage" in fields else STORAGE
     try:
         return parse_quantity(text)

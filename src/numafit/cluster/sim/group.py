@@ -9,11 +9,12 @@ from msgspec.structs import replace
 from numafit.cluster.sim.file import SimulatedGroup
 from numafit.cluster.sim.kubelet import SimulatedKubelet
 from numafit.cluster.sim.node_object import STORAGE, NodeMark, node_labels
-from numafit.cluster.sim.state import StateFolder, read_state_folder
+from numafit.cluster.sim.state import StateFolder
 from numafit.cluster.sim.status import StatusStyle, style_of
 from numafit.decision.history.situation import situation_of
 from numafit.decision.start import Start, again, start
 from numafit.errors import InputError, KubeletError, StartError
+from numafit.ledger.state_files import read_state_files
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.config import KubeletConfig
 from numafit.settings.eviction import thresholds
@@ -77,7 +78,7 @@ def _kubelet(group: SimulatedGroup, known: Start, name: str, number: int, folder
     node = replace(known.node, facts=facts)
     # Where there are sockets, real plugins register; whatever the machine has, nobody did that yet.
     ledger = known.restored if group.sockets else known.ledger
-    files = {} if folder is None else read_state_folder(folder)
+    files = {} if folder is None else read_state_files(folder)
     if files:
         try:
             found = start(again(node, files, allocatable=known.allocatable, active={}))

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from numafit.cluster.kube.api import MERGE, KubeApi
-from numafit.cluster.kube.objects import ObjectMeta
+from numafit.cluster.kube.objects import NODES, PODS, ObjectMeta
 from numafit.cluster.kube.pace import Backoff
 from numafit.cluster.switch.drain import BoundPods, PodOnNode
 from numafit.errors import ApiServerError, InputError
@@ -22,7 +22,6 @@ T = TypeVar("T")
 
 PATIENCE = 60.0
 """Seconds in which an API server that does not answer is asked again."""
-PAGE = "500"
 BOOT_ID, MACHINE_ID = "proc/sys/kernel/random/boot_id", "etc/machine-id"
 
 
@@ -46,15 +45,6 @@ class WatchedNode(msgspec.Struct, frozen=True):
     metadata: ObjectMeta
     spec: NodeCordon = NodeCordon()
     status: NodeConditions = NodeConditions()
-
-
-class _Page(msgspec.Struct):
-    rest: str = msgspec.field(name="continue", default="")
-
-
-class _PodPage(msgspec.Struct):
-    metadata: _Page
-    items: list[msgspec.Raw]
 
 
 class _NodeInfo(msgspec.Struct, frozen=True):
@@ -94,7 +84,7 @@ def _id(path: Path) -> str:
 class NodeAtServer:
     def __init__(self, api: KubeApi, name: str) -> None:
         self.api, self.name = api, name
-        self.path = f"/api/v1/nodes/{name}"
+        self.path = f"{NODES}/{name}"
 
     async def object(self) -> bytes:
         """The Node, as it is told."""
@@ -105,14 +95,9 @@ class NodeAtServer:
 
     async def listed(self) -> bytes:
         """Its pods, as one list."""
-        items: list[msgspec.Raw] = []
-        asked = {"fieldSelector": f"spec.nodeName={self.name}", "limit": PAGE}
-        while True:
-            page = msgspec.json.decode(await self.api.get("/api/v1/pods", asked), type=_PodPage)
-            items += page.items
-            if not page.metadata.rest:
-                return msgspec.json.encode({"apiVersion": "v1", "kind": "PodList", "items": items})
-            asked["continue"] = page.metadata.rest
+        pages = self.api.pages(PODS, {"fieldSelector": f"spec.nodeName={self.name}"})
+        items = [item async for page in pages for item in page.items or ()]
+        return msgspec.json.encode({"apiVersion": "v1", "kind": "PodList", "items": items})
 
     async def pods(self) -> tuple[PodOnNode, ...]:
         return msgspec.json.decode(await self.listed(), type=BoundPods).items
