@@ -16,4 +16,5 @@ pod_resources  what a kubelet answers at its PodResources socket
 histories      what happens to a node, by a seed
 recorder       events on a real kubelet, as the folder of a run
 live           `python -m tests.kube.live`: many seeds, compared with numafit
+chaos          `python -m tests.kube.chaos`: everything is killed by chance, under load
 """

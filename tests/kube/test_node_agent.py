@@ -19,6 +19,7 @@ from numafit.bits import cpuset_text, parse_cpuset
 from numafit.cluster.node.manifest import NAME, cluster_role, manifest
 from numafit.cluster.topology.model import PATH, PodHolding
 from numafit.cluster.topology.read import read_topology
+from numafit.cluster.up.programs import API_SERVER
 from tests.kube.api import MERGE, Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import KubeletNode
@@ -55,19 +56,23 @@ PLACES = {
 
 @pytest.fixture(scope="module")
 def account(kubelets_built: None, cluster: ControlPlane, short_folder: Path) -> Path:
+    return agent_account(cluster, short_folder / "agent.conf")
+
+
+def agent_account(cluster: ControlPlane, path: Path) -> Path:
     """What the manifest says is applied, but for the DaemonSet; returns a kubeconfig of its service account."""
     text = manifest(NAMESPACE, "none:1")
     for each in yaml.safe_load_all(text):
         if each["kind"] in PLACES:
-            path = PLACES[each["kind"]]
-            if cluster.api.get(f"{path}/{each['metadata']['name']}") is None:
-                cluster.api.post(path, each)
+            place = PLACES[each["kind"]]
+            if cluster.api.get(f"{place}/{each['metadata']['name']}") is None:
+                cluster.api.post(place, each)
     until("the definition is served", 30, lambda: cluster.api.ask("GET", PATH).is_success)
     kubectl = [str(cluster.binaries / "kubectl"), f"--kubeconfig={cluster.kubeconfig}"]
     checked = [*kubectl, "apply", "--dry-run=server", "--force-conflicts", "--server-side", "-f", "-"]
     done = subprocess.run(checked, input=text.encode(), capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    return kubeconfig(cluster, short_folder / "agent.conf")
+    return kubeconfig(cluster, path)
 
 
 @pytest.fixture(scope="module")
@@ -219,13 +224,11 @@ def compared(agent: Agent, equal: int) -> None:
 
 
 def restart_api_server(cluster: ControlPlane) -> None:
-    name = "kube-apiserver"
-    process = cluster.processes[name]
+    process = cluster.processes[API_SERVER]
     process.kill()
     process.wait()
     time.sleep(3)
-    command = [str(word) for word in process.args] if isinstance(process.args, list) else []
-    cluster.processes[name] = start(command, cluster.logs / f"{name}.log")
+    cluster.start_again(API_SERVER)
 
     def ready() -> bool:
         try:

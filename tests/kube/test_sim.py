@@ -332,6 +332,12 @@ def status_of(cluster: ControlPlane, name: str) -> Json:
 
 @pytest.fixture
 def allowed(cluster: ControlPlane) -> Iterator[Path]:
+    with allowed_simulator(cluster) as kubeconfig:
+        yield kubeconfig
+
+
+@contextmanager
+def allowed_simulator(cluster: ControlPlane) -> Iterator[Path]:
     """A kubeconfig of somebody who may do what `--rights` says, and nothing else."""
     rights = [own.value for own in read_documents(RIGHTS)]
     group = "/apis/rbac.authorization.k8s.io/v1"

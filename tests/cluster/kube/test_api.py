@@ -242,7 +242,7 @@ def test_a_list_comes_page_by_page_and_must_end() -> None:
 
     async def test() -> None:
         async with scripted(script) as (server, api):
-            with pytest.raises(ApiServerError, match="a list has no end"):
+            with pytest.raises(ApiServerError, match="its list does not end"):
                 _ = [page async for page in api.pages("/api/v1/pods")]
             assert [asked.target for asked in server.asked] == [
                 "/api/v1/pods?limit=500",

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.kube.reflector import ObjectChange
 from numafit.cluster.node import agent as module
 from numafit.cluster.node import learn, publish
 from numafit.cluster.node.agent import AgentOptions, NodeAgent
@@ -71,13 +72,13 @@ def test_what_happens_on_the_node_is_published_and_compared(tmp_path: Path, api:
             assert stage is not None
             after = stage.play(tuple(own.reader.pods(by_uid([pod]), pod_level=True).values())).after
             own.served.items["team/p"] = pod
-            own._pod_changed(None)  # type: ignore[arg-type]
+            own._pod_changed(ObjectChange("team/p", None, pod))
             (folder / "new").write_text(state_files(stage.node, after)[CPU_FILE])
             (folder / "new").rename(folder / CPU_FILE)
             await eventually(lambda: api.objects[OBJECT]["status"].get("holders"))
             running = msgspec.json.decode(json.dumps(pod_object("p", "u", status=RUNNING)), type=NodePod)
             own.served.items["team/p"] = running
-            own._pod_changed(None)  # type: ignore[arg-type]
+            own._pod_changed(ObjectChange("team/p", pod, running))
             await eventually(lambda: sum(counts.decisions.values()))
         finally:
             work.cancel()

@@ -131,6 +131,15 @@ def test_one_that_went_may_have_gone_before_or_after(idle: Stage) -> None:
         assert compared(base, seen(stage, {"b": RUNNING}, PODS), frozenset({"b"})).result == "equal"
 
 
+def test_nothing_is_said_where_many_came_and_went(idle: Stage) -> None:
+    """The first of the new ones had ended before the second came, which then has its CPUs: that is not tried."""
+    ended = {**RUNNING, "phase": "Succeeded"}
+    first = with_pods_on(idle, PODS["a"])
+    after = with_pods_on(replace(first, ledger=reconcile(first.node, release(first.ledger, "a"))), PODS["b"])
+    verdict = compared(seen(idle, {}, PODS), seen(after, {"a": ended, "b": RUNNING}, PODS), frozenset({"a", "b"}))
+    assert (verdict.result, verdict.why) == ("not comparable", "pods came and went in an order that nobody saw")
+
+
 def test_one_of_the_same_name_is_another_pod(idle: Stage) -> None:
     """A StatefulSet makes its pod again by the same name."""
     again_named = replace(named("z"), name="a")
@@ -150,18 +159,37 @@ def of_a(status: Json) -> dict[str, NodePod]:
     [
         (lambda now: replace(now, process=RunningKubelet(1, 2, ())), "started again"),
         (lambda now: replace(now, doubt="who knows"), "who knows"),
+        (lambda now: replace(now, plugins=((1, 0, 7),)), "a device plugin"),
         (lambda now: replace(now, pods={}), "cannot be read"),
         (lambda now: replace(now, stage=replace(now.stage, config=stage_on("laptop").config)), "changed meanwhile"),
         (lambda now: replace(now, served=of_a({"phase": "Failed", "reason": "Taint"})), "Taint"),
         (lambda now: replace(now, served=of_a({**RUNNING, "conditions": [{"type": "PodResizePending"}]})), "resized"),
     ],
-    ids=["restart", "doubt", "unread", "settings", "other reason", "resize"],
+    ids=["restart", "doubt", "plugin", "unread", "settings", "other reason", "resize"],
 )
 def test_what_cannot_be_told_apart_is_not_compared(idle: Stage, change: LookChange, why: str) -> None:
     now = change(seen(with_pods_on(idle, PODS["a"]), {"a": RUNNING}, PODS))
     verdict = compared(seen(idle, {}, PODS), now, frozenset({"a"}))
     assert verdict.result == "not comparable"
     assert why in verdict.why
+
+
+def test_who_came_and_went_between_two_looks_may_have_taken_anothers_place(idle: Stage) -> None:
+    """One that was known before is another matter: it is played as one that went."""
+    comparer = DecisionComparer()
+    first = seen(with_pods_on(idle, PODS["a"]), {"a": RUNNING}, PODS)
+    known = with_pods_on(replace(idle, ledger=release(first.stage.ledger, "a")), PODS["b"])
+    comparer.look(first, 0.0)
+    comparer.look(replace(seen(known, {"b": RUNNING}, PODS), left=frozenset({"a"})), 1.0)
+    verdict = comparer.look(seen(known, {"b": RUNNING}, PODS), 2.0)
+    assert verdict is not None
+    assert verdict.result == "equal"
+
+    both = seen(with_pods_on(known, PODS["gpu"]), {"b": RUNNING, "gpu": RUNNING}, PODS)
+    comparer.look(replace(both, left=frozenset({"c"})), 3.0)
+    verdict = comparer.look(both, 4.0)
+    assert verdict is not None
+    assert (verdict.result, verdict.why) == ("not comparable", "other pods came and went meanwhile")
 
 
 def test_decisions_are_compared_when_all_is_quiet(idle: Stage) -> None:

@@ -17,6 +17,13 @@ def test_a_pod_that_is_refused_for_something_else_was_never_admitted() -> None:
     assert (evicted.admitted, evicted.rejected, evicted.ended) == (False, False, True)
 
 
+def test_a_time_of_start_alone_is_no_admission() -> None:
+    """A kubelet that was killed and started again writes it for a pod that it has rejected, and phase and reason only
+    with its next round of statuses (v1.36.4)."""
+    told = node_pod("p", "u", status={"phase": "Pending", "startTime": "2026-01-01T00:00:00Z"})
+    assert (told.admitted, told.rejected, told.ended) == (False, False, False)
+
+
 def test_a_static_pod_has_the_uid_of_its_manifest() -> None:
     own = node_pod("p", "of-the-mirror", annotations={"kubernetes.io/config.hash": "of-the-manifest"})
     (read,) = NodePodReader().pods(by_uid([own]), pod_level=True).values()

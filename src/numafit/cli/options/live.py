@@ -23,37 +23,36 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-WITH_NODE = "With --node: "
-
 
 class ClusterOptions(NamedTuple):
     context: str | None = None
     kubeconfig: Path | None = None
 
 
-def cluster_options(command: F, when: str = "") -> F:
-    """Adds `--context` and `--kubeconfig`, and hands them to the command as one `cluster: ClusterOptions`.
+def cluster_options(command: F) -> F:
+    """Adds `--context` and `--kubeconfig`, and hands them to the command as one `cluster: ClusterOptions`."""
+    return _cluster_options(command, "Another one than kubectl's.", "A context of the kubeconfig.")
 
-    `when`: what their help begins with.
-    """
 
+def node_cluster_options(command: F) -> F:
+    """The same for a command that knows a cluster only with `--node`."""
+    return _cluster_options(
+        command, "With --node: this one; default kubectl's.", "With --node: a context of the kubeconfig."
+    )
+
+
+def _cluster_options(command: F, kubeconfig_help: str, context_help: str) -> F:
     @wraps(command)
     def wrapped(context: str | None, kubeconfig: Path | None, **rest: Any) -> Any:
         return command(cluster=ClusterOptions(context, kubeconfig), **rest)
 
     decorated: Any = wrapped
     for decorator in (
-        click.option(
-            "--kubeconfig", type=click.Path(path_type=Path), help=_sentence(f"{when}which one; default kubectl's.")
-        ),
-        click.option("--context", metavar="NAME", help=_sentence(f"{when}a context of the kubeconfig.")),
+        click.option("--kubeconfig", type=click.Path(path_type=Path), help=kubeconfig_help),
+        click.option("--context", metavar="NAME", help=context_help),
     ):
         decorated = decorator(decorated)
     return decorated  # type: ignore[no-any-return]
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def node_name_option(command: F) -> F:
@@ -71,7 +70,7 @@ def node_name_option(command: F) -> F:
     option = click.option(
         "--node", metavar="NAME", help="A node of a cluster: its kubelet, its pods and its machine, as the API tells."
     )
-    decorated: Any = option(cluster_options(wrapped, WITH_NODE))
+    decorated: Any = option(node_cluster_options(wrapped))
     return decorated  # type: ignore[no-any-return]
 
 

@@ -92,12 +92,11 @@ class KubeApi:
         while True:
             page = list_page(await self.get(path, asked), self.access.cluster.server)
             yield page
-            rest = page.metadata.rest
-            if not rest:
+            if not page.metadata.rest:
                 return
-            if rest == asked.get("continue"):
-                raise endless("a list has no end", self.access)
-            asked["continue"] = rest
+            if page.metadata.rest == asked.get("continue"):
+                raise endless("its list does not end", self.access)
+            asked["continue"] = page.metadata.rest
 
     async def create(self, path: str, content: bytes) -> bytes:
         return await self._asked("POST", path, NO_PARAMETERS, content)

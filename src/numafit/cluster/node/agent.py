@@ -18,7 +18,7 @@ from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectReference
 from numafit.cluster.kube.reflector import ObjectChange, Reflector
 from numafit.cluster.node.claims import ClaimReader
-from numafit.cluster.node.compare import ComparedDecision, DecisionComparer, NodeLook
+from numafit.cluster.node.compare import CHANGED, ComparedDecision, DecisionComparer, NodeLook
 from numafit.cluster.node.learn import Learnt, NodeLearner
 from numafit.cluster.node.metrics import AgentCounts
 from numafit.cluster.node.pods import NodePod, NodePodReader, by_uid
@@ -26,7 +26,7 @@ from numafit.cluster.node.publish import Publisher
 from numafit.cluster.node.recordings import RecordingFolder
 from numafit.cluster.node.resource_topology import ResourceTopologyPublisher
 from numafit.cluster.node.state import NOT_LEARNT, StateReader
-from numafit.cluster.node.watch import FolderStamps, FolderWatch
+from numafit.cluster.node.watch import FolderStamps, FolderWatch, socket_stamps
 from numafit.cluster.topology.write import topology_of
 from numafit.errors import ApiServerError, InputError
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, DEVICE_PLUGINS, MEMORY_FILE
@@ -102,6 +102,9 @@ class NodeAgent:
         self._learnt: Learnt | None = None
         self._learn_at = 0.0
         self._sockets: FolderStamps = ()
+        self._plugins: FolderStamps = ()
+        self._left: set[str] = set()
+        """UIDs of pods that have left since the last look."""
         self._told_notes: tuple[Note, ...] = ()
         self._troubles: dict[str, str] = {}
         self._met: dict[str, float] = {}
@@ -171,6 +174,7 @@ class NodeAgent:
     async def _look(self) -> None:
         learnt = await self._known()
         served = by_uid(self.served.items.values())
+        left, self._left = frozenset(self._left), set()
         pods = self.reader.pods(served, pod_level=learnt.stage.node.settings.gate("PodLevelResources"))
         state = await asyncio.to_thread(self.state.read, learnt.folder, learnt.stage)
         # Pods are there that the kubelet has admitted: it says so, or they hold something already.
@@ -194,8 +198,10 @@ class NodeAgent:
             names = [(own.metadata.namespace, own.metadata.name) for own in served.values() if not own.ended]
             self.courtesy.offer(stage, self.learner.node, names)
         doubt = "" if learnt.sure and state.good else "the node is not known well enough"
-        look = NodeLook(compared, state.files, served, pods, learnt.process, doubt)
+        look = NodeLook(compared, state.files, served, pods, learnt.process, doubt, self._plugins, left)
         verdict = await asyncio.to_thread(self.comparer.look, look, time.monotonic())
+        if verdict is not None and verdict.result == "differs" and not await self._is_still(learnt):
+            verdict = ComparedDecision("not comparable", verdict.pods, CHANGED)
         if verdict is not None:
             await self._tell(verdict)
         self._count(len(active), notes)
@@ -218,8 +224,10 @@ class NodeAgent:
     async def _known(self) -> Learnt:
         """What seldom changes; learnt again when its time has come, or when the kubelet or a plugin shows itself."""
         sockets = () if self.watch is None else self.watch.stamps(DEVICE_PLUGINS, SOCKETS)
+        plugins = () if self._learnt is None else socket_stamps(self._learnt.folder / DEVICE_PLUGINS)
         now = time.monotonic()
-        if self._learnt is not None and sockets == self._sockets and now < self._learn_at:
+        same = (sockets, plugins) == (self._sockets, self._plugins)
+        if self._learnt is not None and same and now < self._learn_at:
             return self._learnt
         try:
             trouble = ""
@@ -245,8 +253,13 @@ class NodeAgent:
         # A kubelet that starts answers after some seconds.
         whole = learnt.told is not None and learnt.sure
         self._learn_at = now + (LEARN_SECONDS if whole else UNWATCHED_SECONDS)
-        self._learnt, self._sockets = learnt, sockets
+        self._learnt, self._sockets, self._plugins = learnt, sockets, plugins
         return learnt
+
+    async def _is_still(self, learnt: Learnt) -> bool:
+        """Nobody tells that a plugin has died and its devices are gone: they are asked for once more."""
+        now = await self.learner.learn()
+        return (now.process, now.stage.node.machine) == (learnt.process, learnt.stage.node.machine)
 
     def _watch(self, folder: Path) -> None:
         if self.watch is not None:
@@ -318,4 +331,6 @@ class NodeAgent:
         self._troubles[about] = trouble
 
     def _pod_changed(self, change: ObjectChange[NodePod]) -> None:
+        if change.before is not None and (change.after is None or change.after.uid != change.before.uid):
+            self._left.add(change.before.uid)
         self._wake.set()

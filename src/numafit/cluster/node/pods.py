@@ -78,10 +78,9 @@ class NodePod(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def admitted(self) -> bool:
-        """The kubelet says so: it has begun with it."""
-        if self.status.phase == "Failed" and not self.status.containerStatuses:
-            return False
-        seen = self.status.startTime or self.status.containerStatuses or self.status.initContainerStatuses
+        """The kubelet says so: it has begun with it. That it has a time of start says nothing: a kubelet that has just
+        started tells one also of a pod that it rejects, and tells the rejection up to ten seconds later (v1.36.4)."""
+        seen = self.status.containerStatuses or self.status.initContainerStatuses
         return bool(seen) and not self.rejected
 
     @property
