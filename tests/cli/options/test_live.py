@@ -171,7 +171,7 @@ def test_without_the_extra_it_is_named() -> None:
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == (
-        "numafit: to ask a cluster the Python package httpx2 is needed, which is not installed "
+        "numafit: to ask a cluster the Python package lightkube is needed, which is not installed "
         "(install numafit with it, in its checkout: pipx install --force '.[kubernetes]')\n"
     )
 
