@@ -81,6 +81,22 @@ def test_a_pod_with_a_run_time_ends_by_itself_and_frees_what_it_held() -> None:
     assert not node.situation.ledger.active
 
 
+def test_sidecars_of_a_pod_that_has_ended_are_stopped() -> None:
+    """As a kubelet stops them; how the pod ended is said by its other containers."""
+    node = kubelet()
+    side = {"name": "side", "image": "i:1", "restartPolicy": "Always"}
+    own = from_spec("a", {"initContainers": [side], "containers": [{"name": "c", "image": "i:1"}]})
+    node.add([bound(own, manner=PodManner(NEVER, run_seconds=5))], 100.0)
+    node.advance(101.0)
+    node.advance(106.0)
+    played = node.pods[uid("a")]
+    assert (played.phase, played.containers["side"].state.code, played.containers["c"].state.code) == (
+        "Succeeded",
+        137,
+        0,
+    )
+
+
 def test_a_container_that_ends_is_started_again_at_once_and_then_after_longer_and_longer_pauses() -> None:
     node = kubelet()
     node.add([bound(pod("a", cpu="2"), manner=PodManner(run_seconds=1))], 100.0)

@@ -60,3 +60,15 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
         pass
     with only_one(tmp_path):
         pass
+
+
+def test_nothing_is_written_through_a_link_that_somebody_laid(tmp_path: Path) -> None:
+    node = FakeNode(tmp_path)
+    folder, other = node.root / "numafit-switch", tmp_path / "other"
+    other.write_text("mine")
+    folder.mkdir()
+    (folder / ".journal.jsonl.new").symlink_to(other)
+    journal = node.journal()
+    assert other.read_text() == "mine"
+    assert not journal.path.is_symlink()
+    assert journal.path.stat().st_mode & 0o777 == 0o600

@@ -1,13 +1,15 @@
 """Every step can be the last one of a process: the next one goes on, or undoes it, and both end in a right state."""
 
 import asyncio
+import os
 from collections.abc import Callable
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
 
 from numafit.cluster.switch import steps
-from numafit.cluster.switch.journal import BEGUN, DONE, FAILED, JournalEntry, open_journal
+from numafit.cluster.switch.journal import BEGUN, DONE, FAILED, Journal, JournalEntry, open_journal
 from numafit.cluster.switch.steps import STEPS, UNDO_STEPS, Switch
 from numafit.errors import ApiServerError, InputError
 from tests.cluster.switch.fake_node import REFUSED, FakeNode, Killed
@@ -122,6 +124,47 @@ def test_whatever_fails_the_node_is_as_it_was(node: FakeNode, step: str, monkeyp
     assert node.as_before()
     assert not node.cordoned
     assert finished(node)
+
+
+@pytest.mark.parametrize("lines", range(2 * len(STEPS) - 2))
+def test_a_disk_that_is_full_does_not_leave_a_node_without_its_kubelet(
+    node: FakeNode, lines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So many lines of the journal can be written, and none after them; later there is room again."""
+    journal = node.journal()
+    with monkeypatch.context() as full:
+        left, append = [lines], Journal._append
+
+        def appended(self: Journal, line: bytes) -> None:
+            if not left[0]:
+                raise OSError(ENOSPC, "No space left on device")
+            left[0] -= 1
+            append(self, line)
+
+        full.setattr(Journal, "_append", appended)
+        assert asyncio.run(Switch(journal, node, node, lambda _: None).forward()) == "undone"
+    assert node.as_before()
+    assert not node.cordoned
+    assert finished(node)
+
+
+def test_a_line_that_has_no_room_leaves_no_part_of_it(node: FakeNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = node.journal()
+    journal.write("cordon", BEGUN)
+    before = journal.path.read_bytes()
+
+    def no_room(handle: int) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", no_room)
+        with pytest.raises(OSError, match="No space"):
+            journal.write("cordon", DONE)
+    assert journal.path.read_bytes() == before
+    journal.write("cordon", DONE)
+    found = open_journal(journal.folder)
+    assert found is not None
+    assert found.done("cordon")
 
 
 def test_a_new_kubelet_that_does_not_come_up_is_replaced_by_the_old_one(node: FakeNode) -> None:

@@ -172,7 +172,8 @@ def finish(pod: PlayedPod, now: float) -> float | None:
     if again:
         pod.phase = phase_of(pod)
         return now + pause
-    stop(pod, now, 0)
+    # Sidecars are stopped, as all are when a pod is deleted.
+    stop(pod, now)
     pod.over, pod.resize = True, None
     pod.phase = phase_of(pod)
     return None

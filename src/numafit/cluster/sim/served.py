@@ -285,7 +285,7 @@ def _allocated(pod: Pod, status: _Status) -> Pod | None:
             return own
         requests = _amounts(status.allocatedResources)
         limits = status.resources.get("limits") if isinstance(status.resources, dict) else None
-        return replace(own, requests=requests, limits=_amounts(limits) if limits else own.limits)
+        return replace(own, requests=requests, limits=_amounts(limits) if isinstance(limits, dict) else own.limits)
 
     found = replace(
         pod,

@@ -84,13 +84,29 @@ class Journal:
         return self.folder / self.order.begun.replace(":", "").replace("-", "")
 
     def write(self, step: str, event: str, text: str = "") -> JournalEntry:
+        """Nothing goes on that cannot be written down, but whatever can goes back: each step of that can be done
+        twice, and a disk that is full must not leave a node without its kubelet."""
         entry = JournalEntry(step, event, moment(), text)
-        with self.path.open("ab") as file:
-            file.write(msgspec.json.encode(entry) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            self._append(msgspec.json.encode(entry) + b"\n")
+        except OSError:
+            if event in (BEGUN, DONE) and not step.startswith(UNDO):
+                raise
         self.entries.append(entry)
         return entry
+
+    def _append(self, line: bytes) -> None:
+        """The whole line or nothing: the next one must not go on with a part of it."""
+        length = self.path.stat().st_size
+        try:
+            with self.path.open("ab") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:
+            with suppress(OSError):
+                os.truncate(self.path, length)
+            raise
 
     def use_commands(self, stop: str | None, start: str | None) -> None:
         """Others than those that it began with: they may be what has failed."""
@@ -124,11 +140,13 @@ class Journal:
 
 
 def new_journal(folder: Path, order: SwitchOrder) -> Journal:
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / JOURNAL
-    # Configurations may hold what is nobody else's business.
+    # Configurations may hold what is nobody else's business. What lies there by this name, a link too, is not written
+    # through.
     fresh = folder / f".{JOURNAL}.new"
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    fresh.unlink(missing_ok=True)
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(msgspec.json.encode(order) + b"\n")
         file.flush()
         os.fsync(file.fileno())

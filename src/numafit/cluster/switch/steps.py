@@ -104,7 +104,11 @@ class Switch:
             except Exception as error:
                 self._failed(step, error)
                 return UNFINISHED
-        self.journal.finish(UNDONE)
+        try:
+            self.journal.finish(UNDONE)
+        except OSError:
+            # All is as it was; only the journal lies where it lay.
+            return UNFINISHED
         return UNDONE
 
     def _left(self, steps: tuple[str, ...]) -> tuple[str, ...]:
