@@ -24,6 +24,7 @@ class FakeApi(KubeApi):
         """(how the path ends, status): each fails one request."""
         self.lists: dict[str, list[Any]] = {}
         self.told: asyncio.Queue[bytes] = asyncio.Queue()
+        self.nodes_told: asyncio.Queue[bytes] = asyncio.Queue()
         self.hold = asyncio.Event()
         """While it is not set, changes wait."""
         self.hold.set()
@@ -57,4 +58,4 @@ class FakeApi(KubeApi):
 
     async def lines(self, path: str, parameters: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         while True:
-            yield await self.told.get()
+            yield await (self.nodes_told if path.endswith("/nodes") else self.told).get()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -172,3 +173,29 @@ def test_a_pod_that_cannot_be_read_is_left_out_with_a_word() -> None:
     (warned,) = played(api, act)
     assert "default/odd" in warned
     assert statuses(api, "a")
+
+
+def test_labels_that_somebody_gives_a_node_count_for_pods_that_come() -> None:
+    """As for a kubelet, which looks at its Node: an operator that labels nodes, and binds pods by labels."""
+    api = FakeApi()
+    node = {
+        "metadata": {"name": "gpu-0", "resourceVersion": "5", "labels": {SIMULATED: "true", "zone": "a"}},
+        "spec": {},
+    }
+
+    def wants_zone(name: str) -> dict[str, Any]:
+        pod = served(name, "1")
+        pod["spec"]["nodeSelector"] = {"zone": "a"}
+        return pod
+
+    async def act(fleet: SimulatedFleet) -> None:
+        api.tell("ADDED", wants_zone("early"))
+        await settled(fleet, api)
+        api.nodes_told.put_nowait(json.dumps({"type": "MODIFIED", "object": node}).encode())
+        await asyncio.sleep(0.05)
+        api.tell("ADDED", wants_zone("late"))
+        await settled(fleet, api)
+
+    played(api, act)
+    assert statuses(api, "early")[-1]["reason"] == "NodeAffinity"
+    assert "reason" not in statuses(api, "late")[-1]

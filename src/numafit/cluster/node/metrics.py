@@ -95,10 +95,8 @@ def serve_metrics(address: str, port: int, counts: AgentCounts, health: ApiHealt
     try:
         server = make_server(address, port, app, ThreadingWSGIServer, _Quiet)
     except OSError as error:
-        cure = "choose another with --metrics-port, or 0 for none"
-        raise InputError(
-            f"cannot listen on {address}:{port}: {error.strerror}", source="--metrics-port", cure=cure
-        ) from None
+        cure = "choose another with --metrics-port or --metrics-address; port 0 is for none"
+        raise InputError(f"cannot listen on {address}:{port}: {error.strerror}", source="metrics", cure=cure) from None
     Thread(target=server.serve_forever, daemon=True).start()
 
     def end() -> None:

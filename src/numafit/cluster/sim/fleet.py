@@ -10,19 +10,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.events import Events
 from numafit.cluster.kube.health import ApiHealth
-from numafit.cluster.kube.objects import PODS, ObjectReference
+from numafit.cluster.kube.objects import NODES, PODS, ObjectMeta, ObjectReference
 from numafit.cluster.kube.reflector import ObjectChange, Reflector
 from numafit.cluster.sim.bound import BoundPod
 from numafit.cluster.sim.group import SimulatedNode
 from numafit.cluster.sim.heartbeat import Heartbeat
 from numafit.cluster.sim.kubelet import DecisionInterrupted, SimulatedKubelet
 from numafit.cluster.sim.life import PlayedPod
+from numafit.cluster.sim.node_object import SIMULATED
 from numafit.cluster.sim.served import PodReader, ServedPod
 from numafit.cluster.sim.writer import StatusWriter
 from numafit.errors import InputError
+from numafit.settings.facts import Taint
 
 BOUND = {"fieldSelector": "spec.nodeName!="}
 LONGEST_TURN = 0.01
@@ -34,6 +38,27 @@ T = TypeVar("T")
 ServeSockets = Callable[[SimulatedKubelet, Path, Callable[[Callable[[float], Any]], Awaitable[Any]]], Awaitable[None]]
 """Serves the sockets of a kubelet in its folder until it is cancelled. What it does to the kubelet goes through the
 function that it gets, which waits for its turn and tells what came of it. `Any`: whatever comes of it."""
+
+
+class _MarkedMeta(ObjectMeta, frozen=True):
+    labels: dict[str, str] | None = None
+
+
+class _MarkedTaint(msgspec.Struct, frozen=True):
+    key: str
+    effect: str
+    value: str = ""
+
+
+class _MarkedSpec(msgspec.Struct, frozen=True):
+    taints: tuple[_MarkedTaint, ...] | None = None
+
+
+class MarkedNode(msgspec.Struct, frozen=True):
+    """A Node, as far as anybody but its kubelet may change it."""
+
+    metadata: _MarkedMeta
+    spec: _MarkedSpec = _MarkedSpec()
 
 
 class _Place:
@@ -74,11 +99,24 @@ class SimulatedFleet:
             api, PODS, ServedPod, self._changed, parameters=BOUND, health=health, keep=self._kept
         )
 
+        self.marks: Reflector[MarkedNode] = Reflector(
+            api,
+            NODES,
+            MarkedNode,
+            self._marked,
+            parameters={"labelSelector": f"{SIMULATED}=true"},
+            health=health,
+            keep=lambda node: node if node.metadata.name in self._places else None,
+        )
+
     async def run(self, ready: Callable[[], None]) -> None:
         """Until it is cancelled; `ready` is called once all nodes are."""
         await self._api.get(PODS, {"limit": "1", **BOUND})
         await self.heartbeat.register()
         async with asyncio.TaskGroup() as group:
+            group.create_task(self.marks.run())
+            # A pod that is bound for the sake of a label comes after it.
+            await self.marks.synced.wait()
             group.create_task(self.reflector.run())
             await self.reflector.synced.wait()
             await self._begin()
@@ -160,6 +198,17 @@ class SimulatedFleet:
             self._health.unreadable["pods"] += 1
             self._warn(str(error))
             return None
+
+    def _marked(self, change: ObjectChange[MarkedNode]) -> None:
+        """As a kubelet, which asks the API server for its Node: labels and taints that somebody gave it count."""
+        if change.after is None:
+            return
+        place = self._places[change.key]
+        labels = change.after.metadata.labels or {}
+        taints = tuple(Taint(own.key, own.value, own.effect) for own in change.after.spec.taints or ())
+        facts = place.node.kubelet.situation.node.facts
+        if (facts.labels, facts.taints) != (labels, taints):
+            self._do(place, lambda now: place.node.kubelet.mark(labels, taints))
 
     # --- kubelets -----------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ status is to be told, in `due` when it wants to be called again.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
@@ -30,6 +30,7 @@ from numafit.decision.history.situation import Situation
 from numafit.decision.resize.request import same_resources
 from numafit.managers.device.plugin import Plugin
 from numafit.managers.protocol import Choices
+from numafit.settings.facts import Taint
 from numafit.workload.pod import Pod
 
 START_SECONDS = 0.5
@@ -163,6 +164,12 @@ class SimulatedKubelet:
         node = self.situation.node
         plugins = {**node.device.plugins, resource: plugin}
         self.situation = replace(self.situation, node=replace(node, device=replace(node.device, plugins=plugins)))
+
+    def mark(self, labels: Mapping[str, str], taints: tuple[Taint, ...]) -> None:
+        """Somebody has given the node others: they count for pods that come."""
+        node = self.situation.node
+        facts = replace(node.facts, labels=labels, taints=taints)
+        self.situation = replace(self.situation, node=replace(node, facts=facts))
 
     def happen(self, event: Event, now: float) -> Outcome:
         """Any event of a node's history; what comes of it for the pods is told in `changed`."""

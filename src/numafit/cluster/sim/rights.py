@@ -10,7 +10,7 @@ metadata:
 rules:
 - apiGroups: [""]
   resources: [nodes]
-  verbs: [create, list, patch, delete]
+  verbs: [create, list, watch, patch, delete]
 - apiGroups: [""]
   resources: [nodes/status]
   verbs: [patch]
