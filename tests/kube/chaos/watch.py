@@ -23,6 +23,8 @@ class Watch(threading.Thread):
         self._held: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
         self._compared: dict[int, dict[str, int]] = {}
         """Process of the agent -> what it has counted."""
+        self._ran: set[str] = set()
+        """UIDs of pods that have been seen to run."""
         self.looks = 0
         self.violations: set[str] = set()
         self.pods: set[str] = set()
@@ -82,6 +84,13 @@ class Watch(threading.Thread):
             reason = pod["status"].get("reason")
             if reason and pod["status"].get("phase") == "Failed":
                 self.rejected[uid] = reason
+                if uid in self._ran:
+                    told = (
+                        f"{pod['spec']['nodeName']}: {pod['metadata']['name']} ({uid}) ran and was rejected: {reason}"
+                    )
+                    self.violations.add(told)
+            elif pod["status"].get("phase") == "Running":
+                self._ran.add(uid)
         return {pod["metadata"]["uid"]: pod for pod in listed if _stays(pod)}
 
     # --- what the agent has compared ----------------------------------------------------------------------------------
