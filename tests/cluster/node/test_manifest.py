@@ -32,3 +32,23 @@ def test_the_host_is_mounted_read_only() -> None:
     assert container["command"][-1] == "--resource-topology"
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert objects["DaemonSet"]["metadata"]["namespace"] == "team"
+
+
+def test_only_an_agent_that_may_switch_its_node_is_root_there() -> None:
+    objects = {each["kind"]: each for each in yaml.safe_load_all(manifest("team", "image:1", orders="numafit-switch-"))}
+    (rule,) = objects["Role"]["rules"]
+    assert rule == {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch", "patch"]}
+    assert objects["Role"]["metadata"]["namespace"] == objects["RoleBinding"]["metadata"]["namespace"] == "team"
+    assert objects["ClusterRole"]["rules"][-1] == {
+        "apiGroups": [""],
+        "resources": ["pods/eviction"],
+        "verbs": ["create"],
+    }
+    spec = objects["DaemonSet"]["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert (spec["hostPID"], container["securityContext"]["privileged"]) == (True, True)
+    assert container["command"][-2:] == ["--allow-switch", "--namespace=team"]
+    written = [own["mountPath"] for own in container["volumeMounts"] if not own.get("readOnly")]
+    assert written == ["/host/var/lib/kubelet", "/recordings", "/tmp"]
+    plain = manifest("team", "image:1")
+    assert not any(word in plain for word in ("hostPID", "privileged: true", "pods/eviction", "configmaps"))
