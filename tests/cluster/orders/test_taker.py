@@ -46,7 +46,7 @@ class World:
     """A node, its API server, and an agent there that can be killed."""
 
     def __init__(self, root: Path) -> None:
-        self.node = SlowNode(root)
+        self.root, self.node = root, SlowNode(root)
         self.server = OrderServer()
         self.pods = [pod("a")]
         self.policy = "static"
@@ -57,7 +57,7 @@ class World:
         order.wish()
         asked = question(config(cpuManagerPolicy="none"), config(cpuManagerPolicy=self.policy, **RESERVED), self.pods)
         told = NodeTold(b"", b"", self.node.cordoned)
-        here = str(self.node.config), str(self.node.root)
+        here = "/kubelet/config.yaml", "/kubelet"
         return NodeSurvey(asked, told, *here, self.node.config.read_text(), order.said("config"), self.node.process)
 
     async def conducted(self, api: KubeApi, journal: Journal, say: Any, tell: Any, *, back: bool, root: Path) -> str:
@@ -65,7 +65,7 @@ class World:
         return await (switch.back() if back else switch.forward())
 
     def start(self) -> None:
-        agent = AgentOptions(NODE, folder=str(self.node.root))
+        agent = AgentOptions(NODE, self.root, "/kubelet")
         own = OrderTaker(self.server, agent, TakerOptions("numafit", "stop", "start"), ApiHealth(), self.said.append)
         self.work = asyncio.create_task(own.run())
 
@@ -131,7 +131,9 @@ def test_nothing_is_done_before_the_plan_that_was_shown_is_approved(told: Callab
     assert world.node.as_wanted()
     assert world.steps()[-1] == "switched"
     assert "uncordon done" in world.server.data["log"]
-    assert Path(world.server.data["kept"], "journal.jsonl").exists()
+    kept = world.server.data["kept"]
+    assert kept.startswith("/kubelet/numafit-switch/"), "as the node calls it"
+    assert (world.root / kept.lstrip("/") / "before" / CPU_FILE).exists()
 
 
 def test_a_node_that_has_changed_since_is_planned_and_asked_again(told: Callable[[Story], World]) -> None:
@@ -294,7 +296,8 @@ def test_one_that_is_not_finished_waits_for_a_word(told: Callable[[Story], World
         await world.kill()
         world.server.order(config=NEW, status="unfinished")
         uid = world.server.maps["numafit-switch-gpu-1"]["metadata"]["uid"]
-        order = replace(world.node.journal().order, ordered=uid)
+        own = world.node.journal().order
+        order = replace(own, ordered=uid, config="/kubelet/config.yaml", kubelet_dir="/kubelet")
         new_journal(world.node.root / "numafit-switch", order).write("cordon", FAILED)
         world.start()
         await asyncio.sleep(0.3)
