@@ -22,7 +22,7 @@ from numafit.cli import COMMANDS
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "numafit"
 IMPORTED_AS = {"grpcio": "grpc", "protobuf": "google", "pyyaml": "yaml"}
-CORE = ("golang", "machine", "settings", "workload", "ledger", "managers", "decision", "replay", "advice")
+CORE = ("golang", "machine", "settings", "workload", "ledger", "managers", "decision", "replay", "advice", "fleet")
 IMPURE = {
     "asyncio",
     "datetime",
@@ -62,7 +62,7 @@ IN_FUNCTIONS = {
     "cli/machine/show.py": "one of five formats: 1 to 30 ms",
     "cli/node/kubelet_sim.py": "what only a cluster needs is an extra, and --rights needs none of it: 200 ms",
     "cli/node/device_plugin.py": "grpcio is an extra, and --dry-run needs none of it: 90 ms",
-    "cli/node/node_agent.py": "grpcio and lightkube are an extra, and --manifest needs none of them: 200 ms",
+    "cli/node/node_agent.py": "grpcio and lightkube are an extra, which --help does without: 200 ms",
     "cli/node/over_agent.py": "an extra, for --over-agent only: 200 ms",
     "cli/node/switch.py": "an extra, which --help does without: 180 ms",
     "cli/options/answer.py": "only a kubelet that does not start again: 20 ms",

@@ -13,7 +13,7 @@ from numafit.fleet.places import REFUSED, UNSCHEDULABLE, places
 from numafit.fleet.state import NodeState, state_of
 from numafit.fleet.verdicts import VerdictMemory
 from numafit.settings.facts import NodeFacts, Taint
-from numafit.workload.demands import Demands, Toleration
+from numafit.workload.demands import Demands, HostPort, Toleration
 from numafit.workload.pod import Pod
 from tests.fleet.fleets import ALLOCATABLE, admitted_all, pod, pod_by_chance, started, state_by_chance
 
@@ -147,8 +147,50 @@ def test_what_was_taken_back_is_free_again() -> None:
     assert names(fleet.withdrawn("large"), other) == ["a", "b"]
     assert names(fleet.offered(large, ["b"]), other) == ["a"]
     assert fleet.withdrawn("nobody") is fleet
-    gone = fleet.removed("a").removed("b")
-    assert (gone.nodes, gone.groups, gone.offers) == ({}, {}, {})
+    gone = fleet.removed("a").removed("b").withdrawn("large")
+    assert (gone.nodes, gone.groups, gone.offers, gone.awaited) == ({}, {}, {}, {})
+
+
+def test_a_promise_waits_for_the_report_of_its_node() -> None:
+    """A pod may be seen bound before its node is known, and a report may be taken away and written anew."""
+    large, other = pod("large", "8", "2Gi"), pod("other", "8", "2Gi")
+    node, ledger = KINDS["strict"]
+    fleet = Fleet().bound(large, "a").reported("a", idle()).reported("b", idle())
+    assert names(fleet, other) == ["b"]
+    fleet = fleet.removed("a")
+    assert names(fleet, other) == ["b"]
+    assert names(fleet.reported("a", idle()), other) == ["b"]
+    assert names(fleet.withdrawn("large").reported("a", idle()), other) == ["a", "b"]
+    # offered anew, it counts there no longer
+    assert names(fleet.bound(large, "b").reported("a", idle()), other) == ["a"]
+    there = admitted_all(node, ledger, [large])
+    assert there is not None
+    fleet = fleet.reported("a", state_of("strict", node, there, ALLOCATABLE))
+    assert (fleet.nodes["a"].promised, fleet.offers, fleet.awaited) == ((), {}, {})
+
+
+def test_a_port_of_the_host_is_promised_once() -> None:
+    """No manager keeps it, and no sum shows it."""
+    first, second, other = (
+        replace(pod(name, "100m", limits=False), demands=Demands(ports=(HostPort(port),)))
+        for name, port in (("first", 80), ("second", 80), ("other", 81))
+    )
+    fleet = Fleet().reported("a", idle()).reported("b", idle()).offered(first, ["a"])
+    assert names(fleet, second) == ["b"]
+    assert names(fleet, other) == ["a", "b"]
+
+
+def test_tolerations_are_those_of_the_release() -> None:
+    """One taint on nodes of two releases, of which only the newer compares numbers."""
+    taint = (Taint("sla", "5", "NoSchedule"),)
+    tolerant = replace(pod("p"), demands=Demands(tolerations=(Toleration("sla", "Gt", "3", ""),)))
+    gate = {"TaintTolerationComparisonOperators": True}
+    node, ledger = KINDS["strict"]
+    newer = replace(node, settings=replace(node.settings, gates={**node.settings.gates, **gate}))
+    for first, second in (("a", "b"), ("b", "a")):
+        fleet = Fleet().reported(first, idle("none"), NodeFacts(first, {}, taint))
+        fleet = fleet.reported(second, state_of("newer", newer, ledger, ALLOCATABLE), NodeFacts(second, {}, taint))
+        assert names(fleet, tolerant) == [second]
 
 
 def test_a_rejection_that_was_not_predicted_is_remembered_until_the_node_changes() -> None:

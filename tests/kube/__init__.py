@@ -9,7 +9,12 @@ control_plane  the control plane of `numafit cluster up`, and requests to it
 outside        containers and device plugins as the kubelet sees them: `programs/cri`
 mounts         a mount namespace in which another machine's /sys lies over ours
 kubelet        a kubelet on a captured machine, and what can be done to it
+captured       the machine that most of them have
+service        a kubelet that commands stop and start, as systemd does
+simulated      a simulated kubelet with its sockets, as a process of its own
+pod_resources  what a kubelet answers at its PodResources socket
 histories      what happens to a node, by a seed
 recorder       events on a real kubelet, as the folder of a run
 live           `python -m tests.kube.live`: many seeds, compared with numafit
+chaos          `python -m tests.kube.chaos`: everything is killed by chance, under load
 """

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.kube.build import binaries, missing, missing_for_kubelets
+from tests.kube.captured import ARCHIVE
 from tests.kube.control_plane import ControlPlane
 
 
@@ -27,8 +28,10 @@ def cluster(short_folder: Path) -> Iterator[ControlPlane]:
         yield own
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def kubelets() -> None:
     """Asked for by tests that start one."""
     if lacking := missing_for_kubelets():
         pytest.skip(lacking)
+    if not ARCHIVE.exists():
+        pytest.skip("the captured machines are not there")

@@ -1,11 +1,13 @@
 """The control plane of `numafit cluster up`, and requests to it as whoever a test wants."""
 
+import subprocess
 from pathlib import Path
 
 from numafit.cluster.up import control_plane
 from numafit.cluster.up.folder import ClusterFolder
 from numafit.cluster.up.programs import found_programs
 from tests.kube.api import Api
+from tests.kube.processes import start
 
 
 class ControlPlane(control_plane.ControlPlane):
@@ -24,6 +26,13 @@ class ControlPlane(control_plane.ControlPlane):
     def api_as(self, name: str, user: str, group: str = "") -> Api:
         """For somebody whom RBAC knows."""
         return Api(self.server, self.authority.certificate, *self.authority.issue(name, user, group))
+
+    def start_again(self, name: str) -> subprocess.Popen[bytes]:
+        """One of its programs that has ended, with the same flags and over the same data; nothing is waited for."""
+        command = self.processes[name].args
+        assert isinstance(command, list)
+        self.processes[name] = start(command, self.logs / f"{name}.log")
+        return self.processes[name]
 
     def stop(self) -> None:
         if hasattr(self, "api"):

@@ -112,13 +112,13 @@ class KubeletNode:
         self.base: Json = changed({**BASE, **own}, config)
 
     @property
-    def _lib(self) -> Path:
+    def lib(self) -> Path:
         return seen_from(self.outside.process.pid, FOLDER)
 
     def start(self, config: Mapping[str, Any] | None = None, *, plugins: str = "first") -> bool:
         """False where it ended instead. `plugins`: first, late or never, as in an event file."""
         self.config.write_text(json.dumps(changed(self.base, config or {}), indent=1))
-        socket = self._lib / "device-plugins" / "kubelet.sock"
+        socket = self.lib / "device-plugins" / "kubelet.sock"
         begun = self.log.stat().st_size if self.log.exists() else 0
         self.begin()
         if not until("plugins can register", START_SECONDS, lambda: self.ended or socket.exists(), 0.01):
@@ -138,7 +138,7 @@ class KubeletNode:
 
     def begin(self) -> None:
         """The process alone, with the configuration that lies there; nothing is waited for."""
-        (self._lib / "device-plugins" / "kubelet.sock").unlink(missing_ok=True)
+        (self.lib / "device-plugins" / "kubelet.sock").unlink(missing_ok=True)
         flags = [f"--config={self.config}", f"--kubeconfig={self.kubeconfig}", f"--hostname-override={self.name}"]
         command = entered(self.outside.process.pid, self.folder / "here", [str(self.program), *flags, "-v=4"])
         self.process = start(command, self.log)
@@ -181,7 +181,7 @@ class KubeletNode:
             return file.read()
 
     def state_files(self) -> dict[str, Any]:
-        return {name: _json(self._lib / path) for name, path in STATE_FILES.items()}
+        return {name: _json(self.lib / path) for name, path in STATE_FILES.items()}
 
     # plugins
 

@@ -40,6 +40,9 @@ from tests.kube.mounts import seen_from
 from tests.kube.outside import Outside
 from tests.kube.pod_resources import ask
 
+SOON = 11.0
+"""Seconds after which containers run, and the CPU manager has looked for what nobody holds."""
+
 
 class SimulatedNode:
     """The same outside as a `KubeletNode` has, with that process in the place of the kubelet."""
@@ -92,10 +95,11 @@ class _Orders:
                 bound = BoundPod(pod, PodManner(images=images), content["metadata"]["creationTimestamp"], 1)
                 await self.turn(lambda now: self.kubelet.add([bound], now))
                 played = self.kubelet.pods[pod.uid]
-                await self.turn(lambda now: self.kubelet.advance(now + 1))
+                await self.turn(lambda now: self.kubelet.advance(now + SOON))
                 return {"phase": played.phase, "reason": played.reason, "message": played.message}
             case {"remove": uid}:
                 await self.turn(lambda now: self.kubelet.forget(uid, now))
+                await self.turn(lambda now: self.kubelet.advance(now + SOON))
             case {"restart": _}:
                 await self.turn(lambda now: self.kubelet.happen(RestartKubelet(), now))
             case {"files": _}:

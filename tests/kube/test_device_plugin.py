@@ -11,22 +11,16 @@ from typing import Any
 import pytest
 
 from numafit.cluster.wire import device_plugin_pb2 as wire
+from tests.kube import captured
 from tests.kube.api import Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import KubeletNode
-from tests.kube.live import SHARED
 from tests.kube.mounts import entered
 from tests.kube.processes import start, until
 
 pytestmark = pytest.mark.real
 
-ARCHIVE = SHARED / "captures" / "numa2smt" / "sys.tgz"
-CONFIG = {
-    "cpuManagerPolicy": "static",
-    "memoryManagerPolicy": "Static",
-    "topologyManagerPolicy": "single-numa-node",
-    "reservedMemory": [{"numaNode": 0, "limits": {"memory": "256Mi"}}],
-}
+ARCHIVE, CONFIG = captured.ARCHIVE, captured.CONFIG
 FPGA = "example.com/fpga"
 LINKED = [{"a": "f0", "b": "f2", "kind": "PIX"}, {"a": "f0", "b": "f1", "kind": "NODE"}]
 
@@ -69,8 +63,6 @@ class OwnPlugin:
 
 @pytest.fixture
 def node(kubelets: None, cluster: ControlPlane, short_folder: Path) -> Iterator[KubeletNode]:
-    if not ARCHIVE.exists():
-        pytest.skip("the captured machines are not there")
     own = KubeletNode(cluster, short_folder / "own", "own-plugin", ARCHIVE, CONFIG)
     assert own.start()
     yield own

@@ -6,27 +6,18 @@ from pathlib import Path
 import pytest
 
 from tests.kube.api import Json
+from tests.kube.captured import ARCHIVE, CONFIG
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import KubeletNode
-from tests.kube.live import SHARED
 from tests.kube.processes import until
 
 pytestmark = pytest.mark.real
 
-ARCHIVE = SHARED / "captures" / "numa2smt" / "sys.tgz"
-CONFIG = {
-    "cpuManagerPolicy": "static",
-    "memoryManagerPolicy": "Static",
-    "topologyManagerPolicy": "single-numa-node",
-    "reservedMemory": [{"numaNode": 0, "limits": {"memory": "256Mi"}}],
-}
 GPU = "lab.io/gpu"
 
 
 @pytest.fixture
 def node(kubelets: None, cluster: ControlPlane, short_folder: Path) -> Iterator[KubeletNode]:
-    if not ARCHIVE.exists():
-        pytest.skip("the captured machines are not there")
     own = KubeletNode(cluster, short_folder / "n", "captured", ARCHIVE, CONFIG)
     own.plugins[GPU] = ("g0@0", "g1@1")
     assert own.start()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.kube.control_plane import ControlPlane
-from tests.kube.live import SHARED, Live, told
+from tests.kube.live import Live, told
 
 pytestmark = pytest.mark.real
 
@@ -29,8 +29,6 @@ def test_histories_end_as_numafit_says(
     """What differs is lived once more by few kubelets at a time: on a busy machine a plugin or the node's status may
     come later than a history says. What new seeds find is told, kept and to be looked at; a change that has nothing to
     do with it does not fail for it."""
-    if not (SHARED / "captures").exists():
-        pytest.skip("the captured machines are not there")
     first = int(os.environ.get("NUMAFIT_SEED") or 1000 + secrets.randbelow(1_000_000))
     seeds = [*KEPT, *range(first, first + FRESH)]
     # outside the folders that pytest removes: what differs is looked at later

@@ -15,21 +15,14 @@ from numafit.cluster.sim.rights import RIGHTS
 from numafit.document import read_documents
 from tests.kube.api import STRATEGIC, Json
 from tests.kube.build import RELEASES, missing_for_kubelets
+from tests.kube.captured import ARCHIVE, CONFIG
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import POD, KubeletNode
-from tests.kube.live import SHARED
 from tests.kube.processes import start, stop, until
 
 pytestmark = pytest.mark.real
 
-ARCHIVE = SHARED / "captures" / "numa2smt" / "sys.tgz"
 GPU = "lab.io/gpu"
-CONFIG = {
-    "cpuManagerPolicy": "static",
-    "memoryManagerPolicy": "Static",
-    "topologyManagerPolicy": "single-numa-node",
-    "reservedMemory": [{"numaNode": 0, "limits": {"memory": "256Mi"}}],
-}
 NAMESPACE = "simulated"
 STATE = ("cpu_manager_state", "memory_manager_state")
 NORMAL = (
@@ -210,8 +203,6 @@ def twins(
     request: pytest.FixtureRequest, kubelets: None, cluster: ControlPlane, namespace: None, short_folder: Path
 ) -> Iterator[Twins]:
     release = request.param
-    if not ARCHIVE.exists():
-        pytest.skip("the captured machines are not there")
     if lacking := missing_for_kubelets(release):
         pytest.skip(lacking)
     name = f"real{release.split('.')[1]}"
@@ -341,6 +332,12 @@ def status_of(cluster: ControlPlane, name: str) -> Json:
 
 @pytest.fixture
 def allowed(cluster: ControlPlane) -> Iterator[Path]:
+    with allowed_simulator(cluster) as kubeconfig:
+        yield kubeconfig
+
+
+@contextmanager
+def allowed_simulator(cluster: ControlPlane) -> Iterator[Path]:
     """A kubeconfig of somebody who may do what `--rights` says, and nothing else."""
     rights = [own.value for own in read_documents(RIGHTS)]
     group = "/apis/rbac.authorization.k8s.io/v1"

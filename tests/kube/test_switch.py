@@ -14,16 +14,15 @@ import pytest
 import yaml
 
 from tests.kube.api import Json
+from tests.kube.captured import ARCHIVE
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import FOLDER, KubeletNode, changed
-from tests.kube.live import SHARED
 from tests.kube.mounts import entered, seen_from
 from tests.kube.processes import start, until
 from tests.kube.service import KubeletService
 
 pytestmark = pytest.mark.real
 
-ARCHIVE = SHARED / "captures" / "numa2smt" / "sys.tgz"
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "node-switch.md"
 STEPS = ("cordon", "drain", "stop", "keep", "clear", "write", "start", "ready", "verify", "uncordon")
 MOST_TRIES = 10
@@ -128,8 +127,6 @@ def kubeconfig(cluster: ControlPlane) -> Path:
 
 @pytest.fixture
 def switched(kubelets: None, cluster: ControlPlane, short_folder: Path, kubeconfig: Path) -> Iterator[SwitchedNode]:
-    if not ARCHIVE.exists():
-        pytest.skip("the captured machines are not there")
     folder = Path(tempfile.mkdtemp(prefix="sw", dir=short_folder))
     node = KubeletNode(cluster, folder / "n", "switch", ARCHIVE, NONE)
     service = KubeletService(node, node.folder / "service")

@@ -22,10 +22,11 @@ from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.versions import parse_version
 from numafit.workload.pod import Pod
 from numafit.workload.reading import read_pods
+from tests.kube.captured import ARCHIVE, CONFIG
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import KubeletNode
 from tests.kube.processes import until
-from tests.kube.test_kubelet import ARCHIVE, CONFIG, GPU, phase, pod
+from tests.kube.test_kubelet import GPU, phase, pod
 from tests.kube.test_topology import APPLY, kubectl
 
 pytestmark = pytest.mark.real
@@ -33,8 +34,6 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture
 def node(kubelets: None, cluster: ControlPlane, short_folder: Path) -> Iterator[KubeletNode]:
-    if not ARCHIVE.exists():
-        pytest.skip("the captured machines are not there")
     own = KubeletNode(cluster, short_folder / "t", "published", ARCHIVE, CONFIG)
     own.plugins[GPU] = ("g0@0", "g1@1")
     assert own.start()
@@ -54,7 +53,7 @@ def stage_now(node: KubeletNode) -> Stage:
     """Of the machine, the configuration, the state files on the disk and the pods of the API server."""
     machine = with_devices(resolve_machine([str(ARCHIVE)]).machine, [f"{GPU}=g0@0,g1@1"])
     config = (node.folder / "kubelet-config.json").read_text()
-    paths = {name: state_path(node._lib, name) for name in STATE_FILES}
+    paths = {name: state_path(node.lib, name) for name in STATE_FILES}
     state = {name: path.read_text() for name, path in paths.items() if path.exists()}
     release = (node.node() or {})["status"]["nodeInfo"]["kubeletVersion"]
     sources = ConfigSources(ConfigFile("config.json", config))

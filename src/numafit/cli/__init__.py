@@ -77,7 +77,9 @@ COMMANDS: dict[str, LazyCommand] = {
     "metrics": LazyCommand(
         "numafit.cli.agent.metrics:metrics", "List the metrics that `numafit serve` offers.", group=True
     ),
-    "node": LazyCommand("numafit.cli.node.group:node", "Keep a node of a cluster as a folder.", group=True),
+    "node": LazyCommand(
+        "numafit.cli.node.group:node", "Keep a node as a folder, or change its kubelet's configuration.", group=True
+    ),
     "node-agent": LazyCommand(
         "numafit.cli.node.node_agent:node_agent", "Publish how this node stands, and compare its decisions.", linux=True
     ),

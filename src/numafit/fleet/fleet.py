@@ -2,11 +2,13 @@
 
 A pod counts on every node that it was offered to until it is seen bound, gone, or decided: a report that has its UID
 among the active pods has it, and a report in which somebody else has gone has freed that share. What the API server
-shows earlier frees nothing.
+shows earlier frees nothing. A node that has not reported yet, or whose report was taken away, finds what was promised
+to it when it reports.
 """
 
 from bisect import insort
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +17,8 @@ from numafit.fleet.orders import PromisedPod, promise_of
 from numafit.fleet.state import NodeState
 from numafit.settings.facts import NO_FACTS, NodeFacts, Taint
 from numafit.workload.pod import Pod
+
+Value = TypeVar("Value")
 
 
 class FleetNode(msgspec.Struct, frozen=True):
@@ -52,33 +56,38 @@ class Fleet(msgspec.Struct, frozen=True):
     """Pod UID -> the nodes that it counts on."""
     refusing: frozenset[str] = frozenset()
     """Nodes that refused something, and have not changed since."""
+    awaited: Mapping[str, tuple[PromisedPod, ...]] = {}
+    """What is promised to nodes that are not here: a pod may be seen bound before its node is."""
 
     def reported(
         self, name: str, state: NodeState, facts: NodeFacts = NO_FACTS, *, schedulable: bool = True
     ) -> "Fleet":
         """Pods that are active in the report are promised no longer: they are there."""
         before = self.nodes.get(name)
-        if before is None:
-            return self._with((FleetNode(name, state, facts, schedulable),))
         active = state.ledger.active
-        promised = tuple(own for own in before.promised if own.pod.uid not in active)
-        refused = before.refused if before.state.key == state.key else {}
+        expected = self.awaited.get(name, ()) if before is None else before.promised
+        promised = tuple(own for own in expected if own.pod.uid not in active)
+        refused = before.refused if before is not None and before.state.key == state.key else {}
         fleet = self._with((FleetNode(name, state, facts, schedulable, promised, refused),))
-        if len(promised) == len(before.promised):
+        if name in fleet.awaited:
+            fleet = replace(fleet, awaited=_without(fleet.awaited, name))
+        if len(promised) == len(expected):
             return fleet
-        there = [own.pod.uid for own in before.promised if own.pod.uid in active]
+        there = [own.pod.uid for own in expected if own.pod.uid in active]
         return replace(fleet, offers=_without_node(fleet.offers, there, name))
 
     def removed(self, name: str) -> "Fleet":
-        """The node is gone."""
+        """The node is gone, or only its report: pods that are promised to it count if it comes back, until they are
+        gone themselves."""
         node = self.nodes.get(name)
         if node is None:
             return self
         return Fleet(
-            {own: each for own, each in self.nodes.items() if own != name},
+            _without(self.nodes, name),
             _regrouped(self.groups, [(node, None)]),
-            _without_node(self.offers, [own.pod.uid for own in node.promised], name),
+            self.offers,
             self.refusing - {name},
+            {**self.awaited, name: node.promised} if node.promised else self.awaited,
         )
 
     def offered(self, pod: Pod, names: Iterable[str]) -> "Fleet":
@@ -87,12 +96,11 @@ class Fleet(msgspec.Struct, frozen=True):
         chosen = tuple(
             name
             for name in dict.fromkeys(names)
-            if name in fleet.nodes and pod.uid not in fleet.nodes[name].state.ledger.active
+            if name not in fleet.nodes or pod.uid not in fleet.nodes[name].state.ledger.active
         )
         if not chosen:
             return fleet
-        nodes = (fleet.nodes[name] for name in chosen)
-        fleet = fleet._with(replace(node, promised=(*node.promised, promise)) for node in nodes)
+        fleet = fleet._promising({name: (*fleet._promised(name), promise) for name in chosen})
         return replace(fleet, offers={**fleet.offers, pod.uid: chosen})
 
     def bound(self, pod: Pod, name: str) -> "Fleet":
@@ -104,11 +112,9 @@ class Fleet(msgspec.Struct, frozen=True):
         names = self.offers.get(uid)
         if names is None:
             return self
-        nodes = (self.nodes[name] for name in names)
-        fleet = self._with(
-            replace(node, promised=tuple(own for own in node.promised if own.pod.uid != uid)) for node in nodes
-        )
-        return replace(fleet, offers={own: each for own, each in fleet.offers.items() if own != uid})
+        left = {name: tuple(own for own in self._promised(name) if own.pod.uid != uid) for name in names}
+        fleet = self._promising(left)
+        return replace(fleet, offers=_without(fleet.offers, uid))
 
     def rejected(self, pod: Pod, name: str, message: str) -> "Fleet":
         """The kubelet refused a pod that was promised to it: no other one of its shape is sent there before the node
@@ -119,6 +125,21 @@ class Fleet(msgspec.Struct, frozen=True):
             return fleet
         return fleet._with((replace(node, refused={**node.refused, promise_of(pod).shape: message}),))
 
+    def _promised(self, name: str) -> tuple[PromisedPod, ...]:
+        node = self.nodes.get(name)
+        return self.awaited.get(name, ()) if node is None else node.promised
+
+    def _promising(self, promised: Mapping[str, tuple[PromisedPod, ...]]) -> "Fleet":
+        """With these promises to these nodes, and to no other one of them."""
+        fleet = self._with(
+            replace(self.nodes[name], promised=own) for name, own in promised.items() if name in self.nodes
+        )
+        absent = {name: own for name, own in promised.items() if name not in self.nodes}
+        if not absent:
+            return fleet
+        awaited = {name: own for name, own in {**fleet.awaited, **absent}.items() if own}
+        return replace(fleet, awaited=awaited)
+
     def _with(self, changed: Iterable[FleetNode]) -> "Fleet":
         nodes, refusing = dict(self.nodes), set(self.refusing)
         pairs = []
@@ -126,7 +147,7 @@ class Fleet(msgspec.Struct, frozen=True):
             pairs.append((nodes.get(node.name), node))
             nodes[node.name] = node
             (refusing.add if node.refused else refusing.discard)(node.name)
-        return Fleet(nodes, _regrouped(self.groups, pairs), self.offers, frozenset(refusing))
+        return Fleet(nodes, _regrouped(self.groups, pairs), self.offers, frozenset(refusing), self.awaited)
 
 
 def _regrouped(
@@ -152,6 +173,10 @@ def _regrouped(
             insort(names, after.name)
             left[new] = tuple(names)
     return groups if left is None else left
+
+
+def _without(mapping: Mapping[str, Value], key: str) -> Mapping[str, Value]:
+    return {own: each for own, each in mapping.items() if own != key}
 
 
 def _without_node(

@@ -11,6 +11,7 @@ from itertools import permutations
 import msgspec
 
 from numafit.decision.decide import load_beside, offered_by, requests_of, shortages, wanted_of
+from numafit.decision.filters import filtered
 from numafit.decision.verdicts import same_for_managers
 from numafit.fleet.state import NodeState
 from numafit.fleet.verdicts import FleetVerdict, VerdictMemory, shape_digest, tried
@@ -61,7 +62,8 @@ def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: Verd
             if own is all_of_them[-1]:
                 cost = max(cost, verdict.cost)
             stands = tried(stands, own.pod)[1] or stands
-    return _summed(state, [own.pod for own in all_of_them]) or FleetVerdict(True, cost=cost)
+    pods = [own.pod for own in all_of_them]
+    return _summed(state, pods) or _crowded(state, pods) or FleetVerdict(True, cost=cost)
 
 
 def _is_kept(state: NodeState, pod: Pod) -> bool:
@@ -86,4 +88,14 @@ def _summed(state: NodeState, pods: Sequence[Pod]) -> FleetVerdict | None:
             return FleetVerdict(
                 False, PROMISED, f"beside what is promised to it: too little {short[0].resource} is left"
             )
+    return None
+
+
+def _crowded(state: NodeState, pods: Sequence[Pod]) -> FleetVerdict | None:
+    """A refusal where two of them want the same port of the host; else None. No manager keeps ports."""
+    for pod in pods:
+        if pod.demands.ports:
+            others = (other for other in pods if other.uid != pod.uid)
+            for failed in filtered(state.node, pod, others).beside:
+                return FleetVerdict(False, PROMISED, f"beside what is promised to it: {failed.message}")
     return None

@@ -77,9 +77,12 @@ class _Search:
             if not standing.schedulable:
                 refusal = PlaceRefusal(UNSCHEDULABLE, "it is cordoned")
             elif standing.taints:
-                if standing.taints not in tolerated:
-                    tolerated[standing.taints] = self._untolerated(self.fleet.nodes[names[0]])
-                refusal = tolerated[standing.taints]
+                node = self.fleet.nodes[names[0]]
+                # Which tolerations there are depends on the release.
+                key = (node.state.kind, standing.taints)
+                if key not in tolerated:
+                    tolerated[key] = self._untolerated(node)
+                refusal = tolerated[key]
             if refusal is not None:
                 self.refusals.setdefault(refusal, []).extend(names)
                 continue

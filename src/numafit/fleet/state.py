@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 import msgspec
-from msgspec.structs import replace
 
 from numafit.decision.decide import Load, load_of
 from numafit.decision.node import Node
@@ -40,10 +39,10 @@ def state_with(
     """Where the load is known already."""
     if ledger.ready:
         ledger = swept(node, ledger)
-    return NodeState(kind, node, ledger, load, allocatable, _key(kind, ledger, load, allocatable))
+    return NodeState(kind, node, ledger, load, allocatable, _key(kind, node, ledger, load, allocatable))
 
 
-def _key(kind: str, ledger: Ledger, load: Load, allocatable: Mapping[str, Quantity] | None) -> bytes:
+def _key(kind: str, node: Node, ledger: Ledger, load: Load, allocatable: Mapping[str, Quantity] | None) -> bytes:
     cpu, memory, device = ledger.cpu, ledger.memory, ledger.device
     ports = sorted(str(pod.demands.ports) for pod in ledger.active.values() if pod.demands.ports)
     told = (
@@ -51,6 +50,8 @@ def _key(kind: str, ledger: Ledger, load: Load, allocatable: Mapping[str, Quanti
         ledger.ready,
         cpu.default,
         sorted((numa, own.assignments, sorted(own.tables.items()), own.cells) for numa, own in memory.nodes.items()),
+        # Of whom does not matter: a new pod is not among them (1.22).
+        bool(memory.reuse_kept),
         sorted((name, sorted(ids)) for name, ids in device.healthy.items()),
         sorted((name, sorted(ids)) for name, ids in device.allocated.items() if ids),
         sorted(
@@ -60,9 +61,7 @@ def _key(kind: str, ledger: Ledger, load: Load, allocatable: Mapping[str, Quanti
         (load.pods, sorted(item for item in load.amounts.items() if item[1])),
         None if allocatable is None else sorted((name, str(amount)) for name, amount in allocatable.items()),
         ports,
+        # The runtime tells it, and nodes of one kind may have different ones.
+        node.facts.group_policies,
     )
     return blake2b(repr(told).encode(), digest_size=16).digest()
-
-
-def without_facts(node: Node) -> Node:
-    return replace(node, facts=replace(node.facts, name="", labels=None, taints=()))

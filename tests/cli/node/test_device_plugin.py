@@ -72,4 +72,4 @@ def test_without_its_packages_it_says_what_to_install(
     for name in [name for name in sys.modules if name.startswith(("numafit.cluster.device", "numafit.cluster.wire"))]:
         monkeypatch.delitem(sys.modules, name)
     assert main(["device-plugin", "--machine", "dgx-h100", "--kubelet-dir", str(tmp_path)]) == 2
-    assert "grpcio and protobuf are needed" in capsys.readouterr().err
+    assert "the Python package grpcio is needed" in capsys.readouterr().err

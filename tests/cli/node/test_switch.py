@@ -71,8 +71,12 @@ def test_where_nobody_can_be_asked_nothing_is_done(
 
 
 def test_the_configuration_that_is_there_needs_no_switch(switch: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    said = "The kubelet has this configuration already: there is nothing to do.\n"
     assert main([*switch, str(KUBELET), "--keep-pods", "--yes"]) == 0
-    assert "there is nothing to do" in capsys.readouterr().out
+    assert capsys.readouterr().out == said
+    # pods that would be in the way of another one are not in the way of none
+    assert main([*switch, str(KUBELET), "--dry-run"]) == 0
+    assert capsys.readouterr().out == said
 
 
 def test_somebody_who_may_not_patch_the_node_has_touched_nothing(

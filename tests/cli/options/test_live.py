@@ -107,6 +107,7 @@ def test_a_configuration_that_is_not_told_can_be_given(server: ApiServer, capsys
     server.replies[CONFIGZ] = FORBIDDEN
     given = json.loads(printed(capsys, "simulate", "--node", "gpu-1", *MACHINE, *KUBELET, POD))
     assert given["decisions"] == json.loads(expected)["decisions"]
+    assert "its configuration is not known" not in json.dumps(given["notes"])
 
 
 def test_an_empty_node_takes_the_pods_that_are_given(server: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ def test_what_may_pass_by_itself_is_tried_again(status: int, server: ApiServer, 
 @pytest.mark.parametrize(
     ("reply", "sentence", "questions"),
     [
-        (refusal(403, "nodes is forbidden"), "nodes is forbidden (ask for that right: docs/node.md has a", 1),
+        (refusal(403, "nodes is forbidden"), "nodes is forbidden (ask for that right: the page of this", 1),
         (refusal(404, "not found"), "not found", 1),
         (UNKNOWN_GROUP, "there is nothing of that kind", 1),
         (refusal(429, "slow"), "the API server lets nobody in: too many requests (try again in a minute)", 3),

@@ -71,7 +71,7 @@ def test_one_that_was_killed_is_followed_after_the_time_of_its_lease() -> None:
     async def test() -> None:
         store = StoredObjects()
         meta = {"name": "place", "namespace": "default", "resourceVersion": "1"}
-        store.objects[LEASE] = {"metadata": meta, "spec": {"holderIdentity": "dead", "leaseDurationSeconds": 1}}
+        store.objects[LEASE] = {"metadata": meta, "spec": {"holderIdentity": "dead", "leaseDurationSeconds": 3}}
         async with scripted(store) as (_, api):
             own = Candidate(api, "one")
             await asyncio.sleep(0.5)

@@ -1,7 +1,9 @@
 """Sentences about objects."""
 
 import asyncio
+from pathlib import Path
 
+from numafit.cluster.kube.access import UserEntry
 from numafit.cluster.kube.events import LONGEST_MESSAGE, Events
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectReference
@@ -38,5 +40,16 @@ def test_an_event_that_cannot_be_told_stops_nothing() -> None:
         async with scripted(store) as (_, api):
             await Events(api, "numafit", health).tell(POD, "Warning", "Differs", "it differs")
         assert health.failures == {"0": 1}
+
+    asyncio.run(test())
+
+
+def test_a_token_that_is_gone_for_a_moment_stops_nothing(tmp_path: Path) -> None:
+    async def test() -> None:
+        store, health = StoredObjects(), ApiHealth()
+        async with scripted(store, UserEntry(token_file=str(tmp_path / "no"))) as (_, api):
+            await Events(api, "numafit", health).tell(POD, "Warning", "Differs", "it differs")
+        assert not health.failures
+        assert "the token cannot be read" in health.last
 
     asyncio.run(test())

@@ -180,3 +180,31 @@ def test_what_is_not_kept_is_as_if_it_were_not_there() -> None:
             assert words(changes) == ["+a/b", "+a/a", "-a/b"]
 
     run(test())
+
+
+@pytest.mark.parametrize("lines", [[], [b"<html>"], [told("ADDED", {"metadata": 7})]])
+def test_a_server_that_ends_each_watch_at_once_is_not_asked_all_the_time(lines: list[bytes]) -> None:
+    async def test() -> None:
+        server = Server([page(10, thing("a", 1))], [Stream(lines, stays=False) for _ in range(1000)])
+        async with reflected(server):
+            await asyncio.sleep(1.5)
+            # 0.1, 0.2, 0.4 … at least: it would be hundreds.
+            assert 3 <= len(server.seen) <= 10
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    "garbage", [Answer(b'{"metadata": {}}'), page(10, thing("b", 2), rest="again"), Answer(b"[]"), Answer(b"<html>")]
+)
+def test_what_is_no_list_takes_nothing_away(garbage: Answer) -> None:
+    """Not a moment at which it was true, or pages without an end."""
+
+    async def test() -> None:
+        server = Server([page(10, thing("a", 1)), garbage], [refusal(410, "too old")])
+        async with reflected(server) as (reflector, changes, health):
+            await eventually(lambda: sum(health.failures.values()) >= 3)
+            assert words(changes) == ["+a/a"]
+            assert list(reflector.items) == ["a/a"]
+
+    run(test())

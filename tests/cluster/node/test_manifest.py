@@ -11,7 +11,6 @@ def test_it_has_no_more_rights_than_it_uses() -> None:
         ("", "nodes"): ["get", "patch"],
         ("", "pods"): ["list", "watch"],
         ("", "nodes/configz"): ["get"],
-        ("", "events"): ["create", "patch"],
         ("topology.numafit.io", "nodetopologies"): ["create", "patch", "list", "watch"],
         ("resource.k8s.io", "resourceclaims"): ["get"],
         ("resource.k8s.io", "resourceslices"): ["list"],
@@ -22,9 +21,10 @@ def test_the_host_is_mounted_read_only() -> None:
     objects = {each["kind"]: each for each in yaml.safe_load_all(manifest("team", "image:1", resource_topology=True))}
     assert list(objects) == [
         *("CustomResourceDefinition", "Namespace", "ServiceAccount"),
-        *("ClusterRole", "ClusterRoleBinding"),
+        *("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"),
         *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "DaemonSet"),
     ]
+    assert {objects[kind]["metadata"]["namespace"] for kind in ("Role", "RoleBinding")} == {"default"}
     spec = objects["DaemonSet"]["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     of_host = {volume["name"] for volume in spec["volumes"] if "hostPath" in volume}
@@ -34,17 +34,31 @@ def test_the_host_is_mounted_read_only() -> None:
     assert objects["DaemonSet"]["metadata"]["namespace"] == "team"
 
 
+def test_all_that_it_writes_by_the_name_of_a_node_is_held_to_its_own() -> None:
+    for more in (False, True):
+        objects = {
+            each["kind"]: each for each in yaml.safe_load_all(manifest("team", "image:1", resource_topology=more))
+        }
+        rules = objects["ValidatingAdmissionPolicy"]["spec"]["matchConstraints"]["resourceRules"]
+        held = {rule["resources"][0] for rule in rules}
+        written = {
+            rule["resources"][0]
+            for rule in cluster_role(resource_topology=more)["rules"]
+            if {"create", "patch"} & {*rule["verbs"]}
+        }
+        assert held == written
+
+
 def test_only_an_agent_that_may_switch_its_node_is_root_there() -> None:
-    objects = {each["kind"]: each for each in yaml.safe_load_all(manifest("team", "image:1", orders="numafit-switch-"))}
-    (rule,) = objects["Role"]["rules"]
+    texts = list(yaml.safe_load_all(manifest("team", "image:1", orders="numafit-switch-")))
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in texts}
+    orders = "numafit-node-agent-orders"
+    (rule,) = objects["Role", orders]["rules"]
     assert rule == {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch", "patch"]}
-    assert objects["Role"]["metadata"]["namespace"] == objects["RoleBinding"]["metadata"]["namespace"] == "team"
-    assert objects["ClusterRole"]["rules"][-1] == {
-        "apiGroups": [""],
-        "resources": ["pods/eviction"],
-        "verbs": ["create"],
-    }
-    spec = objects["DaemonSet"]["spec"]["template"]["spec"]
+    assert {objects[kind, orders]["metadata"]["namespace"] for kind in ("Role", "RoleBinding")} == {"team"}
+    eviction = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
+    assert objects["ClusterRole", "numafit-node-agent"]["rules"][-1] == eviction
+    spec = texts[-1]["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     assert (spec["hostPID"], container["securityContext"]["privileged"]) == (True, True)
     assert container["command"][-2:] == ["--allow-switch", "--namespace=team"]

@@ -1,4 +1,4 @@
-from numafit.cluster.node.pods import NodePodReader
+from numafit.cluster.node.pods import NodePodReader, by_uid
 from tests.cluster.node.fakes import ENDED, REFUSED, RUNNING, node_pod
 
 
@@ -17,16 +17,23 @@ def test_a_pod_that_is_refused_for_something_else_was_never_admitted() -> None:
     assert (evicted.admitted, evicted.rejected, evicted.ended) == (False, False, True)
 
 
+def test_a_time_of_start_alone_is_no_admission() -> None:
+    """A kubelet that was killed and started again writes it for a pod that it has rejected, and phase and reason only
+    with its next round of statuses (v1.36.4)."""
+    told = node_pod("p", "u", status={"phase": "Pending", "startTime": "2026-01-01T00:00:00Z"})
+    assert (told.admitted, told.rejected, told.ended) == (False, False, False)
+
+
 def test_a_static_pod_has_the_uid_of_its_manifest() -> None:
     own = node_pod("p", "of-the-mirror", annotations={"kubernetes.io/config.hash": "of-the-manifest"})
-    (read,) = NodePodReader().pods([own], pod_level=True).values()
+    (read,) = NodePodReader().pods(by_uid([own]), pod_level=True).values()
     assert (own.uid, read.uid) == ("of-the-manifest", "of-the-manifest")
 
 
 def test_a_pod_is_read_once_and_again_when_its_spec_changes() -> None:
     reader = NodePodReader()
-    first = reader.pods([node_pod("p", "u")], pod_level=True)["u"]
-    assert reader.pods([node_pod("p", "u", status=RUNNING)], pod_level=True)["u"] is first
+    first = reader.pods(by_uid([node_pod("p", "u")]), pod_level=True)["u"]
+    assert reader.pods(by_uid([node_pod("p", "u", status=RUNNING)]), pod_level=True)["u"] is first
     assert (first.full_name, str(first.containers[0].requests["cpu"])) == ("team/p", "1")
 
 
@@ -34,7 +41,20 @@ def test_one_that_cannot_be_read_is_left_out_and_told() -> None:
     reader = NodePodReader()
     bad = node_pod("bad", "u2")
     bad = type(bad)(bad.metadata, type(bad.spec)(b'{"containers": 7}'), bad.status)
-    assert list(reader.pods([node_pod("p", "u"), bad], pod_level=True)) == ["u"]
+    assert list(reader.pods(by_uid([node_pod("p", "u"), bad]), pod_level=True)) == ["u"]
     assert list(reader.unreadable) == ["team/bad"]
-    reader.pods([node_pod("p", "u")], pod_level=True)
+    reader.pods(by_uid([node_pod("p", "u")]), pod_level=True)
     assert reader.unreadable == {}
+
+
+def test_nobody_takes_the_place_of_another_pod_by_an_annotation() -> None:
+    """Whoever makes a pod writes its annotations: with an ended one the pod that runs would be told as gone."""
+    hash_of = "kubernetes.io/config.hash"
+    runs = node_pod("runs", "u1", status=RUNNING, created="2026-01-01T00:00:01Z")
+    claims = node_pod("claims", "u2", status=ENDED, created="2026-01-01T00:00:00Z", annotations={hash_of: "u1"})
+    mirror = node_pod("mirror", "u3", status=RUNNING, created="2026-01-01T00:00:00Z", annotations={hash_of: "static"})
+    late = node_pod("late", "u4", status=ENDED, created="2026-01-01T00:00:09Z", annotations={hash_of: "static"})
+    for order in ((runs, claims, mirror, late), (late, mirror, claims, runs)):
+        found = by_uid(order)
+        assert found == {"u1": runs, "u2": claims, "static": mirror, "u4": late}
+        assert [own.uid for own in NodePodReader().pods(found, pod_level=True).values()] == list(found)

@@ -26,7 +26,7 @@ def test_the_kubelet_is_found_among_processes(tmp_path: Path) -> None:
 
 def test_one_of_another_node_is_not_ours(tmp_path: Path) -> None:
     process(tmp_path, 20, "kubelet", "--hostname-override=n2")
-    assert find_kubelet(tmp_path, "n1") == (None, "1 kubelets run here, of other nodes")
+    assert find_kubelet(tmp_path, "n1") == (None, "a kubelet runs here, of another node")
     process(tmp_path, 21, "/hyperkube", "kubelet", "--hostname-override", "n1")
     found, _ = find_kubelet(tmp_path, "n1")
     assert found is not None

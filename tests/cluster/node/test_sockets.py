@@ -8,7 +8,7 @@ import pytest
 
 from numafit.cluster.node.sockets import SilentKubelet, SocketAnswer, asked
 from numafit.cluster.wire import pod_resources_pb2 as wire
-from numafit.cluster.wire.services import GET_ALLOCATABLE_RESOURCES, LIST_POD_RESOURCES, CallContext, add_answers
+from numafit.cluster.wire.services import GET_ALLOCATABLE_RESOURCES, CallContext, add_answers
 
 
 @pytest.fixture
@@ -29,15 +29,9 @@ async def answered(folder: Path) -> SocketAnswer:
         ]
         return wire.AllocatableResourcesResponse(devices=devices, cpu_ids=[0, 1])
 
-    async def pods(request: wire.ListPodResourcesRequest, context: CallContext) -> wire.ListPodResourcesResponse:
-        containers = [wire.ContainerResources(name="main", cpu_ids=[2, 3]), wire.ContainerResources(name="side")]
-        return wire.ListPodResourcesResponse(
-            pod_resources=[wire.PodResources(name="p", namespace="team", containers=containers)]
-        )
-
     (folder / "pod-resources").mkdir()
     server = grpc.aio.server()
-    add_answers(server, {GET_ALLOCATABLE_RESOURCES: offer, LIST_POD_RESOURCES: pods})
+    add_answers(server, {GET_ALLOCATABLE_RESOURCES: offer})
     server.add_insecure_port(f"unix:{folder / 'pod-resources' / 'kubelet.sock'}")
     await server.start()
     try:
@@ -52,7 +46,6 @@ def test_devices_come_with_their_numa_nodes(folder: Path) -> None:
         ("lab.io/gpu", "g1", (1,)),
         ("lab.io/nic", "n0", None),
     }
-    assert told.cpus == {"team/p main": frozenset({2, 3})}
 
 
 def test_a_kubelet_that_does_not_answer_is_told(folder: Path) -> None:

@@ -1,9 +1,10 @@
 import asyncio
 import os
 import shutil
+import socket
 from pathlib import Path
 
-from numafit.cluster.node.watch import FolderWatch
+from numafit.cluster.node.watch import FolderWatch, socket_stamps
 
 SECONDS = 10
 
@@ -74,3 +75,17 @@ def test_stamps_differ_when_a_file_has_changed(tmp_path: Path) -> None:
             watch.close()
 
     asyncio.run(story())
+
+
+def test_a_plugin_that_was_started_again_has_another_socket(tmp_path: Path) -> None:
+    (tmp_path / "kubelet_internal_checkpoint").write_text("1")
+    assert socket_stamps(tmp_path / "none") == socket_stamps(tmp_path) == ()
+    path = tmp_path / "plugin.sock"
+    found = []
+    for _ in range(2):
+        with socket.socket(socket.AF_UNIX) as own:
+            own.bind(os.path.relpath(path))
+        found.append(socket_stamps(tmp_path))
+        path.unlink()
+    assert len(found[0]) == len(found[1]) == 1
+    assert found[0] != found[1]

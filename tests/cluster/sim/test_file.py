@@ -75,6 +75,9 @@ def test_a_configuration_may_stand_in_the_file() -> None:
         ("nodes: [{name: a}]", 'the field "machine" is missing'),
         ("nodes: [{name: A_, machine: dgx-h100}]", "nodes[0].name:"),
         ("nodes:\n- name: a\n  machine: dgx-h100\n  count: 0", "nodes.yaml:4:10: nodes[0].count: 0 is out of range"),
+        ("nodes:\n- name: a\n  machine: dgx-h100\n  count: -1", "-1 is out of range (1 to 5000)"),
+        ("nodes:\n- name: a\n  machine: dgx-h100\n  count: 9000", "(1 to 5000; more are played by several processes)"),
+        ("nodes:\n- name: a\n  machine: dgx-h100\n  count: two", "count: a whole number is needed here (1 to 5000)"),
         ("nodes:\n- name: a\n  machine: dgx-h100\n  releas: v1", "did you mean release?"),
         ("nodes:\n- name: a\n  machine: dgx-h100\n  release: 1.30", "a text is needed here, not 1.3"),
         ("nodes:\n- name: a\n  machine: dgx-h100\n  release: '1.99'", "kubelet 1.99 is not covered"),
@@ -93,3 +96,11 @@ def test_a_mistake_is_told_with_its_place(text: str, sentence: str) -> None:
     with pytest.raises(InputError) as error:
         read(text)
     assert sentence in str(error.value)
+
+
+def test_a_cure_is_told_once() -> None:
+    with pytest.raises(InputError) as refused:
+        read("nodes:\n- name: a\n  machine: dgx-h100\n  release: latest")
+    assert str(refused.value) == (
+        'nodes.yaml:4:12: nodes[0].release: "latest" is not a kubelet version (write it like 1.36 or v1.27.3)'
+    )

@@ -46,6 +46,16 @@ def test_a_kubelet_that_would_not_start_is_refused_in_its_words() -> None:
         nodes(group({"cpuManagerPolicy": "static"}))
 
 
+def test_a_field_of_the_kubelet_that_no_release_knows_is_refused() -> None:
+    """As by all commands: a kubelet ignores it, and whoever wrote it meant another."""
+    with pytest.raises(InputError) as refused:
+        nodes(group({**STRICT, "cpuManagerPolcy": "static"}))
+    assert str(refused.value) == (
+        "kubelet.json: cpuManagerPolcy: the kubelet v1.36.4 does not know this field and would ignore it"
+        " (remove it or correct its name)"
+    )
+
+
 def test_what_was_held_is_held_again(tmp_path: Path) -> None:
     first = nodes(group(), tmp_path)[1]
     assert first.state is not None

@@ -2,13 +2,14 @@
 
 from msgspec.structs import replace
 
-from numafit.cluster.sim.bound import NEVER, KnownStatus, PodManner
+from numafit.cluster.sim.bound import NEVER, ContainerState, KnownStatus, PlayedContainer, PodManner
+from numafit.cluster.sim.status import pod_status, style_of
 from numafit.decision.history.event import ListDevices, RestartKubelet, StartPlugin, StopPlugin
 from numafit.machine.model import Device
 from numafit.managers.device.plugin import Plugin
 from numafit.quantity import parse_quantity
 from numafit.workload.pod import CRITICAL, Pod
-from tests.cluster.sim.nodes import GPU, bound, from_spec, kubelet, pod, uid
+from tests.cluster.sim.nodes import GPU, STRICT, bound, from_spec, kubelet, pod, uid
 
 
 def test_an_admitted_pod_waits_runs_and_ends_when_it_is_deleted() -> None:
@@ -43,6 +44,21 @@ def test_a_rejected_pod_has_failed_with_reason_and_message_of_its_release() -> N
         assert played.message == f"{before}Resources cannot be allocated with Topology locality"
         assert played.rejected
         assert not node.situation.ledger.active
+
+
+def test_what_a_rejected_pod_had_got_is_free_after_the_next_look_of_the_cpu_manager() -> None:
+    """Its init container has two CPUs when the other one finds no place; nobody else comes or goes."""
+    node = kubelet()
+    first, wide = (
+        {"name": name, "image": "i:1", "resources": {"limits": {"cpu": cpu, "memory": "64Mi"}}}
+        for name, cpu in (("first", "2"), ("wide", "9"))
+    )
+    node.add([bound(from_spec("a", {"initContainers": [first], "containers": [wide]}))], 100.0)
+    assert node.pods[uid("a")].rejected
+    assert uid("a") in node.situation.ledger.cpu.entries
+    assert node.due == 110.0
+    node.advance(110.0)
+    assert not node.situation.ledger.cpu.entries
 
 
 def test_pods_that_come_at_once_are_decided_by_the_time_of_their_creation() -> None:
@@ -224,6 +240,10 @@ def test_a_kubelet_that_crashes_is_started_again_until_the_cause_is_gone() -> No
     node.add([bound(pod("b", cpu="2"))], 104.0)
     assert node.pods[uid("b")].phase == "Pending"
     assert not node.pods[uid("b")].admitted
+    # what others say of it meanwhile is not told again: there is no status of its kubelet's yet
+    node.changed.clear()
+    node.update(bound(pod("b", cpu="2"), gates={"example.com/ok": "True"}), 104.0)
+    assert not node.changed
     node.advance(113.0)
     assert node.situation.down
     node.forget(uid("a"), 114.0)
@@ -238,3 +258,55 @@ def test_a_plugin_of_somebody_else_takes_the_place_of_the_machines() -> None:
     node.use_plugin(GPU, Plugin(allocate_error="no device today"))
     node.add([bound(pod("a", cpu="2", gpu="1"))], 100.0)
     assert "no device today" in node.pods[uid("a")].message
+
+
+def test_what_a_rejected_pod_was_given_before_is_found_by_the_cpu_managers_loop() -> None:
+    """Its first container had its CPUs when the second one was refused (all releases)."""
+    node = kubelet()
+    limits = ({"cpu": "2", "memory": "64Mi"}, {"cpu": "9", "memory": "64Mi"})
+    containers = [
+        {"name": name, "image": "i:1", "resources": {"limits": own}} for name, own in zip("cd", limits, strict=True)
+    ]
+    node.add([bound(from_spec("a", {"containers": containers}))], 100.0)
+    assert node.pods[uid("a")].phase == "Failed"
+    assert uid("a") in node.situation.ledger.cpu.entries
+    node.advance(110.0)
+    assert not node.situation.ledger.cpu.entries
+
+
+def test_a_status_of_some_containers_only_is_nobodys() -> None:
+    """Somebody wrote it who is no kubelet: the pod is decided as one that nobody has seen."""
+    node = kubelet()
+    known = KnownStatus("Running", started=90.0, containers={"other": PlayedContainer(ContainerState("running"))})
+    node.begin([bound(pod("a", cpu="2"), known=known, deleting=True)], 100.0)
+    played = node.pods[uid("a")]
+    assert (played.phase, played.over, set(played.containers)) == ("Failed", True, {"c"})
+
+
+def test_a_device_that_falls_sick_is_told_of_the_pod_that_holds_it() -> None:
+    """What its plugin listed last counts: not whether the plugin is still there, nor whether it lists it at all."""
+    node = kubelet({**STRICT, "featureGates": {"ResourceHealthStatus": True}})
+    side = {"name": "side", "image": "i:1", "restartPolicy": "Always", "resources": {"limits": {GPU: "1"}}}
+    spec = {
+        "initContainers": [side],
+        "containers": [{"name": "c", "image": "i:1", "resources": {"limits": {GPU: "1"}}}],
+    }
+    node.add([bound(from_spec("a", spec))], 100.0)
+    node.advance(101.0)
+
+    def told() -> list[str]:
+        style = style_of(node.situation.node.settings)
+        status = pod_status(node.pods[uid("a")], style, node.situation.ledger.device, "", 102.0)
+        assert "allocatedResourcesStatus" not in status["initContainerStatuses"][0]
+        (own,) = status["containerStatuses"][0]["allocatedResourcesStatus"]
+        return [each["health"] for each in own["resources"]]
+
+    assert told() == ["Healthy"]
+    listed = tuple(node.situation.ledger.device.devices[GPU].values())
+    for healthy, expected in ((False, "Unhealthy"), (True, "Healthy")):
+        node.changed.clear()
+        node.happen(ListDevices(GPU, tuple(replace(own, healthy=healthy) for own in listed)), 102.0)
+        assert node.changed == {uid("a")}
+        assert told() == [expected]
+    node.happen(StopPlugin(GPU), 103.0)
+    assert told() == ["Healthy"]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.sim import writer
@@ -49,6 +50,13 @@ def test_a_status_is_a_strategic_patch_with_the_uid() -> None:
     assert (asked.method, asked.path) == ("PATCH", f"{PODS}/a/status")
     assert asked.content["metadata"] == {"uid": uid("a")}
     assert asked.content["status"]["phase"] == "Pending"
+
+
+def test_of_a_pod_that_nobody_has_decided_about_nothing_is_told() -> None:
+    node = simulated()
+    node.kubelet.situation = replace(node.kubelet.situation, down=True)
+    node.kubelet.add([bound(pod("a", cpu="2"))], 100.0)
+    assert written(node, lambda _, own: own.put(node, uid("a"))).asked == []
 
 
 def test_rejections_come_first_and_each_pod_once(monkeypatch: pytest.MonkeyPatch) -> None:

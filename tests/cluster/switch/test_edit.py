@@ -41,8 +41,14 @@ def test_a_field_gets_the_value_that_the_kubelet_wants(change: str, field: str, 
         ("=static", "is not FIELD=VALUE"),
         ("reservedMemory=[{", "is no JSON"),
         ("cpuManagerPolicy.x=1", "has no entries"),
+        ("cpuManagerPolcy=static", "no kubelet knows this field"),
+        ("kubeReservd.cpu=1", "no kubelet knows this field"),
     ],
 )
 def test_what_is_no_change_is_refused(change: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         with_changes(OLD, "config.yaml", [change])
+
+
+def test_a_field_that_no_kubelet_knows_can_be_taken_out() -> None:
+    assert "cpuManagerPolcy" not in with_changes(OLD + "cpuManagerPolcy: static\n", "config.yaml", ["cpuManagerPolcy="])

@@ -69,7 +69,7 @@ def test_a_command_that_fails_is_told_with_what_it_said(config: Path) -> None:
 
 def test_a_command_that_leaves_somebody_behind_has_ended(config: Path) -> None:
     """A kubelet that it starts keeps its output open."""
-    asyncio.run(asyncio.wait_for(KubeletProcess(config, "", "sleep 5 &").start(), 4))
+    asyncio.run(asyncio.wait_for(KubeletProcess(config, "", "sleep 60 &").start(), 30))
 
 
 def test_a_kubelet_that_runs_on_is_noticed(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,14 +3,15 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from numafit.cluster.switch import server
 from numafit.cluster.switch.drain import PodIdentity, PodOnNode
-from numafit.cluster.switch.server import NodeAtServer, persistently
-from numafit.errors import ApiServerError, DisruptionBudgetError
+from numafit.cluster.switch.server import NodeAtServer, persistently, refuse_another_machine
+from numafit.errors import ApiServerError, DisruptionBudgetError, InputError
 from tests.cluster.kube.scripted_server import Answer, Asked, Script, refusal, scripted
 
 POD = PodOnNode(PodIdentity("a", "ml", "u1"))
@@ -64,6 +65,11 @@ def test_pods_are_listed_page_by_page() -> None:
     pods, asked = asked_of(script, lambda node: node.pods())
     assert [pod.name for pod in pods] == ["ml/a", "ml/b"]
     assert all("fieldSelector=spec.nodeName%3Dn1" in each.target for each in asked)
+
+
+def test_what_is_no_list_is_told_in_one_sentence() -> None:
+    with pytest.raises(ApiServerError, match="this is no list of an API server"):
+        asked_of(lambda _: Answer(b"[]"), lambda node: node.listed())
 
 
 def test_an_eviction_is_of_this_very_pod() -> None:
@@ -125,3 +131,22 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(ApiServerError, match="nobody answers"):
         asyncio.run(persistently(fails))
+
+
+def test_the_node_of_another_machine_is_refused(tmp_path: Path) -> None:
+    """A wrong --node would drain one node, and change another one."""
+    for path, content in ((server.BOOT_ID, "b" * 36), (server.MACHINE_ID, "m" * 32)):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(f"{content}\n")
+
+    def node(boot: str, machine: str) -> bytes:
+        return json.dumps({"status": {"nodeInfo": {"bootID": boot, "machineID": machine}}}).encode()
+
+    with pytest.raises(InputError) as refused:
+        refuse_another_machine(node("x" * 36, "y" * 32), "gpu-1", tmp_path)
+    assert str(refused.value).startswith("--node: gpu-1 is another machine than this one: boot ids differ (")
+    refuse_another_machine(node("b" * 36, "y" * 32), "gpu-1", tmp_path)
+    # its kubelet has not run since the machine was started
+    refuse_another_machine(node("x" * 36, "m" * 32), "gpu-1", tmp_path)
+    refuse_another_machine(node("77", ""), "gpu-1", tmp_path)
+    refuse_another_machine(node("x" * 36, "y" * 32), "gpu-1", tmp_path / "nothing")

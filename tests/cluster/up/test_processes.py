@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -45,10 +44,8 @@ def test_a_program_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
 def test_a_program_that_does_not_end_is_killed(tmp_path: Path) -> None:
     process = start(["sh", "-c", "trap '' TERM; echo ready; while :; do sleep 1; done"], tmp_path / "log")
     until("it ignores the signal", 5, lambda: (tmp_path / "log").read_text())
-    began = time.monotonic()
     stop(process, 0.2)
     assert process.returncode == -signal.SIGKILL
-    assert time.monotonic() - began < 5
 
 
 def test_waiting_ends(tmp_path: Path) -> None:

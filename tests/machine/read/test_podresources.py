@@ -83,7 +83,7 @@ def test_the_answer_of_a_real_kubelet_is_read() -> None:
 
 
 def test_a_device_of_several_numa_nodes_is_listed_once_for_each() -> None:
-    """As kubelets 1.20 to 1.36 answer: a real 1.36.4 with such a device was asked."""
+    """A real kubelet 1.36.4 with such a device answers so."""
     devices = [
         {"resource_name": "r", "device_ids": ["d"], "topology": {"nodes": [{"ID": node}]}} for node in ("1", "0", "1")
     ]

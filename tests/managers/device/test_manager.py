@@ -90,10 +90,11 @@ def test_devices_without_a_node_have_no_preference(
     assert hints(node, ledger, wants("1")) == {GPU: expected}
 
 
-def test_a_device_outside_the_machine_is_in_no_mask() -> None:
-    """The plugin names a node that the machine does not have (all releases)."""
+@pytest.mark.parametrize("nowhere", [7, -1, 64, 2**63 - 1, -(2**63)])
+def test_a_device_outside_the_machine_is_in_no_mask(nowhere: int) -> None:
+    """The plugin names a node that the machine does not have, which may be any number (all releases)."""
     for version in ("1.20", "1.36"):
-        node, ledger = running(box(2, 4, devices=gpus(0, 7)), settings(version))
+        node, ledger = running(box(2, 4, devices=gpus(0, nowhere)), settings(version))
         assert hints(node, ledger, wants("2")) == {GPU: ()}
 
 

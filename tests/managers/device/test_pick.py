@@ -169,6 +169,13 @@ def test_devices_without_a_node_come_last() -> None:
     assert (pick.run(), pick.taken) == (None, ["GPU1", "GPU0", "GPU2"])
 
 
+def test_what_the_kernel_calls_no_node_is_none() -> None:
+    """Plugins hand on its -1, which is the kubelet's own sign for that; any other number is a node elsewhere."""
+    for version in ("1.20", "1.36"):
+        pick = picking(3, machine=box(2, 8, devices=gpus(-1, 2**40, 1)), version=version, hint=(0b10, False))
+        assert (pick.run(), pick.taken) == (None, ["GPU2", "GPU1", "GPU0"])
+
+
 def test_taken_devices_are_out_of_what_is_free_at_once() -> None:
     """Before the plugin is asked to allocate them (all releases)."""
     pick = picking(2, hint=(0b10, True))

@@ -10,7 +10,7 @@ import click
 from numafit.cli.files import read_text
 from numafit.cli.options.facts import facts_told
 from numafit.cli.options.lease import state_option
-from numafit.cli.options.live import ClusterOptions, cluster_options, held, new_client
+from numafit.cli.options.live import ClusterOptions, held, new_client, node_cluster_options
 from numafit.cli.terminal import warn
 from numafit.cluster.case.case import NODE
 from numafit.errors import InputError, NeedsLinuxError
@@ -40,7 +40,7 @@ Examples:
 @click.option("--demo", is_flag=False, flag_value="", metavar="[NAME]", help="Simulate a machine of the catalogue.")
 @click.option("--kubelet-dir", type=click.Path(path_type=Path), help="Watch the state files of a kubelet.")
 @click.option("--node", metavar="NAME", help="A node of a cluster, with the pods that the API tells of.")
-@cluster_options
+@node_cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="With --kubelet-dir or --node: its configuration.")
 @click.option("--machine", "specs", multiple=True, metavar="SPEC", help="With --kubelet-dir or --node: its machine.")
 @click.option("--kube-version", default=None, metavar="V", help="With --kubelet-dir or --node: its release.")

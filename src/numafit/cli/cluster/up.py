@@ -6,12 +6,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import which
 
 import click
 import msgspec
 
 from numafit.cli.options.one_of import OneOf
+from numafit.cli.options.simulated import simulated_groups
 from numafit.cli.terminal import tidy_end, warn
+from numafit.cluster.sim.group import check_groups
 from numafit.cluster.up.command import run_command
 from numafit.cluster.up.control_plane import ControlPlane, RunningProgram
 from numafit.cluster.up.folder import state_folder
@@ -73,8 +76,13 @@ def up(
         raise InputError("does not go with a COMMAND, which has the output", source="-o")
     if nodes is not None and not nodes.is_file():
         raise InputError("there is no such file", source=str(nodes), cure="docs/kubelet-sim.md shows one")
+    if command and which(command[0]) is None:
+        raise InputError("there is no such program", source=command[0], cure="COMMAND is looked for on the PATH")
     programs = found_programs(binaries)
     openssl()
+    if nodes is not None:
+        # A mistake in it is told now, and not when all is up.
+        check_groups(simulated_groups(nodes))
     began = time.monotonic()
     with (
         tidy_end(),

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from numafit.cli.files import read_text
+from numafit.cli.options.extra import kubernetes_extra
 from numafit.cli.options.machine import complete_machine, resolve_machine
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import answer, this_screen, warn
@@ -29,8 +30,6 @@ from numafit.host.this_machine import live_machine
 from numafit.machine.read.sysfs.tree import live_tree
 from numafit.show.json import json_text
 
-PACKAGES = ("google", "grpc")
-"""As they are imported; of the extra `kubernetes`."""
 _CLASS = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2}){1,3})")
 _VENDOR = re.compile(r"(?:0x)?([0-9a-fA-F]{4})(?::([0-9a-fA-F]{4}))?")
 
@@ -161,16 +160,8 @@ def _print(source: DeviceSource, output: str) -> None:
 
 
 def _serve(source: DeviceSource, folder: Path, interval: float) -> None:
-    try:
+    with kubernetes_extra("to speak with a kubelet"):
         from numafit.cluster.device.service import serve_devices
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in PACKAGES:
-            raise
-        why = "to speak with a kubelet the Python packages grpcio and protobuf are needed, which are not installed"
-        raise InputError(
-            why, cure="install numafit with them, in its checkout: pipx install --force '.[kubernetes]'"
-        ) from None
     serve_devices(source, folder, interval, warn)
 
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import click
 
-from numafit.cli.files import read_text
 from numafit.cli.options.live import ClusterOptions, cluster_options, new_access
-from numafit.cli.options.machine import resolve_machine
 from numafit.cli.terminal import warn
 from numafit.errors import InputError, some_of
 
@@ -44,10 +42,10 @@ def kubelet_sim(file: Path | None, state: Path | None, remove: bool, rights: boo
         raise InputError("it is not said which nodes", cure="name a FILE of them; docs/kubelet-sim.md shows one")
     reached = new_access(cluster)
     # Loaded with the packages that only a cluster needs, which are there now.
-    from numafit.cluster.sim.file import Readers, read_groups
+    from numafit.cli.options.simulated import simulated_groups
     from numafit.cluster.sim.run import FleetOptions, play_nodes
 
-    groups = read_groups(read_text(file), str(file), Readers(lambda spec: resolve_machine((spec,)).machine, read_text))
+    groups = simulated_groups(file)
     names = [name for group in groups for name in group.names]
     options = FleetOptions(state, remove)
     if any(group.sockets for group in groups):

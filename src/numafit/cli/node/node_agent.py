@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from numafit.cli.options.extra import kubernetes_extra
 from numafit.cli.options.live import ClusterOptions
 from numafit.cluster.orders.words import ORDERS
 from numafit.errors import InputError
@@ -124,7 +125,8 @@ def node_agent(
 
 def _print(namespace: str, image: str | None, *, resource_topology: bool, allow_switch: bool) -> None:
     # A node needs none of it.
-    from numafit.cluster.node.manifest import manifest
+    with kubernetes_extra("to print it"):
+        from numafit.cluster.node.manifest import manifest
 
     if image is None:
         raise InputError("an image is needed", source="--manifest", cure="name one with numafit in it by --image")

@@ -14,7 +14,7 @@ from numafit.cli.files import drop_in_paths, read_text
 from numafit.cli.node.over_agent import NAMESPACE, AskedSwitch, switch_over_agent
 from numafit.cli.options.answer import ANSWERED, FAILED
 from numafit.cli.options.facts import facts_told
-from numafit.cli.options.live import PACKAGES, ClusterOptions, cluster_options
+from numafit.cli.options.live import ClusterOptions, cluster_options, new_access
 from numafit.cli.options.machine import machine_option, resolve_machine
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.options.state import state_of
@@ -214,29 +214,32 @@ def switch(
 
 
 def _begin(options: SwitchOptions, *, dry_run: bool, yes: bool, output: str) -> int:
-    access = _access(options.cluster)
+    access = new_access(options.cluster)
     from numafit.cluster.switch.conduct import node_told
+    from numafit.cluster.switch.server import refuse_another_machine
     from numafit.cluster.switch.words import DECLINED, PLANNED, REFUSED, SwitchAnswer, plan_text
 
     options = _as_it_runs(options)
     old = read_text(options.config)
     new = _new_config(options, old)
     told = asyncio.run(node_told(access, options.node))
+    if not (dry_run and options.specs):
+        refuse_another_machine(told.node, options.node)
     plan = plan_switch(_question(options, old, new, told))
     nothing = old == new.text
-    if output == "text":
+    if output == "text" and not nothing:
         screen = this_screen()
         below = notes_text(plan.notes)
         text = plan_text(plan, str(options.config), told.cordoned, screen)
         answer(f"{text}\n\n{below}" if below else text, screen)
-    outcome = REFUSED if plan.refusals else PLANNED if dry_run or nothing else ""
+    outcome = PLANNED if nothing else REFUSED if plan.refusals else PLANNED if dry_run else ""
     if not outcome and not _agreed(options, yes=yes):
         outcome = DECLINED
     if outcome:
         if output == "json":
             click.echo(json_text(SwitchAnswer(outcome, plan, plan.refusals)))
         elif nothing:
-            click.echo("\nThe kubelet has this configuration already: there is nothing to do.")
+            click.echo("The kubelet has this configuration already: there is nothing to do.")
         return ANSWERED if outcome == PLANNED else FAILED
     journal = new_journal(options.state, _order(options, old, new.text, told, plan))
     return _run(access, journal, plan, back=False, output=output)
@@ -264,7 +267,7 @@ def _resume(journal: Journal | None, options: SwitchOptions, *, back: bool, both
         raise InputError("there is no switch that is not finished", source=str(options.state), cure=cure)
     order = journal.order
     kubeconfig = options.cluster.kubeconfig or (Path(order.kubeconfig) if order.kubeconfig else None)
-    access = _access(ClusterOptions(options.cluster.context or order.context or None, kubeconfig))
+    access = new_access(ClusterOptions(options.cluster.context or order.context or None, kubeconfig))
     return _run(access, journal, None, back=back, output=output)
 
 
@@ -297,19 +300,6 @@ def _run(access: "Access", journal: Journal, plan: SwitchPlan | None, *, back: b
     if outcome == UNFINISHED:
         warn(f"{journal.path} tells how far it got")
     return ANSWERED if outcome == (UNDONE if back else SWITCHED) else FAILED
-
-
-def _access(cluster: ClusterOptions) -> "Access":
-    try:
-        from numafit.cluster.kube.access import access
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in PACKAGES:
-            raise
-        why = f"to ask a cluster the Python package {package} is needed, which is not installed"
-        cure = "install numafit with it, in its checkout: pipx install --force '.[kubernetes]'"
-        raise InputError(why, cure=cure) from None
-    return access(cluster.kubeconfig, cluster.context)
 
 
 def _new_config(options: SwitchOptions, old: str) -> ConfigFile:

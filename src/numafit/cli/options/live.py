@@ -13,6 +13,7 @@ import click
 import msgspec
 
 from numafit.cli.held import HeldPath
+from numafit.cli.options.extra import kubernetes_extra
 from numafit.cluster.case.case import ABOUT, NodeCase
 from numafit.errors import InputError
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-PACKAGES = ("lightkube", "httpx2")
-"""Of the extra `kubernetes`."""
-
 
 class ClusterOptions(NamedTuple):
     context: str | None = None
@@ -33,15 +31,25 @@ class ClusterOptions(NamedTuple):
 
 def cluster_options(command: F) -> F:
     """Adds `--context` and `--kubeconfig`, and hands them to the command as one `cluster: ClusterOptions`."""
+    return _cluster_options(command, "Another one than kubectl's.", "A context of the kubeconfig.")
 
+
+def node_cluster_options(command: F) -> F:
+    """The same for a command that knows a cluster only with `--node`."""
+    return _cluster_options(
+        command, "With --node: this one; default kubectl's.", "With --node: a context of the kubeconfig."
+    )
+
+
+def _cluster_options(command: F, kubeconfig_help: str, context_help: str) -> F:
     @wraps(command)
     def wrapped(context: str | None, kubeconfig: Path | None, **rest: Any) -> Any:
         return command(cluster=ClusterOptions(context, kubeconfig), **rest)
 
     decorated: Any = wrapped
     for decorator in (
-        click.option("--kubeconfig", type=click.Path(path_type=Path), help="With --node: this one; default kubectl's."),
-        click.option("--context", metavar="NAME", help="With --node: a context of the kubeconfig."),
+        click.option("--kubeconfig", type=click.Path(path_type=Path), help=kubeconfig_help),
+        click.option("--context", metavar="NAME", help=context_help),
     ):
         decorated = decorator(decorated)
     return decorated  # type: ignore[no-any-return]
@@ -62,7 +70,7 @@ def node_name_option(command: F) -> F:
     option = click.option(
         "--node", metavar="NAME", help="A node of a cluster: its kubelet, its pods and its machine, as the API tells."
     )
-    decorated: Any = option(cluster_options(wrapped))
+    decorated: Any = option(node_cluster_options(wrapped))
     return decorated  # type: ignore[no-any-return]
 
 
@@ -94,18 +102,10 @@ def new_client(cluster: ClusterOptions) -> "Client":
 
 def new_access(cluster: ClusterOptions) -> "Access":
     """Which cluster, as whom. Raises InputError where a package is missing that only a cluster needs."""
-    try:
+    with kubernetes_extra("to ask a cluster"):
         # The client stands on all of them.
-        import numafit.cluster.kube.client  # noqa: F401
         from numafit.cluster.kube.access import access
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in PACKAGES:
-            raise
-        why = f"to ask a cluster the Python package {package} is needed, which is not installed"
-        raise InputError(
-            why, cure="install numafit with it, in its checkout: pipx install --force '.[kubernetes]'"
-        ) from None
+        from numafit.cluster.kube.client import Client  # noqa: F401
     return access(cluster.kubeconfig, cluster.context)
 
 

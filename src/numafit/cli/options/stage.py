@@ -12,7 +12,7 @@ from numafit.cli.options.facts import is_node, node_among
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.options.node import NodeOptions, source_name
 from numafit.cli.options.state import state_of, state_refusal
-from numafit.cluster.case.case import is_case
+from numafit.cluster.case.case import PARTLY, is_case
 from numafit.decision.stage import Stage, new_stage, with_pods
 from numafit.decision.start import UNKNOWN, Files, Start, start
 from numafit.errors import InputError, StartError
@@ -154,9 +154,13 @@ def _with_case(options: NodeOptions, folder: Path) -> tuple[NodeOptions, list[Pa
         options = with_published(options, parts)
     if not options.machine_sources:
         options = replace(options, machines=(parts.machine_source(),))
+    notes = parts.notes
     if options.kubelet is None and options.kubelet_env is None and options.agent is None:
         options = replace(options, kubelet=parts.kubelet_told)
-    options = replace(options, node_object=options.node_object or parts.node, notes=options.notes + parts.notes)
+    else:
+        # Somebody else tells the configuration: that the cluster does not is no news.
+        notes = tuple(note for note in notes if (note.code, note.about) != (PARTLY, "kubelet"))
+    options = replace(options, node_object=options.node_object or parts.node, notes=options.notes + notes)
     if options.agent is not None:
         return options, []
     return options, [path for path in (parts.pods, parts.claims) if path is not None]

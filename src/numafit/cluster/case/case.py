@@ -14,6 +14,8 @@ PUBLISHED = "nodetopology.json"
 """Its NodeTopology, which numafit's agent on the node publishes."""
 CLAIMS = "claims.json"
 """ResourceClaims of its pods, and the ResourceSlices of its devices."""
+PARTLY = "node-partly-known"
+"""The code of the notes."""
 ABOUT, README = "case.json", "README.md"
 
 

@@ -2,25 +2,24 @@
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
 from numafit import __version__
-from numafit.cluster.case.case import CLAIMS, KUBELET, NODE, PODS, PUBLISHED, TOPOLOGY, About, NodeCase
+from numafit.cluster.case.case import CLAIMS, KUBELET, NODE, PARTLY, PODS, PUBLISHED, TOPOLOGY, About, NodeCase
 from numafit.cluster.claims.fetch import claims_on
 from numafit.cluster.kube.client import Client
+from numafit.cluster.kube.objects import NODES, ObjectJson
+from numafit.cluster.kube.objects import PODS as PODS_PATH
 from numafit.cluster.topology.model import PATH
 from numafit.errors import ApiServerError, InputError, meant_or_there
 from numafit.notes import Note
 from numafit.show.records.time import now_text
 from numafit.workload.api_server import subdomain_problem
 
-NODES = "/api/v1/nodes"
 TOPOLOGIES = "/apis/topology.node.k8s.io/{version}/noderesourcetopologies/{name}"
 TOPOLOGY_VERSIONS = ("v1alpha2", "v1alpha1")
 NAMES_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
-PARTLY = "node-partly-known"
 
 
 class _Metadata(msgspec.Struct):
@@ -36,7 +35,7 @@ class _Names(msgspec.Struct):
 
 
 class _Objects(msgspec.Struct):
-    items: list[dict[str, Any]] | None = None
+    items: list[ObjectJson] | None = None
 
 
 class _Condition(msgspec.Struct):
@@ -127,7 +126,7 @@ def _kubelet(client: Client, name: str, notes: list[Note]) -> bytes | None:
 
 def pods_of(client: Client, name: str) -> bytes:
     """A list of the pods on the node, from all namespaces."""
-    pages = client.pages("/api/v1/pods", {"fieldSelector": f"spec.nodeName={name}"})
+    pages = client.pages(PODS_PATH, {"fieldSelector": f"spec.nodeName={name}"})
     try:
         return _one_list(pages)
     except msgspec.MsgspecError as error:
@@ -146,7 +145,7 @@ def _pods(client: Client, name: str, notes: list[Note]) -> bytes | None:
 
 
 def _one_list(pages: Sequence[bytes]) -> bytes:
-    """As kubectl prints it: a server leaves out in lists what each item is. `Any`: objects, handed on as they are."""
+    """As kubectl prints it: a server leaves out in lists what each item is."""
     lists = [msgspec.json.decode(page, type=_Objects) for page in pages]
     items = [{"apiVersion": "v1", "kind": "Pod", **item} for each in lists for item in each.items or ()]
     return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items})

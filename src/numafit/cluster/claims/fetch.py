@@ -2,15 +2,13 @@
 
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
 from numafit.cluster.claims.objects import CLAIM, GROUP, SLICE, VERSIONS
 from numafit.cluster.kube.client import Client
+from numafit.cluster.kube.objects import ObjectJson
 from numafit.errors import ApiServerError
-
-# `Any`: objects of the API server, handed on as they are.
 
 
 class _PodMeta(msgspec.Struct):
@@ -19,7 +17,7 @@ class _PodMeta(msgspec.Struct):
 
 
 class _PodSpec(msgspec.Struct):
-    resourceClaims: list[Any] | None = None
+    resourceClaims: list[msgspec.Raw] | None = None
 
 
 class _ClaimingPod(msgspec.Struct):
@@ -32,7 +30,7 @@ class _ClaimingPods(msgspec.Struct):
 
 
 class _Items(msgspec.Struct):
-    items: list[dict[str, Any]] | None = None
+    items: list[ObjectJson] | None = None
 
 
 def claims_on(client: Client, node: str, pods: bytes) -> bytes | None:
@@ -49,7 +47,7 @@ def claims_on(client: Client, node: str, pods: bytes) -> bytes | None:
     if not claiming:
         return None
     uids = {pod.metadata.uid for pod in claiming}
-    items: list[dict[str, Any]] = []
+    items: list[ObjectJson] = []
     for space in sorted({pod.metadata.namespace for pod in claiming}):
         found = _resources(client, CLAIM, f"namespaces/{space}/resourceclaims", {})
         items += [item for item in found if uids & set(_reserved_for(item))]
@@ -57,7 +55,7 @@ def claims_on(client: Client, node: str, pods: bytes) -> bytes | None:
     return msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": items})
 
 
-def _resources(client: Client, kind: str, path: str, parameters: dict[str, str]) -> list[dict[str, Any]]:
+def _resources(client: Client, kind: str, path: str, parameters: dict[str, str]) -> list[ObjectJson]:
     """Of the newest version that the server knows; none where it knows none."""
     for version in VERSIONS:
         try:
@@ -74,7 +72,7 @@ def _resources(client: Client, kind: str, path: str, parameters: dict[str, str])
     return []
 
 
-def _reserved_for(claim: dict[str, Any]) -> Iterator[str]:
+def _reserved_for(claim: ObjectJson) -> Iterator[str]:
     status = claim.get("status")
     reserved = status.get("reservedFor") if isinstance(status, dict) else None
     for consumer in reserved if isinstance(reserved, list) else ():

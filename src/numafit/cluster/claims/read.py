@@ -8,7 +8,6 @@ import msgspec
 
 from numafit.cluster.claims.objects import CLAIM, GROUP, SLICE, ResourceClaim, ResourceSlice
 from numafit.document import Document, Path, read_documents
-from numafit.errors import InputError
 
 T = TypeVar("T", ResourceClaim, ResourceSlice)
 
@@ -66,11 +65,3 @@ def _as(kind: type[T], document: Document, value: object, path: Path) -> T:
         message, _, field = str(error).partition(" - at `$")
         where = f" ({field.strip('.`')})" if field else ""
         raise document.error(f"this is no {kind.__name__}: {message}{where}", path) from None
-
-
-def read_claim_lists(data: bytes, source: str) -> ClaimObjects:
-    """A file of objects, which must hold some of them."""
-    found = read_claims([(source, data)])
-    if not found:
-        raise InputError(f"there is no {CLAIM} and no {SLICE} in it", source=source)
-    return found

@@ -17,7 +17,8 @@ import httpx2
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.connection import Connection, Headers, ProxyRefused, connected, proxy_for
 from numafit.cluster.kube.credentials import authorization, handed_out, headers_of, tls_context
-from numafit.cluster.kube.failure import endless, no_answer, refused
+from numafit.cluster.kube.failure import caused, endless, no_answer, refused
+from numafit.cluster.kube.objects import ListPage, list_page
 from numafit.errors import ApiServerError, InputError, SilentStreamError
 
 SECONDS = 15.0
@@ -28,6 +29,8 @@ LARGEST = 1 << 28
 """Bytes of one answer."""
 LONGEST_LINE = 1 << 26
 """Bytes of one line of a stream; an object has at most some megabytes."""
+PAGE = 500
+"""Objects of a list that are asked for at once."""
 TOKEN_SECONDS = 60.0
 """After which a token's file is read again."""
 
@@ -82,6 +85,18 @@ class KubeApi:
 
     async def get(self, path: str, parameters: Mapping[str, str] = NO_PARAMETERS) -> bytes:
         return await self._asked("GET", path, parameters)
+
+    async def pages(self, path: str, parameters: Mapping[str, str] = NO_PARAMETERS) -> AsyncIterator[ListPage]:
+        """A list in parts, all as they stood at one moment; 410 where the server has forgotten that."""
+        asked = {**parameters, "limit": str(PAGE)}
+        while True:
+            page = list_page(await self.get(path, asked), self.access.cluster.server)
+            yield page
+            if not page.metadata.rest:
+                return
+            if page.metadata.rest == asked.get("continue"):
+                raise endless("its list does not end", self.access)
+            asked["continue"] = page.metadata.rest
 
     async def create(self, path: str, content: bytes) -> bytes:
         return await self._asked("POST", path, NO_PARAMETERS, content)
@@ -194,17 +209,17 @@ class KubeApi:
             async with asyncio.timeout(self.seconds / 2):
                 return await connected(self._server, self._tls, self.access.cluster.tls_server_name, self._proxy)
         except TimeoutError as error:
-            raise no_answer(_caused(httpx2.ConnectTimeout(""), error), self.access, self.seconds / 2) from None
+            raise no_answer(caused(httpx2.ConnectTimeout(""), error), self.access, self.seconds / 2) from None
         except ProxyRefused as error:
             raise no_answer(httpx2.ProxyError(str(error)), self.access, self.seconds) from None
         except OSError as error:
-            raise no_answer(_caused(httpx2.ConnectError(str(error)), error), self.access, self.seconds) from None
+            raise no_answer(caused(httpx2.ConnectError(str(error)), error), self.access, self.seconds) from None
 
     def _no_answer(self, error: Exception, seconds: float) -> ApiServerError:
         kind: Exception = httpx2.ReadError(str(error))
         if isinstance(error, TimeoutError):
             kind = httpx2.ReadTimeout("")
-        return no_answer(_caused(kind, error), self.access, seconds)
+        return no_answer(caused(kind, error), self.access, seconds)
 
     def _target(self, path: str, parameters: Mapping[str, str]) -> str:
         return f"{self._base}{path}?{urlencode(parameters)}" if parameters else f"{self._base}{path}"
@@ -246,8 +261,3 @@ def _response(answer: h11.Response, content: bytes) -> httpx2.Response:
         headers=[(name, value) for name, value in headers if "encoding" not in name],
         content=content,
     )
-
-
-def _caused(error: Exception, cause: Exception) -> Exception:
-    error.__cause__ = cause
-    return error

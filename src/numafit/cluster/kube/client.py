@@ -13,6 +13,7 @@ from lightkube.core.exceptions import ConfigError
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.credentials import handed_out, headers_of, tls_context
 from numafit.cluster.kube.failure import endless, no_answer, no_json, refused
+from numafit.cluster.kube.objects import list_page
 from numafit.errors import ApiServerError, InputError
 
 SECONDS = 15.0
@@ -94,7 +95,7 @@ class Client:
         found: list[bytes] = []
         while len(found) < MOST_PAGES and sum(map(len, found)) <= LARGEST:
             found.append(self.get(path, asked, accept=accept))
-            rest = _rest_of(found[-1], self.access)
+            rest = list_page(found[-1], self.access.cluster.server).metadata.rest
             if not rest:
                 return found
             asked = {**asked, "continue": rest}
@@ -155,21 +156,6 @@ def _is_object(data: bytes) -> bool:
         return isinstance(msgspec.json.decode(data), dict)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return False
-
-
-class _ListMetadata(msgspec.Struct, rename={"rest": "continue"}):
-    rest: str = ""
-
-
-class _Page(msgspec.Struct):
-    metadata: _ListMetadata
-
-
-def _rest_of(page: bytes, access: Access) -> str:
-    try:
-        return msgspec.json.decode(page, type=_Page).metadata.rest
-    except msgspec.MsgspecError:
-        raise ApiServerError("this is no list of an API server", source=access.cluster.server) from None
 
 
 def _pause(response: httpx2.Response) -> float:

@@ -96,14 +96,11 @@ class Election:
                 self._held = await self._taken(lease)
             else:
                 return False
-        except ApiServerError as error:
-            if error.status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
+        except InputError as error:
+            if isinstance(error, ApiServerError) and error.status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND):
                 # Somebody else was quicker, or it was deleted.
                 self._held = None
             self._health.failed(error)
-            return False
-        except InputError as error:
-            self._health.last = str(error)
             return False
         return True
 

@@ -3,13 +3,14 @@
 import time
 import uuid
 from collections import OrderedDict
+from http import HTTPStatus
 
 import msgspec
 
 from numafit.cluster.kube.api import MERGE, KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectReference
-from numafit.errors import ApiServerError
+from numafit.errors import ApiServerError, InputError
 from numafit.show.records.time import time_text
 
 LONGEST_MESSAGE = 1024
@@ -40,7 +41,7 @@ class Events:
         try:
             if not await self._again(key):
                 await self._first(key, kind)
-        except ApiServerError as error:
+        except InputError as error:
             self._health.failed(error)
 
     async def _again(self, key: tuple[ObjectReference, str, str]) -> bool:
@@ -51,7 +52,7 @@ class Events:
         try:
             await self._api.patch(sent.path, msgspec.json.encode(content), MERGE)
         except ApiServerError as error:
-            if error.status != 404:
+            if error.status != HTTPStatus.NOT_FOUND:
                 raise
             # Events are kept for an hour.
             del self._sent[key]

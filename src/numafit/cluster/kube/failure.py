@@ -69,6 +69,12 @@ def no_answer(error: Exception, access: Access, seconds: float) -> ApiServerErro
     return _failed(access, what, "try again; where it stays so, a proxy in between may be to blame")
 
 
+def caused(error: Exception, cause: Exception) -> Exception:
+    """With what it stands on, for `no_answer`."""
+    error.__cause__ = cause
+    return error
+
+
 def refused(response: httpx2.Response, access: Access) -> ApiServerError:
     """The answer has a status of 300 or more, or is none of an API server."""
     status = response.status_code
@@ -76,7 +82,7 @@ def refused(response: httpx2.Response, access: Access) -> ApiServerError:
     if status == HTTPStatus.UNAUTHORIZED:
         return _unknown_user(access)
     if status == HTTPStatus.FORBIDDEN and said:
-        cure = "ask for that right: docs/node.md has a ClusterRole with all that is needed"
+        cure = "ask for that right: the page of this command in docs/ tells the role with all that is needed"
         return _failed(access, said, cure, status)
     if status == HTTPStatus.NOT_FOUND:
         return _failed(access, said or "there is nothing of that kind", "", status)

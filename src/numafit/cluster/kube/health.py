@@ -7,7 +7,7 @@ from prometheus_client.core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from numafit.errors import ApiServerError
+from numafit.errors import ApiServerError, InputError
 
 
 class ApiHealth:
@@ -21,8 +21,11 @@ class ApiHealth:
         self.last = ""
         """The failure that came last, in words."""
 
-    def failed(self, error: ApiServerError) -> None:
-        self.failures[str(error.status)] += 1
+    def failed(self, error: InputError) -> None:
+        """Also of a request that could not even be made, since a file with a token was gone for a moment: that has no
+        status, and is not counted."""
+        if isinstance(error, ApiServerError):
+            self.failures[str(error.status)] += 1
         self.last = str(error)
 
 

@@ -6,6 +6,7 @@ found by comparing: also what was deleted in the gap. Bookmarks keep that moment
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
@@ -19,9 +20,12 @@ from numafit.cluster.kube.objects import ObjectMeta, key_of
 from numafit.cluster.kube.pace import Backoff
 from numafit.errors import ApiServerError, InputError, SilentStreamError
 
-PAGE = 500
 WATCH_SECONDS = (240, 300)
 """After which a server ends a watch: by chance, so that not all are begun again at once."""
+
+
+SHORT_WATCH = 1.0
+"""Seconds; one that ends earlier and told nothing is followed by a pause."""
 
 
 class HasMeta(Protocol):
@@ -39,16 +43,6 @@ class ObjectChange(msgspec.Struct, Generic[Item], frozen=True):
     key: str
     before: Item | None
     after: Item | None
-
-
-class _PageMeta(msgspec.Struct, rename={"rest": "continue"}):
-    resourceVersion: str = ""
-    rest: str = ""
-
-
-class _Page(msgspec.Struct):
-    metadata: _PageMeta
-    items: list[msgspec.Raw] | None = None
 
 
 class _WatchLine(msgspec.Struct):
@@ -98,35 +92,29 @@ class Reflector(Generic[Item]):
                 if not self._version:
                     await self._list()
                     self.synced.set()
-                await self._watch(backoff)
-            except ApiServerError as error:
+                if not await self._watch(backoff):
+                    # A server that ends each watch at once is not asked all the time.
+                    await asyncio.sleep(backoff.seconds())
+            except InputError as error:
                 self._health.failed(error)
-                if error.status == HTTPStatus.GONE:
+                if isinstance(error, ApiServerError) and error.status == HTTPStatus.GONE:
                     self._version = ""
                 if isinstance(error, SilentStreamError):
                     self._health.stalls[self._name] += 1
-                await asyncio.sleep(backoff.seconds())
-            except InputError as error:
-                # A file with a token that is gone for a moment.
-                self._health.last = str(error)
                 await asyncio.sleep(backoff.seconds())
 
     async def _list(self) -> None:
         self._health.lists[self._name] += 1
         found: dict[str, Item] = {}
-        rest, version = "", ""
-        while True:
-            asked = {**self._parameters, "limit": str(PAGE), **({"continue": rest} if rest else {})}
-            try:
-                page = msgspec.json.decode(await self._api.get(self._path, asked), type=_Page)
-            except msgspec.MsgspecError as error:
-                why = f"this is no list of an API server: {error}"
-                raise ApiServerError(why, source=self._api.access.cluster.server) from None
+        version = ""
+        async for page in self._api.pages(self._path, self._parameters):
             for raw in page.items or ():
                 self._listed(raw, found)
-            rest, version = page.metadata.rest, page.metadata.resourceVersion
-            if not rest:
-                break
+            version = page.metadata.resourceVersion
+            if not version:
+                # All would be taken for gone.
+                why = "this is no list of an API server: it has no moment"
+                raise ApiServerError(why, source=self._api.access.cluster.server)
             # Decoding a page takes some milliseconds: others come first.
             await asyncio.sleep(0)
         before, self.items, self._version = self.items, found, version
@@ -148,7 +136,9 @@ class Reflector(Generic[Item]):
         if key in self.items:
             found[key] = self.items[key]
 
-    async def _watch(self, backoff: Backoff) -> None:
+    async def _watch(self, backoff: Backoff) -> bool:
+        """Whether it told something, or at least took its time."""
+        begun, useful = time.monotonic(), False
         parameters = {
             **self._parameters,
             "watch": "1",
@@ -158,15 +148,18 @@ class Reflector(Generic[Item]):
         }
         async with aclosing(self._api.lines(self._path, parameters)) as lines:
             async for line in lines:
-                self._take(line)
-                backoff.succeeded()
+                if self._take(line):
+                    backoff.succeeded()
+                    useful = True
+        return useful or time.monotonic() - begun > SHORT_WATCH
 
-    def _take(self, line: bytes) -> None:
+    def _take(self, line: bytes) -> bool:
+        """Whether it can be read."""
         try:
             told = msgspec.json.decode(line, type=_WatchLine)
         except msgspec.MsgspecError:
             self._health.unreadable[self._name] += 1
-            return
+            return False
         if told.type == "ERROR":
             status = _told(told.object)
             raise ApiServerError(status.message, source=self._api.access.cluster.server, status=status.code or 500)
@@ -174,22 +167,23 @@ class Reflector(Generic[Item]):
         if meta.resourceVersion:
             self._version = meta.resourceVersion
         if told.type == "BOOKMARK":
-            return
+            return True
         key = key_of(meta)
         before = self.items.get(key)
         after: Item | None = None
         if told.type != "DELETED":
             item = self._decoded(told.object)
             if item is None:
-                return
+                return False
             after = self._keep(item) if self._keep else item
         if after is None:
             if before is not None:
                 del self.items[key]
                 self._changed(ObjectChange(key, before, None))
-            return
+            return True
         self.items[key] = after
         self._tell(key, before, after)
+        return True
 
     def _decoded(self, raw: msgspec.Raw) -> Item | None:
         try:

@@ -4,7 +4,7 @@ kubelet decides with what numafit would have decided."""
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,21 @@ from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectReference
 from numafit.cluster.kube.reflector import ObjectChange, Reflector
 from numafit.cluster.node.claims import ClaimReader
-from numafit.cluster.node.compare import ComparedDecision, DecisionComparer, NodeLook
+from numafit.cluster.node.compare import CHANGED, ComparedDecision, DecisionComparer, NodeLook
 from numafit.cluster.node.learn import Learnt, NodeLearner
 from numafit.cluster.node.metrics import AgentCounts
-from numafit.cluster.node.pods import NodePod, NodePodReader
+from numafit.cluster.node.pods import NodePod, NodePodReader, by_uid
 from numafit.cluster.node.publish import Publisher
 from numafit.cluster.node.recordings import RecordingFolder
 from numafit.cluster.node.resource_topology import ResourceTopologyPublisher
 from numafit.cluster.node.state import NOT_LEARNT, StateReader
-from numafit.cluster.node.watch import FolderStamps, FolderWatch
+from numafit.cluster.node.watch import FolderStamps, FolderWatch, socket_stamps
 from numafit.cluster.topology.write import topology_of
 from numafit.errors import ApiServerError, InputError
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, DEVICE_PLUGINS, MEMORY_FILE
 from numafit.notes import Note
 from numafit.show.records.time import now_text
+from numafit.workload.pod import Pod
 
 PODS = "/api/v1/pods"
 GATHER_SECONDS = 0.1
@@ -41,8 +42,12 @@ SOON_SECONDS = 0.3
 POLL_SECONDS = 10.0
 UNWATCHED_SECONDS = 2.0
 """Where the kernel does not tell of changes."""
+FIRST_SECONDS = 2.0
+"""Of waiting for the first list of pods, after which it is said."""
 LEARN_SECONDS = 30.0
 """Between two looks at what seldom changes: the machine, the kubelet, its Node."""
+UNTOLD_SECONDS = 15.0
+"""So long a pod counts that holds something and that the API server has not told of yet."""
 SOCKETS = "pod-resources"
 SOCKET = "kubelet.sock"
 LOOK, NODE = "state", "Node"
@@ -97,8 +102,13 @@ class NodeAgent:
         self._learnt: Learnt | None = None
         self._learn_at = 0.0
         self._sockets: FolderStamps = ()
+        self._plugins: FolderStamps = ()
+        self._left: set[str] = set()
+        """UIDs of pods that have left since the last look."""
         self._told_notes: tuple[Note, ...] = ()
         self._troubles: dict[str, str] = {}
+        self._met: dict[str, float] = {}
+        """UID of one that holds something -> since when, as far as the API server has never told of it; else 0."""
 
     async def run(self) -> None:
         """Until it is cancelled. Raises InputError where the machine cannot be read at the beginning."""
@@ -122,7 +132,7 @@ class NodeAgent:
                 self.watch.close()
 
     async def _look_again_and_again(self) -> None:
-        await self.served.synced.wait()
+        await self._first_list()
         while True:
             try:
                 await self._look()
@@ -133,6 +143,19 @@ class NodeAgent:
                 self.counts.unreadable += 1
                 self._say(LOOK, str(error))
             await self._rest()
+
+    async def _first_list(self) -> None:
+        """Pods are needed to begin with. What keeps the API server from telling them is said once."""
+        said: set[str] = set()
+        while not self.served.synced.is_set():
+            try:
+                async with asyncio.timeout(FIRST_SECONDS):
+                    await self.served.synced.wait()
+            except TimeoutError:
+                why = self.health.last or "it does not answer"
+                if why not in said:
+                    self.say(f"the API server does not tell the pods of {self.options.name}, it is asked again: {why}")
+                said.add(why)
 
     async def _rest(self) -> None:
         unwatched = self.watch is None or bool(self.watch.unwatched)
@@ -150,13 +173,16 @@ class NodeAgent:
 
     async def _look(self) -> None:
         learnt = await self._known()
-        served = {own.uid: own for own in self.served.items.values()}
-        pods = self.reader.pods(served.values(), pod_level=learnt.stage.node.settings.gate("PodLevelResources"))
+        served = by_uid(self.served.items.values())
+        left, self._left = frozenset(self._left), set()
+        pods = self.reader.pods(served, pod_level=learnt.stage.node.settings.gate("PodLevelResources"))
         state = await asyncio.to_thread(self.state.read, learnt.folder, learnt.stage)
         # Pods are there that the kubelet has admitted: it says so, or they hold something already.
         holding = state.ledger.active
         there = [uid for uid in pods if not served[uid].ended and (served[uid].admitted or uid in holding)]
         active = {uid: pods[uid] for uid in sorted(there, key=lambda uid: served[uid].order)}
+        compared = replace(learnt.stage, ledger=replace(state.ledger, active=active))
+        active |= self._unnamed(holding, served, active)
         stage = replace(learnt.stage, ledger=replace(state.ledger, active=active))
         claims = await self.claims.read(served.values(), stage.node.machine)
         notes = (
@@ -172,24 +198,49 @@ class NodeAgent:
             names = [(own.metadata.namespace, own.metadata.name) for own in served.values() if not own.ended]
             self.courtesy.offer(stage, self.learner.node, names)
         doubt = "" if learnt.sure and state.good else "the node is not known well enough"
-        look = NodeLook(stage, state.files, served, pods, learnt.process, doubt)
+        look = NodeLook(compared, state.files, served, pods, learnt.process, doubt, self._plugins, left)
         verdict = await asyncio.to_thread(self.comparer.look, look, time.monotonic())
+        if verdict is not None and verdict.result == "differs" and not await self._is_still(learnt):
+            verdict = ComparedDecision("not comparable", verdict.pods, CHANGED)
         if verdict is not None:
             await self._tell(verdict)
         self._count(len(active), notes)
 
+    def _unnamed(
+        self, holding: Mapping[str, Pod], served: Mapping[str, NodePod], active: Mapping[str, Pod]
+    ) -> dict[str, Pod]:
+        """Those that hold something and are known by it only: what they hold must not be told as free. Such a pod
+        cannot be read, or the API server has not told of it yet. One of which nobody tells for long has gone; who was
+        there and is no longer told of has, too."""
+        now = time.monotonic()
+        known = {uid: self._met.get(uid, now) for uid in holding}
+        self._met = {uid: 0.0 if uid in served else since for uid, since in known.items()}
+        return {
+            uid: pod
+            for uid, pod in holding.items()
+            if uid not in active and (not served[uid].ended if uid in served else now - known[uid] < UNTOLD_SECONDS)
+        }
+
     async def _known(self) -> Learnt:
         """What seldom changes; learnt again when its time has come, or when the kubelet or a plugin shows itself."""
         sockets = () if self.watch is None else self.watch.stamps(DEVICE_PLUGINS, SOCKETS)
+        plugins = () if self._learnt is None else socket_stamps(self._learnt.folder / DEVICE_PLUGINS)
         now = time.monotonic()
-        if self._learnt is not None and sockets == self._sockets and now < self._learn_at:
+        same = (sockets, plugins) == (self._sockets, self._plugins)
+        if self._learnt is not None and same and now < self._learn_at:
             return self._learnt
         try:
-            missing = await self.learner.fetch_node() is None
-            self._say(NODE, f"there is no Node {self.options.name}; nothing is published until there is" * missing)
+            trouble = ""
+            if await self.learner.fetch_node() is None:
+                trouble = f"there is no Node {self.options.name} (--node-name); nothing is published until there is"
+            elif self.learner.drop_another_machine():
+                trouble = (
+                    f"the Node {self.options.name} is that of another machine (--node-name), or its kubelet has not run"
+                    " since this machine was started: boot ids differ; nothing is published until they are equal"
+                )
+            self._say(NODE, trouble)
         except InputError as error:
-            if isinstance(error, ApiServerError):
-                self.health.failed(error)
+            self.health.failed(error)
             self._say(NODE, f"the API server tells nothing of the Node: {error}")
         learnt = await self.learner.learn()
         if self.watch is None or self._learnt is None or learnt.folder != self._learnt.folder:
@@ -202,8 +253,13 @@ class NodeAgent:
         # A kubelet that starts answers after some seconds.
         whole = learnt.told is not None and learnt.sure
         self._learn_at = now + (LEARN_SECONDS if whole else UNWATCHED_SECONDS)
-        self._learnt, self._sockets = learnt, sockets
+        self._learnt, self._sockets, self._plugins = learnt, sockets, plugins
         return learnt
+
+    async def _is_still(self, learnt: Learnt) -> bool:
+        """Nobody tells that a plugin has died and its devices are gone: they are asked for once more."""
+        now = await self.learner.learn()
+        return (now.process, now.stage.node.machine) == (learnt.process, learnt.stage.node.machine)
 
     def _watch(self, folder: Path) -> None:
         if self.watch is not None:
@@ -249,7 +305,9 @@ class NodeAgent:
         unread = self.reader.unreadable
         found = [Note(NOT_LEARNT, name, f"cannot be read: {why}") for name, why in sorted(unread.items())[:MOST_TOLD]]
         if self.watch is not None and self.watch.unwatched:
-            text = f"changes in {self.watch.unwatched[0]} are found late: the kernel does not tell of them"
+            folder = self.watch.unwatched[0]
+            why = "the kernel does not tell of them" if folder.is_dir() else "there is no such folder (--kubelet-dir)"
+            text = f"changes in {folder} are found late: {why}"
             found.append(Note(NOT_LEARNT, "node", text))
         return tuple(found)
 
@@ -273,4 +331,6 @@ class NodeAgent:
         self._troubles[about] = trouble
 
     def _pod_changed(self, change: ObjectChange[NodePod]) -> None:
+        if change.before is not None and (change.after is None or change.after.uid != change.before.uid):
+            self._left.add(change.before.uid)
         self._wake.set()

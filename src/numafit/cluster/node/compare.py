@@ -3,7 +3,8 @@
 The base is how the node stood when all was quiet. When pods have come since and all is quiet again, the engine plays
 them on the base and has to reach what the pods' statuses and the state files say. A look does not tell in which order
 pods of one moment came, whether one that left had gone before or after, and whether the CPU manager has cleared up
-since: if one way that can have been leads to what is seen, both are equal.
+since: if one way that can have been leads to what is seen, both are equal. Where more can have been than is tried,
+nothing is said of a difference.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,10 +16,11 @@ from msgspec.structs import replace
 
 from numafit.cluster.node.pods import NodePod
 from numafit.cluster.node.process import RunningKubelet
+from numafit.cluster.node.watch import FolderStamps
 from numafit.decision.decision import PREEMPTED, PREEMPTING
 from numafit.decision.stage import Stage
 from numafit.errors import InputError
-from numafit.ledger.state_files import DEVICE_FILE
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, MEMORY_FILE
 from numafit.replay.cases.run import Run
 from numafit.replay.outcomes import Json
 from numafit.replay.replay import replay
@@ -35,6 +37,7 @@ MOST_WAYS = 64
 """That are tried before the two are said to differ."""
 MOST_PODS = 24
 """That may have come since the base; with more the orders cannot be tried."""
+CHANGED = "devices, machine or settings changed meanwhile"
 
 ComparisonResult = Literal["equal", "differs", "not comparable"]
 
@@ -52,6 +55,10 @@ class NodeLook(msgspec.Struct, frozen=True):
     process: RunningKubelet | None = None
     doubt: str = ""
     """Why nothing can be compared with it; empty where it can."""
+    plugins: FolderStamps = ()
+    """Sockets of device plugins: of one that was away for a moment nothing else tells."""
+    left: frozenset[str] = frozenset()
+    """UIDs of pods that have left the API server since the look before."""
 
     @property
     def decided(self) -> frozenset[str]:
@@ -84,6 +91,8 @@ class DecisionComparer:
     def __init__(self) -> None:
         self._base: NodeLook | None = None
         self._signs: object = None
+        self._left: frozenset[str] = frozenset()
+        """UIDs of pods that have left since the base."""
         self._since = 0.0
         """When something happened last."""
         self._first = 0.0
@@ -96,12 +105,13 @@ class DecisionComparer:
         signs = now.signs
         if signs != self._signs:
             self._signs, self._since = signs, seconds
+        self._left |= now.left
         base = self._base
         new = frozenset() if base is None else now.decided - base.decided
         if not new:
             self.pending = False
             if base is None or not now.undecided or now.process != base.process:
-                self._base = now
+                self._base, self._left = now, frozenset()
             return None
         if not self.pending:
             self.pending, self._first = True, seconds
@@ -109,18 +119,21 @@ class DecisionComparer:
         patient = now.undecided and seconds - self._first < PATIENCE_SECONDS
         if base is None or not quiet or patient:
             return None
-        self._base, self.pending = now, False
-        return compared(base, now, new)
+        passing = self._left - base.decided
+        self._base, self._left, self.pending = now, frozenset(), False
+        return compared(base, now, new, passing=bool(passing))
 
 
-def compared(base: NodeLook, now: NodeLook, new: frozenset[str]) -> ComparedDecision:
+def compared(base: NodeLook, now: NodeLook, new: frozenset[str], *, passing: bool = False) -> ComparedDecision:
+    """`passing`: other pods came and went meanwhile."""
     names = tuple(sorted(now.served[uid].name for uid in new))
-    why = _incomparable(base, now, new)
+    why = _incomparable(base, now, new) or "other pods came and went meanwhile" * passing
     if why:
         return ComparedDecision("not comparable", names, why)
     first: Json | None = None
     difference = ""
-    for lines in islice(_ways(base, now, new), MOST_WAYS):
+    ways = list(islice(_ways(base, now, new), MOST_WAYS + 1))
+    for lines in ways[:MOST_WAYS]:
         case = _case(base, now, new, lines)
         try:
             found = replay(case)
@@ -131,9 +144,13 @@ def compared(base: NodeLook, now: NodeLook, new: frozenset[str]) -> ComparedDeci
                 "not comparable", names, f"the state before is not one to start from: {found.actual}"
             )
         if found.verdict != "differs":
-            return ComparedDecision("equal", names)
+            # Which devices it gave is followed; that they were free, nobody has looked at yet.
+            twice = _given_twice(base, now, new)
+            return ComparedDecision("differs", names, twice, case) if twice else ComparedDecision("equal", names)
         if first is None:
             first, difference = case, str(found.difference)
+    if len(ways) > MOST_WAYS or _is_tangled(base, now, new):
+        return ComparedDecision("not comparable", names, "pods came and went in an order that nobody saw")
     return ComparedDecision("differs", names, difference, first)
 
 
@@ -143,12 +160,17 @@ def _incomparable(base: NodeLook, now: NodeLook, new: frozenset[str]) -> str:
     if base.process != now.process:
         return "the kubelet was started again meanwhile"
     if base.stage.node.machine != now.stage.node.machine or base.stage.config != now.stage.config:
-        return "devices, machine or settings changed meanwhile"
+        return CHANGED
+    if base.plugins != now.plugins:
+        return "a device plugin came, went or was started again meanwhile"
     if len(new) > MOST_PODS:
         return f"{len(new)} pods came at once"
     unread = [now.served[uid].name for uid in new if uid not in now.pods]
     if unread:
         return f"{unread[0]} cannot be read"
+    missing = next((name for name in _needed(now, new) if name not in now.files), "")
+    if missing:
+        return f"the kubelet has no {missing} where it should be"
     for uid in new:
         own = now.served[uid]
         if own.ended and not own.rejected and not own.admitted:
@@ -157,9 +179,40 @@ def _incomparable(base: NodeLook, now: NodeLook, new: frozenset[str]) -> str:
     return f"{resizing[0]} is being resized" if resizing else ""
 
 
-def _ways(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Iterator[tuple[str, ...]]:
-    """The lines of an event file that can have led from the base to now, the likeliest first."""
-    titles = _titles(base, now, new)
+def _needed(look: NodeLook, new: frozenset[str]) -> Iterator[str]:
+    """State files without which a decision would be compared by its verdict alone."""
+    node, listed = look.stage.node, look.stage.ledger.device.devices
+    if node.cpu.static:
+        yield CPU_FILE
+    if node.memory is not None and node.memory.static:
+        yield MEMORY_FILE
+    held = [look.pods[uid] for uid in new & look.stage.ledger.active.keys()]
+    if any(resource in listed for pod in held for own in pod.all_containers for resource in own.limits):
+        yield DEVICE_FILE
+
+
+def _given_twice(base: NodeLook, now: NodeLook, new: frozenset[str]) -> str:
+    """A device of one that came which another one held all the time, or which is not where the kubelet wrote it."""
+    held = now.stage.ledger.device.held
+    there = base.stage.ledger.active.keys() & now.stage.ledger.active.keys() & held.keys()
+    for uid in sorted(new & held.keys() & now.stage.ledger.active.keys()):
+        for own in held[uid].values():
+            for resource, devices in own.items():
+                for other in sorted(there - {uid}):
+                    both = {id for each in held[other].values() if resource in each for id in each[resource].ids}
+                    if both & devices.ids:
+                        names = f"{now.served[uid].name}, and {base.stage.ledger.active[other].full_name} holds it"
+                        return f"{resource} {min(both & devices.ids)} was given to {names}"
+                listed = base.stage.ledger.device.devices.get(resource, {})
+                for numa, ids in devices.by_numa.items():
+                    wrong = [id for id in ids if id in listed and numa not in (listed[id].numa or (numa,))]
+                    if wrong:
+                        return f"{resource} {wrong[0]} was given as one of NUMA node {numa}, where it is not"
+    return ""
+
+
+def _going(base: NodeLook, now: NodeLook, new: frozenset[str]) -> tuple[list[str], list[str], list[str]]:
+    """UIDs of those that are gone since the base, of those that are about to go, and of new ones that have ended."""
     there = base.stage.ledger.active
     gone = [uid for uid in there if uid not in now.stage.ledger.active and not _is_evicted(now, uid)]
     leaving = [
@@ -168,6 +221,19 @@ def _ways(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Iterator[tuple[
         if uid in there and uid not in gone and own.metadata.deletionTimestamp is not None
     ]
     ended = [uid for uid in new if now.served[uid].admitted and now.served[uid].ended]
+    return gone, leaving, ended
+
+
+def _is_tangled(base: NodeLook, now: NodeLook, new: frozenset[str]) -> bool:
+    """Each of those that went can have gone before or after each of those that came, and not all of that is tried."""
+    going = sum(map(len, _going(base, now, new)))
+    return going > 1 or (going == 1 and len(new) > 1)
+
+
+def _ways(base: NodeLook, now: NodeLook, new: frozenset[str]) -> Iterator[tuple[str, ...]]:
+    """The lines of an event file that can have led from the base to now, the likeliest first."""
+    titles = _titles(base, now, new)
+    gone, leaving, ended = _going(base, now, new)
     seen: set[tuple[str, ...]] = set()
     arrived = {uid: index for index, uid in enumerate(now.served)}
     # A kubelet takes pods of one message by the time they were made, which is told to the second.

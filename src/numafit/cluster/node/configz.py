@@ -14,17 +14,15 @@ import msgspec
 
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.credentials import authorization, handed_out, tls_context
+from numafit.cluster.kube.objects import NODES
 from numafit.errors import ApiServerError, InputError
 
-NODES = "/api/v1/nodes"
 CONFIGZ = "configz"
 RIGHT_SINCE = 33
 """The minor from which nodes/configz will do."""
 SECONDS = 5.0
 CERTIFICATES = ("pki/kubelet-server-current.pem", "pki/kubelet.crt")
 """In the kubelet's folder: what it shows to those who ask it. Most often no authority has signed it."""
-
-
 LOOPBACK = "127.0.0.1"
 """Where a kubelet answers that listens there only."""
 

@@ -4,7 +4,8 @@ podfingerprint, v001): XXH64 over the sorted hashes of namespaces and names."""
 from collections.abc import Iterable
 from struct import unpack_from
 
-ANNOTATION = "topology.node.k8s.io/fingerprint"
+GROUP = "topology.node.k8s.io"
+ANNOTATION = f"{GROUP}/fingerprint"
 ATTRIBUTE = "nodeTopologyPodsFingerprint"
 METHOD = "nodeTopologyPodsFingerprintMethod"
 ALL = "all"

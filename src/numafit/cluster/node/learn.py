@@ -10,7 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cluster.kube.api import KubeApi
-from numafit.cluster.node.configz import CONFIGZ, NODES, KubeletAddress, asked_configz
+from numafit.cluster.kube.objects import NODES
+from numafit.cluster.node.configz import CONFIGZ, KubeletAddress, asked_configz
 from numafit.cluster.node.process import KUBELET_FOLDER, RunningKubelet, config_sources, find_kubelet
 from numafit.cluster.node.sockets import SilentKubelet, SocketAnswer, asked
 from numafit.cluster.node.state import NOT_LEARNT
@@ -28,6 +29,8 @@ from numafit.settings.facts import NodeFacts, is_machine_resource
 from numafit.settings.node_object import NodeObject, node_disagreements, read_node
 from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion
+
+BOOT_ID = "proc/sys/kernel/random/boot_id"
 
 
 class _NodeMeta(msgspec.Struct, frozen=True):
@@ -48,7 +51,12 @@ class _Endpoints(msgspec.Struct, frozen=True):
     kubeletEndpoint: _Endpoint = _Endpoint()
 
 
+class _NodeInfo(msgspec.Struct, frozen=True):
+    bootID: str = ""
+
+
 class _NodeStatus(msgspec.Struct, frozen=True):
+    nodeInfo: _NodeInfo = _NodeInfo()
     addresses: tuple[_Address, ...] = ()
     daemonEndpoints: _Endpoints = _Endpoints()
 
@@ -72,6 +80,8 @@ class KnownNode(msgspec.Struct, frozen=True):
     annotations: dict[str, str]
     kubelet: KubeletAddress | None = None
     """Where its kubelet answers."""
+    boot: str = ""
+    """The id of the start of its machine, as its kubelet tells it."""
 
 
 class Learnt(msgspec.Struct, frozen=True):
@@ -111,8 +121,23 @@ class NodeLearner:
             return None
         head = msgspec.json.decode(data, type=_NodeHead)
         meta = head.metadata
-        self.node = KnownNode(read_node(data, f"node {self.name}"), meta.uid, meta.annotations, head.kubelet)
+        boot = head.status.nodeInfo.bootID
+        self.node = KnownNode(read_node(data, f"node {self.name}"), meta.uid, meta.annotations, head.kubelet, boot)
         return self.node
+
+    def drop_another_machine(self) -> bool:
+        """A Node of this name that is not of this machine is none: what is learnt here must not be published there.
+
+        After a start of the machine they differ, too, until its kubelet has told the new id.
+        """
+        try:
+            here = (self.root / BOOT_ID).read_text().strip()
+        except OSError:
+            return False
+        if self.node is None or self.node.boot in ("", here):
+            return False
+        self.node = None
+        return True
 
     async def learn(self) -> Learnt:
         """Raises InputError where not even the machine can be read."""
@@ -197,7 +222,7 @@ class NodeLearner:
         try:
             if self.node is not None:
                 return self.node.object.version(), True
-            text = "there is no Node object, which would tell the release of its kubelet"
+            text = "there is no Node object of this machine, which would tell the release of its kubelet"
         except InputError as error:
             text = str(error)
         notes.append(Note(NOT_LEARNT, "kubelet", f"{text}; {DEFAULT_VERSION} stands in for it"))

@@ -6,14 +6,19 @@ from importlib.resources import files
 import yaml
 
 from numafit.cluster.claims.objects import GROUP as CLAIMS
+from numafit.cluster.kube.events import DEFAULT_NAMESPACE
 from numafit.cluster.node.process import KUBELET_FOLDER
+from numafit.cluster.node.publish import ANNOTATION
 from numafit.cluster.node.resource_topology import API_VERSION as RESOURCE_TOPOLOGY
 from numafit.cluster.topology.model import GROUP, PLURAL
 from numafit.replay.outcomes import Json
 
 NAME = "numafit-node-agent"
+ORDER_ROLE = f"{NAME}-orders"
 DEFINITION = "nodetopologies.yaml"
 METRICS_PORT = 9467
+RBAC = "rbac.authorization.k8s.io/v1"
+RESOURCE_GROUP, RESOURCE_PLURAL = RESOURCE_TOPOLOGY.partition("/")[0], "noderesourcetopologies"
 MOUNTS_ALLOWED = {"pod-security.kubernetes.io/enforce": "privileged"}
 """No stricter level lets a pod see folders of its host."""
 HOST = "/host"
@@ -30,15 +35,11 @@ def manifest(namespace: str, image: str, *, resource_topology: bool = False, ord
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": MOUNTS_ALLOWED}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}},
         cluster_role(resource_topology=resource_topology, allow_switch=allow_switch),
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": NAME},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": NAME},
-            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
-        },
+        _binding("ClusterRole", {"name": NAME}, namespace),
+        event_role(),
+        _binding("Role", {"name": NAME, "namespace": DEFAULT_NAMESPACE}, namespace),
         *(_order_rights(namespace) if allow_switch else ()),
-        *_own_node_only(namespace, orders),
+        *_own_node_only(namespace, orders, resource_topology=resource_topology),
         _daemon_set(namespace, image, resource_topology=resource_topology, allow_switch=allow_switch),
     ]
     texts = [definition, *(yaml.safe_dump(each, sort_keys=False) for each in objects)]
@@ -53,7 +54,6 @@ def cluster_role(*, resource_topology: bool, allow_switch: bool = False) -> Json
         _rule("", ["pods"], ["list", "watch"]),
         # Its settings, where no file tells them; kubelets before 1.33 want nodes/proxy for that, which is much more.
         _rule("", ["nodes/configz"], ["get"]),
-        _rule("", ["events"], ["create", "patch"]),
         # create: server-side apply makes an object that is not there.
         _rule(GROUP, [PLURAL], ["create", "patch", "list", "watch"]),
         # Which devices claims give to pods (DRA), and where they are.
@@ -61,65 +61,83 @@ def cluster_role(*, resource_topology: bool, allow_switch: bool = False) -> Json
         _rule(CLAIMS, ["resourceslices"], ["list"]),
     ]
     if resource_topology:
-        group = RESOURCE_TOPOLOGY.partition("/")[0]
-        rules.append(_rule(group, ["noderesourcetopologies"], ["get", "list", "create", "patch"]))
+        rules.append(_rule(RESOURCE_GROUP, [RESOURCE_PLURAL], ["get", "list", "create", "patch"]))
     if allow_switch:
         # RBAC knows no pods of one node; disruption budgets count for it as for everybody.
         rules.append(_rule("", ["pods/eviction"], ["create"]))
     return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "apiVersion": RBAC,
         "kind": "ClusterRole",
         "metadata": {"name": NAME},
         "rules": rules,
     }
 
 
+def event_role() -> Json:
+    """Events about a Node, which has no namespace, lie in this one."""
+    return {
+        "apiVersion": RBAC,
+        "kind": "Role",
+        "metadata": {"name": NAME, "namespace": DEFAULT_NAMESPACE},
+        "rules": [_rule("", ["events"], ["create", "patch"])],
+    }
+
+
 def _order_rights(namespace: str) -> list[Json]:
     """Orders lie in the agent's own namespace, and it makes none."""
-    own = {"name": NAME, "namespace": namespace}
-    rbac = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": own}
-    return [
-        {**rbac, "kind": "Role", "rules": [_rule("", ["configmaps"], ["get", "list", "watch", "patch"])]},
-        {
-            **rbac,
-            "kind": "RoleBinding",
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": NAME},
-            "subjects": [{"kind": "ServiceAccount", **own}],
-        },
-    ]
+    own = {"name": ORDER_ROLE, "namespace": namespace}
+    rules = [_rule("", ["configmaps"], ["get", "list", "watch", "patch"])]
+    binding = _binding("Role", own, namespace)
+    binding["roleRef"]["name"] = ORDER_ROLE
+    return [{"apiVersion": RBAC, "kind": "Role", "metadata": own, "rules": rules}, binding]
+
+
+def _binding(kind: str, metadata: Json, namespace: str) -> Json:
+    return {
+        "apiVersion": RBAC,
+        "kind": f"{kind}Binding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": RBAC.partition("/")[0], "kind": kind, "name": NAME},
+        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
+    }
 
 
 def _rule(group: str, resources: list[str], verbs: list[str]) -> Json:
     return {"apiGroups": [group], "resources": resources, "verbs": verbs}
 
 
-def _own_node_only(namespace: str, orders: str) -> list[Json]:
-    """RBAC knows no single node: a policy lets the account change nothing of a Node but annotations, and with the token
-    of a pod nothing but its own node. Clusters have it since 1.30. With orders it closes and opens its node, too, and
-    writes into the orders for it."""
+def _own_node_only(namespace: str, orders: str, *, resource_topology: bool) -> list[Json]:
+    """RBAC knows no single node: a policy lets the account change nothing of a Node but its one annotation, and with
+    the token of a pod nothing but its own node. Clusters have it since 1.30. With orders it closes and opens its node,
+    too, and writes into the orders for it."""
     admission = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": NAME}}
     node_name = "'authentication.kubernetes.io/node-name'"
     extra = "request.userInfo.extra"
-    labels = "has({0}.metadata.labels) ? {0}.metadata.labels : {{}}"
-    spec_same = _same_but_cordon() if orders else "object.spec == oldObject.spec"
-    same = f"{spec_same} && ({labels.format('object')}) == ({labels.format('oldObject')})"
     node = f"{extra}[{node_name}][0]"
     meant = f"(request.kind.kind == 'ConfigMap' ? '{orders}' : '') + {node}" if orders else node
     own = f"!has({extra}) || !({node_name} in {extra}) || {meant} == object.metadata.name"
+    written = [(GROUP, PLURAL), *([(RESOURCE_GROUP, RESOURCE_PLURAL)] if resource_topology else [])]
     rules = [
         {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]},
-        {"apiGroups": [GROUP], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": [PLURAL]},
+        *(
+            {"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": [plural]}
+            for group, plural in written
+        ),
     ]
     if orders:
         rules.append({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["configmaps"]})
-    what = "annotations and unschedulable" if orders else "annotations"
+    same = _same_but_annotation(_same_but_cordon() if orders else "object.spec == oldObject.spec")
+    what = "its one annotation and unschedulable" if orders else "its one annotation"
     account = f"request.userInfo.username == 'system:serviceaccount:{namespace}:{NAME}'"
     spec = {
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": rules},
         "matchConditions": [{"name": "agent", "expression": account}],
         "validations": [
-            {"expression": f"request.kind.kind != 'Node' || ({same})", "message": f"the agent changes {what} only"},
+            {
+                "expression": f"request.kind.kind != 'Node' || ({same})",
+                "message": f"the agent changes {what} only",
+            },
             {"expression": own, "message": "the agent changes its own node only"},
         ],
     }
@@ -134,11 +152,33 @@ def _own_node_only(namespace: str, orders: str) -> list[Json]:
 
 
 def _same_but_cordon() -> str:
-    """All fields of a Node's spec but `unschedulable` (1.20 to 1.37)."""
+    """CEL: all fields of a Node's spec but `unschedulable` (1.20 to 1.37)."""
     fields = ("podCIDR", "podCIDRs", "providerID", "taints", "configSource", "externalID")
     new, old = "object.spec", "oldObject.spec"
     return " && ".join(
         f"has({new}.{own}) == has({old}.{own}) && (!has({new}.{own}) || {new}.{own} == {old}.{own})" for own in fields
+    )
+
+
+def _same_but_annotation(spec_same: str) -> str:
+    """CEL: owners and finalizers count, too, since a Node with an owner that is not there is deleted."""
+
+    def part(of: str, name: str, empty: str) -> str:
+        return f"(has({of}.metadata.{name}) ? {of}.metadata.{name} : {empty})"
+
+    def kept(one: str, other: str) -> str:
+        there = part(other, "annotations", "{}")
+        value = f"{there}[k] == {one}.metadata.annotations[k]"
+        return f"{part(one, 'annotations', '{}')}.all(k, k == '{ANNOTATION}' || (k in {there} && {value}))"
+
+    parts = (("labels", "{}"), ("finalizers", "[]"), ("ownerReferences", "[]"))
+    return " && ".join(
+        (
+            spec_same,
+            *(f"{part('object', name, empty)} == {part('oldObject', name, empty)}" for name, empty in parts),
+            kept("object", "oldObject"),
+            kept("oldObject", "object"),
+        )
     )
 
 

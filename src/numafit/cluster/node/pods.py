@@ -1,6 +1,6 @@
 """The pods of a node as the API server tells of them: what each asks for, and what its kubelet has said of it."""
 
-from collections.abc import Collection
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -78,10 +78,9 @@ class NodePod(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def admitted(self) -> bool:
-        """The kubelet says so: it has begun with it."""
-        if self.status.phase == "Failed" and not self.status.containerStatuses:
-            return False
-        seen = self.status.startTime or self.status.containerStatuses or self.status.initContainerStatuses
+        """The kubelet says so: it has begun with it. That it has a time of start says nothing: a kubelet that has just
+        started tells one also of a pod that it rejects, and tells the rejection up to ten seconds later (v1.36.4)."""
+        seen = self.status.containerStatuses or self.status.initContainerStatuses
         return bool(seen) and not self.rejected
 
     @property
@@ -101,6 +100,19 @@ class NodePod(msgspec.Struct, frozen=True, gc=False):
         return self.status.startTime or "~", self.metadata.creationTimestamp
 
 
+def by_uid(pods: Iterable[NodePod]) -> dict[str, NodePod]:
+    """As state files name them, in the order given. Whoever makes a pod writes its annotations: one that claims to be
+    the mirror of somebody else's pod, or of a static one that is known already, is itself only."""
+    pods = tuple(pods)
+    taken = {own.metadata.uid for own in pods}
+    first: dict[str, NodePod] = {}
+    for own in sorted(pods, key=lambda own: own.metadata.creationTimestamp):
+        if own.uid != own.metadata.uid and own.uid not in taken:
+            first.setdefault(own.uid, own)
+    mirrors = {own.metadata.uid: uid for uid, own in first.items()}
+    return {mirrors.get(own.metadata.uid, own.metadata.uid): own for own in pods}
+
+
 class NodePodReader:
     """From what the API server sends to pods as the engine knows them; each is read once."""
 
@@ -109,21 +121,21 @@ class NodePodReader:
         self.unreadable: dict[str, str] = {}
         """namespace/name -> why it cannot be read."""
 
-    def pods(self, served: Collection[NodePod], *, pod_level: bool) -> dict[str, Pod]:
+    def pods(self, served: Mapping[str, NodePod], *, pod_level: bool) -> dict[str, Pod]:
         """By UID, in the order of `served`. One that cannot be read is left out."""
         found: dict[tuple[str, str, bool], Pod | None] = {}
-        there = {own.name for own in served}
+        there = {own.name for own in served.values()}
         self.unreadable = {name: why for name, why in self.unreadable.items() if name in there}
-        for own in served:
+        for uid, own in served.items():
             # The text of its spec: it changes with a resize, and the status changes often.
-            key = own.uid, str(hash(bytes(own.spec))), pod_level
-            found[key] = self._read[key] if key in self._read else self._one(own, pod_level=pod_level)
+            key = uid, str(hash(bytes(own.spec))), pod_level
+            found[key] = self._read[key] if key in self._read else self._one(own, uid, pod_level=pod_level)
         self._read = found
         return {uid: pod for (uid, _, _), pod in found.items() if pod is not None}
 
-    def _one(self, own: NodePod, *, pod_level: bool) -> Pod | None:
+    def _one(self, own: NodePod, uid: str, *, pod_level: bool) -> Pod | None:
         meta = own.metadata
-        static = {STATIC_POD_UID: own.uid} if own.uid != meta.uid else {}
+        static = {STATIC_POD_UID: uid} if uid != meta.uid else {}
         told = {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid, "annotations": static}
         content = {"apiVersion": "v1", "kind": "Pod", "metadata": told, "spec": own.spec}
         try:

@@ -53,7 +53,10 @@ def find_kubelet(root: Path, node: str) -> tuple[RunningKubelet | None, str]:
     if fitting:
         return None, f"{len(fitting)} kubelets run here, and nothing tells which is that of {node}"
     hidden = "no process is called kubelet (are the processes of the host visible?)"
-    return None, f"{len(found)} kubelets run here, of other nodes" if found else hidden
+    others = (
+        f"{len(found)} kubelets run here, of other nodes" if len(found) > 1 else "a kubelet runs here, of another node"
+    )
+    return None, others if found else hidden
 
 
 def config_sources(root: Path, process: RunningKubelet | None, named: str = "") -> ConfigSources | None:
@@ -69,10 +72,15 @@ def config_sources(root: Path, process: RunningKubelet | None, named: str = "") 
         if process is not None:
             return ConfigSources(None, None, arguments, "kubelet")
         return ConfigSources(ConfigFile(USUAL_CONFIG, _text(usual))) if usual.is_file() else None
-    file = ConfigFile(named, _text(_below(root, named)))
+    file = ConfigFile(named, config_text(root, named))
     folder = process.flag("config-dir") if process is not None else ""
     drop_ins = tuple(_drop_ins(root, folder)) if folder else None
     return ConfigSources(file, drop_ins, arguments, "kubelet")
+
+
+def config_text(root: Path, named: str) -> str:
+    """Raises InputError where it cannot be read."""
+    return _text(_below(root, named))
 
 
 def _below(root: Path, path: str) -> Path:

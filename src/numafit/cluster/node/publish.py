@@ -5,22 +5,19 @@ import asyncio
 import time
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
 from numafit.cluster.kube.api import MERGE, KubeApi
 from numafit.cluster.kube.health import ApiHealth
-from numafit.cluster.kube.objects import ObjectMeta
+from numafit.cluster.kube.objects import NODES, ObjectJson, ObjectMeta, node_owner
 from numafit.cluster.kube.pace import Backoff
 from numafit.cluster.kube.reflector import ObjectChange, Reflector
-from numafit.cluster.node.configz import NODES
 from numafit.cluster.node.learn import KnownNode
-from numafit.cluster.topology.model import GROUP, PATH, NodeTopology
+from numafit.cluster.topology.model import AGENT, GROUP, PATH, NodeTopology
 from numafit.errors import ApiServerError, InputError
 from numafit.notes import Note
 
-MANAGER = "numafit-node-agent"
 ANNOTATION = f"{GROUP}/state"
 """On the Node: the digest of the state that was published last."""
 PACE_SECONDS = 1.0
@@ -85,10 +82,9 @@ class Publisher:
                 await self._write()
                 self._say("")
                 backoff.succeeded()
-            except (ApiServerError, InputError) as error:
+            except InputError as error:
                 self.failed += 1
-                if isinstance(error, ApiServerError):
-                    self.health.failed(error)
+                self.health.failed(error)
                 self._say(f"the state of the node cannot be published: {error}")
                 self._wake.set()
                 await asyncio.sleep(backoff.seconds())
@@ -103,7 +99,7 @@ class Publisher:
         wanted = PublishedState(status.digest, status.notes, status.numafit)
         if there is None or there.status != wanted:
             # What is seen may be older than what was written: the same is written again at worst.
-            await self.api.apply(f"{PATH}/{self.name}", _content(topology, node), MANAGER, force=True)
+            await self.api.apply(f"{PATH}/{self.name}", _content(topology, node), AGENT, force=True)
             self.written += 1
         self.digest = status.digest
         if self._annotated != status.digest:
@@ -126,8 +122,6 @@ class Publisher:
 
 
 def _content(topology: NodeTopology, node: KnownNode) -> bytes:
-    """`Any`: the object as JSON has it."""
-    content: dict[str, Any] = msgspec.to_builtins(topology)
-    owner = {"apiVersion": "v1", "kind": "Node", "name": node.object.name, "uid": node.uid}
-    content["metadata"] = {"name": topology.name, "ownerReferences": [owner]}
+    content: ObjectJson = msgspec.to_builtins(topology)
+    content["metadata"] = {"name": topology.name, "ownerReferences": [node_owner(node.object.name, node.uid)]}
     return msgspec.json.encode(content)

@@ -3,9 +3,11 @@
 import os
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import msgspec
 
+from numafit.errors import InputError
 from numafit.replay.outcomes import Json
 
 MOST = 100
@@ -15,6 +17,16 @@ ENDING = ".jsonl"
 class RecordingFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+
+    def prepare(self) -> None:
+        """Raises InputError where nothing can be kept in it: later is too late to say so."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=self.folder):
+                pass
+        except OSError as error:
+            why = f"{self.folder}: cannot be written in: {error.strerror or error}"
+            raise InputError(why, source="--recordings", cure="name another folder") from None
 
     def keep(self, case: Json, moment: str) -> Path:
         """A file appears whole. Raises OSError."""

@@ -13,16 +13,17 @@ import msgspec
 from numafit.amounts import amount_text
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
-from numafit.cluster.node.fingerprint import ALL, ATTRIBUTE, METHOD, fingerprint
+from numafit.cluster.kube.objects import node_owner
+from numafit.cluster.node.fingerprint import ALL, ATTRIBUTE, GROUP, METHOD, fingerprint
 from numafit.cluster.node.fingerprint import ANNOTATION as FINGERPRINT
 from numafit.cluster.node.learn import KnownNode
+from numafit.cluster.topology.model import AGENT
 from numafit.decision.stage import Stage
-from numafit.errors import ApiServerError
+from numafit.errors import ApiServerError, InputError
 from numafit.machine.model import NumaNode
 
-API_VERSION = "topology.node.k8s.io/v1alpha2"
+API_VERSION = f"{GROUP}/v1alpha2"
 PATH = f"/apis/{API_VERSION}/noderesourcetopologies"
-MANAGER = "numafit-node-agent"
 PACE_SECONDS = 1.0
 """Between two writings."""
 REFUSED_SECONDS = 60.0
@@ -91,9 +92,9 @@ class ResourceTopologyPublisher:
                 content = self._offered
                 why = await self._other()
                 if not why:
-                    await self.api.apply(f"{PATH}/{self.name}", content, MANAGER)
+                    await self.api.apply(f"{PATH}/{self.name}", content, AGENT)
                     self._written = content
-            except ApiServerError as error:
+            except InputError as error:
                 self.health.failed(error)
                 self._wake.set()
             if why and why != self._why:
@@ -110,7 +111,7 @@ class ResourceTopologyPublisher:
                 raise
             return "" if await self._is_defined() else f"the cluster has no {API_VERSION} NodeResourceTopology"
         managers = sorted({own.manager for own in msgspec.json.decode(data, type=_There).metadata.managedFields})
-        others = [manager for manager in managers if manager != MANAGER]
+        others = [manager for manager in managers if manager != AGENT]
         return f"NodeResourceTopology {self.name} is published by {', '.join(others)}" if others else ""
 
     async def _is_defined(self) -> bool:
@@ -132,11 +133,10 @@ def resource_topology(name: str, stage: Stage, node: KnownNode, pods: Iterable[t
         ATTRIBUTE: sign,
         METHOD: ALL,
     }
-    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": node.uid}
     content = {
         "apiVersion": API_VERSION,
         "kind": "NodeResourceTopology",
-        "metadata": {"name": name, "annotations": {FINGERPRINT: sign}, "ownerReferences": [owner]},
+        "metadata": {"name": name, "annotations": {FINGERPRINT: sign}, "ownerReferences": [node_owner(name, node.uid)]},
         "zones": zones(stage),
         "attributes": [ZoneAttribute(*item) for item in attributes.items()],
     }

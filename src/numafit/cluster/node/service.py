@@ -12,7 +12,11 @@ from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.node.agent import AgentOptions, NodeAgent
+from numafit.cluster.node.configz import CONFIGZ
 from numafit.cluster.node.metrics import AgentCounts, serve_metrics
+from numafit.cluster.node.process import config_text
+from numafit.cluster.node.recordings import RecordingFolder
+from numafit.errors import InputError
 
 
 class MetricsPlace(msgspec.Struct, frozen=True):
@@ -30,6 +34,10 @@ def serve_node(
 ) -> None:
     """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin. `beside`: what else the agent does."""
     counts, health = AgentCounts(), ApiHealth()
+    if options.config not in ("", CONFIGZ):
+        _check_config(options)
+    if options.recordings is not None:
+        RecordingFolder(options.recordings).prepare()
     end = serve_metrics(metrics.address, metrics.port, counts, health) if metrics.port else lambda: None
 
     async def until_told() -> None:
@@ -53,3 +61,12 @@ def serve_node(
         asyncio.run(until_told())
     finally:
         end()
+
+
+def _check_config(options: AgentOptions) -> None:
+    """One that is named has to be there: defaults in its place would be wrong for ever."""
+    try:
+        config_text(options.root, options.config)
+    except InputError as error:
+        cure = "a path of the host, or `configz`"
+        raise InputError(f"{error.source}: {error.message}", source="--kubelet-config", cure=cure) from None

@@ -1,6 +1,8 @@
-"""The kubelet's PodResources socket: devices with their NUMA nodes, and what the containers of which pod were given."""
+"""The kubelet's PodResources socket: devices with their NUMA nodes.
 
-from collections.abc import Mapping
+What containers were given the state files tell better, by UID; the socket knows names only.
+"""
+
 from pathlib import Path
 
 import grpc
@@ -9,7 +11,7 @@ import msgspec
 from google.protobuf.json_format import MessageToJson
 
 from numafit.cluster.wire import pod_resources_pb2 as wire
-from numafit.cluster.wire.services import GET_ALLOCATABLE_RESOURCES, LIST_POD_RESOURCES
+from numafit.cluster.wire.services import GET_ALLOCATABLE_RESOURCES
 from numafit.machine.model import Device
 from numafit.machine.read.podresources import read_podresources
 
@@ -25,8 +27,6 @@ class SocketAnswer(msgspec.Struct, frozen=True):
 
     devices: tuple[Device, ...]
     """Those that it may give to pods: the healthy ones."""
-    cpus: Mapping[str, frozenset[int]] = {}
-    """`namespace/name container` -> exclusive CPUs; those that hold none are left out."""
 
 
 class SilentKubelet(Exception):
@@ -43,10 +43,9 @@ async def asked(folder: Path) -> SocketAnswer:
     ) as channel:
         try:
             offered = await GET_ALLOCATABLE_RESOURCES.ask(channel, wire.AllocatableResourcesRequest(), SECONDS)
-            listed = await LIST_POD_RESOURCES.ask(channel, wire.ListPodResourcesRequest(), SECONDS)
         except grpc.aio.AioRpcError as error:
             raise SilentKubelet(f"{socket} answers {error.code().name}: {error.details()}") from None
-    return SocketAnswer(_devices(offered), _cpus(listed))
+    return SocketAnswer(_devices(offered))
 
 
 def _devices(offered: wire.AllocatableResourcesResponse) -> tuple[Device, ...]:
@@ -54,12 +53,3 @@ def _devices(offered: wire.AllocatableResourcesResponse) -> tuple[Device, ...]:
         return ()
     text = MessageToJson(wire.AllocatableResourcesResponse(devices=offered.devices), preserving_proto_field_name=True)
     return read_podresources(text, SOCKET).devices
-
-
-def _cpus(listed: wire.ListPodResourcesResponse) -> dict[str, frozenset[int]]:
-    return {
-        f"{pod.namespace}/{pod.name} {container.name}": frozenset(container.cpu_ids)
-        for pod in listed.pod_resources
-        for container in pod.containers
-        if container.cpu_ids
-    }

@@ -86,6 +86,13 @@ class FolderWatch:
         return folder is not None and name in self.names[folder]
 
 
+def socket_stamps(folder: Path) -> FolderStamps:
+    """Of all sockets in it, by their names. They differ where one who listens has come, gone or begun anew."""
+    with suppress(OSError):
+        return tuple(_stamp(path) for path in sorted(folder.iterdir()) if path.is_socket())
+    return ()
+
+
 def _stamp(path: Path) -> FileStamp | None:
     try:
         found = path.stat()

@@ -9,7 +9,7 @@ RUN_SECONDS = "numafit.io/run-seconds"
 EXIT_CODE = "numafit.io/exit-code"
 """With which they end then; 0 where it is not there."""
 
-ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
+ALWAYS, NEVER = "Always", "Never"
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 ENDED = (SUCCEEDED, FAILED)
 

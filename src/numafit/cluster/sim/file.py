@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 
@@ -15,11 +15,13 @@ from numafit.errors import InputError
 from numafit.machine.file.fields import Fields
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
-from numafit.quantity import QuantityError, parse_quantity
+from numafit.quantity import Quantity, QuantityError, parse_quantity
 from numafit.settings.facts import Taint
 from numafit.settings.read.loader import ConfigFile
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
 from numafit.workload.api_server import subdomain_problem
+
+T = TypeVar("T")
 
 FORMAT = "numafit/nodes/v1"
 MOST_NODES = 5000
@@ -99,9 +101,7 @@ def _group(fields: Fields, folder: Path, readers: Readers) -> SimulatedGroup:
     problem = subdomain_problem(name)
     if problem:
         raise fields.error(problem, "name")
-    count = fields.integer("count") if "count" in fields else None
-    if count is not None and not 1 <= count <= MOST_NODES:
-        raise fields.error(f"{count} is out of range", "count", cure=f"1 to {MOST_NODES}")
+    count = _count(fields)
     version = DEFAULT_VERSION
     if "release" in fields:
         version = _found(fields, "release", lambda: parse_version(fields.text("release")))
@@ -117,8 +117,20 @@ def _group(fields: Fields, folder: Path, readers: Readers) -> SimulatedGroup:
     )
 
 
+def _count(fields: Fields) -> int | None:
+    if "count" not in fields:
+        return None
+    value = fields.value("count")
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise fields.error("a whole number is needed here", "count", cure=f"1 to {MOST_NODES}")
+    if not 1 <= value <= MOST_NODES:
+        cure = f"1 to {MOST_NODES}" + "; more are played by several processes" * (value > MOST_NODES)
+        raise fields.error(f"{value} is out of range", "count", cure=cure)
+    return value
+
+
 def _machine(fields: Fields, folder: Path, readers: Readers) -> Machine:
-    machine: Machine = _found(fields, "machine", lambda: readers.machine(_beside(fields.text("machine"), folder)))
+    machine = _found(fields, "machine", lambda: readers.machine(_beside(fields.text("machine"), folder)))
     specs = fields.items("devices")
     for index, spec in enumerate(specs):
         if not isinstance(spec, str):
@@ -129,15 +141,16 @@ def _machine(fields: Fields, folder: Path, readers: Readers) -> Machine:
         raise fields.error(error.message, "devices", cure="like example.com/gpu=g0@0,g1@1") from None
 
 
-def _found(fields: Fields, name: str, read: Callable[[], Any]) -> Any:
-    """What is wrong with what the field names is told with both places. `Any`: whatever is read."""
+def _found(fields: Fields, name: str, read: Callable[[], T]) -> T:
+    """What is wrong with what the field names is told with both places."""
     try:
         return read()
     except InputError as error:
         if error.line is not None:
             # It has a place of its own, in a file that the field names.
             raise
-        raise fields.error(str(error), name, cure=error.cure) from None
+        said = f"{error.place}: {error.message}" if error.place else error.message
+        raise fields.error(said, name, cure=error.cure) from None
 
 
 def _beside(named: str, folder: Path) -> str:
@@ -179,7 +192,7 @@ def _taints(fields: Fields) -> Iterator[Taint]:
         yield Taint(inner.text("key"), inner.text("value", ""), effect)
 
 
-def _storage(fields: Fields) -> Any:
+def _storage(fields: Fields) -> Quantity:
     text = str(fields.value("storage")) if "storage" in fields else STORAGE
     try:
         return parse_quantity(text)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.events import Events
 from numafit.cluster.kube.health import ApiHealth
-from numafit.cluster.kube.objects import ObjectReference
+from numafit.cluster.kube.objects import PODS, ObjectReference
 from numafit.cluster.kube.reflector import ObjectChange, Reflector
 from numafit.cluster.sim.bound import BoundPod
 from numafit.cluster.sim.group import SimulatedNode
@@ -24,7 +24,6 @@ from numafit.cluster.sim.served import PodReader, ServedPod
 from numafit.cluster.sim.writer import StatusWriter
 from numafit.errors import InputError
 
-PODS = "/api/v1/pods"
 BOUND = {"fieldSelector": "spec.nodeName!="}
 LONGEST_TURN = 0.01
 """Seconds of deciding, after which others come first: what was decided is to be told."""

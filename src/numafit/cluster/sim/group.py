@@ -9,16 +9,17 @@ from msgspec.structs import replace
 from numafit.cluster.sim.file import SimulatedGroup
 from numafit.cluster.sim.kubelet import SimulatedKubelet
 from numafit.cluster.sim.node_object import STORAGE, NodeMark, node_labels
-from numafit.cluster.sim.state import StateFolder, read_state_folder
+from numafit.cluster.sim.state import StateFolder
 from numafit.cluster.sim.status import StatusStyle, style_of
 from numafit.decision.history.situation import situation_of
 from numafit.decision.start import Start, again, start
 from numafit.errors import InputError, KubeletError, StartError
+from numafit.ledger.state_files import read_state_files
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.config import KubeletConfig
 from numafit.settings.eviction import thresholds
 from numafit.settings.facts import NodeFacts
-from numafit.settings.read.loader import ConfigSources
+from numafit.settings.read.loader import ConfigSources, refuse_unknown
 from numafit.settings.versions import KubeVersion, behaviour_of
 
 
@@ -46,14 +47,30 @@ def simulated_nodes(groups: Iterable[SimulatedGroup], state: Path | None) -> Ite
             number += 1
 
 
+def check_groups(groups: Iterable[SimulatedGroup]) -> None:
+    """Raises InputError where a kubelet would not start, before there is a cluster for it."""
+    for group in groups:
+        _started(group)
+
+
 def _started(group: SimulatedGroup) -> Start:
     known = Start(version=group.version, sources=ConfigSources(group.config), machine=group.machine)
     try:
         known = start(known, "valid")
+        _refuse_unknown(group, known)
         offers = {STORAGE: storage_left(known.valid, group.mark.storage, group.version)}
         return start(replace(known, facts=NodeFacts(taints=group.mark.taints, offers=offers)))
     except StartError as error:
         raise _not_starting(group.name, error) from None
+
+
+def _refuse_unknown(group: SimulatedGroup, known: Start) -> None:
+    """Without its line, which is not one of the user's where the configuration stands in the file of nodes."""
+    try:
+        refuse_unknown(known.merged, known.version)
+    except InputError as error:
+        source = group.config.name if group.config is not None else ""
+        raise InputError(error.message, source=source, field=error.field, cure=error.cure) from None
 
 
 def _kubelet(group: SimulatedGroup, known: Start, name: str, number: int, folder: Path | None) -> SimulatedKubelet:
@@ -61,7 +78,7 @@ def _kubelet(group: SimulatedGroup, known: Start, name: str, number: int, folder
     node = replace(known.node, facts=facts)
     # Where there are sockets, real plugins register; whatever the machine has, nobody did that yet.
     ledger = known.restored if group.sockets else known.ledger
-    files = {} if folder is None else read_state_folder(folder)
+    files = {} if folder is None else read_state_files(folder)
     if files:
         try:
             found = start(again(node, files, allocatable=known.allocatable, active={}))

@@ -2,22 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
 from numafit.cluster.kube.api import MERGE, STRATEGIC, KubeApi
 from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.kube.objects import NODES, ObjectJson, node_owner
 from numafit.cluster.sim.group import SimulatedNode
 from numafit.cluster.sim.node_object import SIMULATED, new_node, node_labels, node_status
 from numafit.errors import ApiServerError, InputError, some_of
 from numafit.show.records.time import time_text
 
-NODES = "/api/v1/nodes"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-PAGE = 500
 LEASE_SECONDS = 40
 RENEW_SECONDS, LONGEST_RENEW = 10.0, 25.0
 """Between two renewals of a lease. A kubelet takes ten; for more than 400 nodes it is longer, so that 40 leases at most
@@ -31,6 +29,9 @@ MOST_BEATS_AT_ONCE = 6
 """Renewals on their way: what is to be told of pods is never kept waiting by them."""
 
 
+ForNode = Callable[[SimulatedNode], Awaitable[None]]
+
+
 class _Meta(msgspec.Struct):
     name: str
     uid: str = ""
@@ -39,15 +40,6 @@ class _Meta(msgspec.Struct):
 
 class _Node(msgspec.Struct):
     metadata: _Meta
-
-
-class _ListMeta(msgspec.Struct, rename={"rest": "continue"}):
-    rest: str = ""
-
-
-class _Nodes(msgspec.Struct):
-    metadata: _ListMeta
-    items: list[_Node]
 
 
 class Heartbeat:
@@ -95,19 +87,13 @@ class Heartbeat:
     # --- registration -------------------------------------------------------------------------------------------------
 
     async def _there(self) -> Mapping[str, _Meta]:
-        found: dict[str, _Meta] = {}
-        rest = ""
-        while True:
-            data = await self._api.get(NODES, {"limit": str(PAGE), **({"continue": rest} if rest else {})})
-            try:
-                page = msgspec.json.decode(data, type=_Nodes)
-            except msgspec.MsgspecError as error:
-                why = f"this is no list of nodes: {error}"
-                raise ApiServerError(why, source=self._api.access.cluster.server) from None
-            found |= {node.metadata.name: node.metadata for node in page.items}
-            rest = page.metadata.rest
-            if not rest:
-                return found
+        pages = [page async for page in self._api.pages(NODES)]
+        try:
+            nodes = [msgspec.json.decode(raw, type=_Node).metadata for page in pages for raw in page.items or ()]
+        except msgspec.MsgspecError as error:
+            why = f"this is no list of nodes: {error}"
+            raise ApiServerError(why, source=self._api.access.cluster.server) from None
+        return {node.name: node for node in nodes}
 
     async def _registered(self, node: SimulatedNode, there: _Meta | None) -> None:
         name, now = node.kubelet.name, time.time()
@@ -180,12 +166,12 @@ class Heartbeat:
                 raise
             await self._api.create(LEASES, msgspec.json.encode(self._lease(name, renewed)))
 
-    def _lease(self, name: str, renewed: str) -> dict[str, Any]:
-        owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": self._uids.get(name, "")}
+    def _lease(self, name: str, renewed: str) -> ObjectJson:
+        uid = self._uids.get(name, "")
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": name, **({"ownerReferences": [owner]} if owner["uid"] else {})},
+            "metadata": {"name": name, **({"ownerReferences": [node_owner(name, uid)]} if uid else {})},
             "spec": {"holderIdentity": name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": renewed},
         }
 
@@ -204,24 +190,24 @@ class Heartbeat:
 
     # --- many at once -------------------------------------------------------------------------------------------------
 
-    async def _tried(self, nodes: Iterable[SimulatedNode], do: Any, at_once: int = MOST_AT_ONCE) -> list[SimulatedNode]:
-        """Those with whom it failed, which is counted. `Any`: a coroutine of this class."""
+    async def _tried(
+        self, nodes: Iterable[SimulatedNode], do: ForNode, at_once: int = MOST_AT_ONCE
+    ) -> list[SimulatedNode]:
+        """Those with whom it failed, which is counted."""
         failed: list[SimulatedNode] = []
 
         async def one(node: SimulatedNode) -> None:
             try:
                 await do(node)
             except InputError as error:
-                if isinstance(error, ApiServerError):
-                    self._health.failed(error)
-                self._health.last = str(error)
+                self._health.failed(error)
                 failed.append(node)
 
         await self._each(nodes, one, at_once)
         return failed
 
-    async def _each(self, nodes: Iterable[SimulatedNode], do: Any, at_once: int = MOST_AT_ONCE) -> None:
-        """Some at a time; raises the first error. `Any`: a coroutine for a node."""
+    async def _each(self, nodes: Iterable[SimulatedNode], do: ForNode, at_once: int = MOST_AT_ONCE) -> None:
+        """Some at a time; raises the first error."""
         waiting = iter(nodes)
 
         async def worker() -> None:

@@ -137,7 +137,8 @@ class SimulatedKubelet:
             return
         if bound.gates != pod.gates:
             pod.gates = dict(bound.gates)
-            self.changed.add(pod.uid)
+            if pod.admitted and not pod.over:
+                self.changed.add(pod.uid)
         if bound.generation != pod.generation:
             pod.generation = bound.generation
             if pod.admitted and not pod.over:
@@ -180,6 +181,13 @@ class SimulatedKubelet:
             self.crash, self.node_changed = "", True
         if _offer(before) is not _offer(outcome.situation) or before.listed is not outcome.situation.listed:
             self.node_changed = True
+        ledger = outcome.situation.ledger
+        if ledger.device.devices is not before.ledger.device.devices:
+            # Their statuses tell which of their devices are healthy.
+            self.changed |= {uid for uid in ledger.device.held if uid in self.pods and not self.pods[uid].over}
+        if any(uid not in ledger.active for uid in ledger.cpu.entries):
+            # Of pods that have gone, and of one that was rejected after some of its containers had got theirs.
+            self._reconcile_later(now)
         return outcome
 
     # --- time ---------------------------------------------------------------------------------------------------------
@@ -274,7 +282,6 @@ class SimulatedKubelet:
 
     def _removed(self, pod: Pod, now: float) -> None:
         self.happen(RemovePods((pod,)), now)
-        self._reconcile_later(now)
 
     def _reconcile_later(self, now: float) -> None:
         if self.situation.node.cpu.static and not self._reconciles:
@@ -304,6 +311,8 @@ class SimulatedKubelet:
             before = "Pod was rejected: " if minor >= FIRST_REJECTED else "Pod "
             life.reject(pod, decision.reason, before + decision.message, now)
             self.changed.add(pod.uid)
+            # What the managers gave it before somebody refused it is found by the CPU manager's loop.
+            self._reconcile_later(now)
 
     def _preempted(self, victim: Decision, now: float) -> None:
         pod = self.pods.get(victim.pod.uid)

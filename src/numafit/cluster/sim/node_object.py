@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
 
 import msgspec
 
 from numafit import __version__
+from numafit.cluster.kube.objects import ObjectJson
 from numafit.cluster.sim.kubelet import SimulatedKubelet
 from numafit.decision.history.situation import Situation
 from numafit.quantity import Quantity
@@ -35,9 +35,6 @@ HEALTHY = (
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 )
 
-NodeJson = dict[str, Any]
-"""`Any`: an object of the API, written as it is."""
-
 
 class NodeMark(msgspec.Struct, frozen=True):
     """What a Node is called and told to be beside its machine."""
@@ -61,9 +58,9 @@ def node_labels(name: str, own: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def new_node(kubelet: SimulatedKubelet, mark: NodeMark, now: float) -> NodeJson:
+def new_node(kubelet: SimulatedKubelet, mark: NodeMark, now: float) -> ObjectJson:
     """As it is registered."""
-    spec: NodeJson = {}
+    spec: ObjectJson = {}
     if mark.taints:
         spec["taints"] = [
             {name: text for name, text in (("key", own.key), ("value", own.value), ("effect", own.effect)) if text}
@@ -82,7 +79,7 @@ def new_node(kubelet: SimulatedKubelet, mark: NodeMark, now: float) -> NodeJson:
     }
 
 
-def node_status(kubelet: SimulatedKubelet, mark: NodeMark, now: float, since: float | None = None) -> NodeJson:
+def node_status(kubelet: SimulatedKubelet, mark: NodeMark, now: float, since: float | None = None) -> ObjectJson:
     """`since`: it has been ready from then on."""
     situation = kubelet.situation
     return {
@@ -99,7 +96,7 @@ def node_status(kubelet: SimulatedKubelet, mark: NodeMark, now: float, since: fl
     }
 
 
-def conditions(now: float, since: float | None = None) -> list[NodeJson]:
+def conditions(now: float, since: float | None = None) -> list[ObjectJson]:
     return [
         {
             "type": kind,
@@ -125,7 +122,7 @@ def capacity(situation: Situation, mark: NodeMark) -> dict[str, Quantity]:
     return {**{name: amount for name, amount in allocatable.items() if name not in found}, **found}
 
 
-def node_info(kubelet: SimulatedKubelet) -> NodeJson:
+def node_info(kubelet: SimulatedKubelet) -> ObjectJson:
     own = sha256(kubelet.name.encode()).hexdigest()
     return {
         "machineID": own[:32],
@@ -146,7 +143,7 @@ def release_text(version: KubeVersion) -> str:
     return f"{version}.0" if version.patch == LATEST_PATCH else str(version)
 
 
-def _declared(settings: Settings) -> NodeJson:
+def _declared(settings: Settings) -> ObjectJson:
     if not settings.gate("NodeDeclaredFeatures"):
         return {}
     return {"declaredFeatures": [name for name in DECLARED if settings.gate(name)]}

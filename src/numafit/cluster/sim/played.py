@@ -1,9 +1,8 @@
 """A pod on a simulated kubelet: whether it was taken in, how its containers live and end, and what is to be told."""
 
-from typing import Any
-
 import msgspec
 
+from numafit.cluster.kube.objects import ObjectJson
 from numafit.cluster.sim.bound import (
     ALWAYS,
     ENDED,
@@ -70,8 +69,8 @@ class PlayedPod(msgspec.Struct):
     """Of its own; empty until its containers are started."""
     gates: dict[str, str] = {}
     """Conditions by which others say whether it is ready -> their status."""
-    devices: dict[str, list[dict[str, Any]]] = {}
-    """Container -> the devices that its status told last. `Any`: as JSON."""
+    devices: dict[str, list[ObjectJson]] = {}
+    """Container -> the devices that its status told last."""
 
     @property
     def uid(self) -> str:
@@ -96,11 +95,13 @@ def played(bound: BoundPod, now: float) -> PlayedPod:
         return pod
     pod.started = known.started or now
     pod.phase, pod.reason, pod.message = known.phase or PENDING, known.reason, known.message
-    pod.containers = dict(known.containers)
+    if all(own.name in known.containers for own in pod.pod.all_containers):
+        # What somebody else wrote there, of some containers only, no kubelet has written.
+        pod.containers = dict(known.containers)
     pod.transitions = dict(known.transitions)
     pod.address = known.address
     pod.over = pod.told = pod.phase in ENDED
-    pod.admitted = bool(known.containers)
+    pod.admitted = bool(pod.containers)
     return pod
 
 

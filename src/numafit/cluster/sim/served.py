@@ -26,7 +26,7 @@ from numafit.show.records.time import seconds_of
 from numafit.workload.api_server import stored
 from numafit.workload.kinds import Template
 from numafit.workload.manifest import read_workload
-from numafit.workload.pod import Container, Pod
+from numafit.workload.pod import Container, Pod, Resources
 from numafit.workload.served import Life
 from numafit.workload.values import ObjectPart
 
@@ -295,7 +295,7 @@ def _allocated(pod: Pod, status: _Status) -> Pod | None:
     return None if found == pod else found
 
 
-def _amounts(told: dict[str, Any]) -> dict[str, Any]:
+def _amounts(told: dict[str, Any]) -> Resources:
     try:
         return {name: stored(quantity_of(amount)) for name, amount in told.items()}
     except QuantityError:

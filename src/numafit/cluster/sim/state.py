@@ -1,4 +1,4 @@
-"""The state files of simulated kubelets, each in a folder like /var/lib/kubelet: read at the start, written at once."""
+"""The state files of simulated kubelets, each in a folder like /var/lib/kubelet: written at once."""
 
 import os
 from pathlib import Path
@@ -8,20 +8,6 @@ from numafit.decision.history.situation import Situation
 from numafit.errors import InputError
 from numafit.ledger.ledger import Ledger
 from numafit.ledger.state_files import STATE_FILES, state_path
-
-
-def read_state_folder(folder: Path) -> dict[str, str]:
-    """Name -> text of those that are there."""
-    found: dict[str, str] = {}
-    for name in STATE_FILES:
-        path = state_path(folder, name)
-        try:
-            found[name] = path.read_bytes().decode("utf-8", "surrogateescape")
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror or error}", source=str(path)) from None
-    return found
 
 
 class StateFolder:

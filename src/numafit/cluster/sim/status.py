@@ -5,10 +5,10 @@ strategic merge, so that conditions of others stay; what the kubelet takes back 
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import msgspec
 
+from numafit.cluster.kube.objects import ObjectJson
 from numafit.cluster.sim.bound import FAILED, SUCCEEDED, ContainerState, PlayedContainer
 from numafit.cluster.sim.played import PlayedPod
 from numafit.ledger.ledger import DeviceLedger
@@ -37,9 +37,6 @@ OWN = (
     SCHEDULED,
 )
 """The conditions that are written here, in the kubelet's order."""
-
-# `Any` below: parts of objects of the API, written as JSON as they are.
-StatusJson = dict[str, Any]
 
 
 class StatusStyle(msgspec.Struct, frozen=True):
@@ -79,14 +76,14 @@ def style_of(settings: Settings) -> StatusStyle:
     )
 
 
-def status_patch(pod: PlayedPod, style: StatusStyle, devices: DeviceLedger, host_ip: str, now: float) -> StatusJson:
+def status_patch(pod: PlayedPod, style: StatusStyle, devices: DeviceLedger, host_ip: str, now: float) -> ObjectJson:
     """For `pods/status`, as a strategic merge. The UID keeps it from another pod of the same name."""
     return {"metadata": {"uid": pod.uid}, "status": pod_status(pod, style, devices, host_ip, now)}
 
 
-def pod_status(pod: PlayedPod, style: StatusStyle, devices: DeviceLedger, host_ip: str, now: float) -> StatusJson:
+def pod_status(pod: PlayedPod, style: StatusStyle, devices: DeviceLedger, host_ip: str, now: float) -> ObjectJson:
     """Remembers in the pod since when its conditions are as they are."""
-    status: StatusJson = {
+    status: ObjectJson = {
         "phase": pod.phase,
         "qosClass": qos_of(pod.pod, style.settings),
         "startTime": time_text(pod.started),
@@ -139,11 +136,11 @@ def pod_status(pod: PlayedPod, style: StatusStyle, devices: DeviceLedger, host_i
 
 def _container(
     pod: PlayedPod, own: Container, style: StatusStyle, devices: DeviceLedger, *, init: bool = False
-) -> StatusJson:
+) -> ObjectJson:
     life = pod.containers[own.name]
     began = bool(life.state.id)
     image = pod.manner.images.get(own.name, "")
-    found: StatusJson = {
+    found: ObjectJson = {
         "name": own.name,
         "state": _state(life.state),
         "lastState": {} if life.last is None else _state(life.last),
@@ -159,7 +156,8 @@ def _container(
             found["resources"] = _requirements(own.requests, own.limits)
             if own.requests:
                 found["allocatedResources"] = _amounts(own.requests)
-    if style.device_health:
+    if style.device_health and not init:
+        # Of init containers, and of sidecars among them, a kubelet does not tell it (1.31 to 1.37).
         held = _devices(pod, own.name, devices)
         if held:
             found["allocatedResourcesStatus"] = held
@@ -173,21 +171,21 @@ def is_ready(life: PlayedContainer, *, ends: bool) -> bool:
     return life.state.kind == "running"
 
 
-def _state(state: ContainerState) -> StatusJson:
+def _state(state: ContainerState) -> ObjectJson:
     told = {name: text for name, text in (("reason", state.reason), ("message", state.message)) if text}
     if state.kind == "waiting":
         return {"waiting": told}
     began = time_text(state.started) if state.started else None
     if state.kind == "running":
         return {"running": {"startedAt": began}}
-    found: StatusJson = {"exitCode": state.code, **told, "startedAt": began}
+    found: ObjectJson = {"exitCode": state.code, **told, "startedAt": began}
     found["finishedAt"] = time_text(state.finished) if state.finished else None
     if state.id:
         found["containerID"] = state.id
     return {"terminated": found}
 
 
-def _devices(pod: PlayedPod, container: str, devices: DeviceLedger) -> list[StatusJson]:
+def _devices(pod: PlayedPod, container: str, devices: DeviceLedger) -> list[ObjectJson]:
     """What it holds, or held when it ended."""
     held = devices.held.get(pod.uid, {}).get(container)
     if held:
@@ -205,7 +203,10 @@ def _devices(pod: PlayedPod, container: str, devices: DeviceLedger) -> list[Stat
 
 
 def _health(devices: DeviceLedger, resource: str, device: str) -> str:
-    return "Healthy" if device in devices.healthy.get(resource, ()) else "Unhealthy"
+    """What its plugin said last, which the end of the plugin does not change; of one that is not listed nothing bad is
+    known."""
+    listed = devices.devices.get(resource, {}).get(device)
+    return "Healthy" if listed is None or listed.healthy else "Unhealthy"
 
 
 # --- resources --------------------------------------------------------------------------------------------------------
@@ -215,20 +216,20 @@ def _amounts(resources: Resources) -> dict[str, str]:
     return {name: str(amount) for name, amount in resources.items()}
 
 
-def _requirements(requests: Resources, limits: Resources) -> StatusJson:
+def _requirements(requests: Resources, limits: Resources) -> ObjectJson:
     found = {"limits": _amounts(limits), "requests": _amounts(requests)}
     return {name: amounts for name, amounts in found.items() if amounts}
 
 
-def _pod_resources(pod: Pod, settings: Settings) -> StatusJson:
+def _pod_resources(pod: Pod, settings: Settings) -> ObjectJson:
     """What it was allocated as a whole. Of a pod that runs a kubelet tells what its cgroup says, which may be rounded;
     here it has what it was allocated."""
     pod_level = settings.gate("PodLevelResources")
     requests = pod_requests(pod, sidecars=True, pod_level=pod_level)
-    limits: dict[str, Any] = dict(container_limits(pod, sidecars=True))
+    limits = dict(container_limits(pod, sidecars=True))
     if pod_level and pod.resources is not None:
         limits |= {name: amount for name, amount in pod.resources.limits.items() if is_pod_level(name)}
-    found: StatusJson = {"resources": _requirements(requests, limits)}
+    found: ObjectJson = {"resources": _requirements(requests, limits)}
     if requests:
         found["allocatedResources"] = _amounts(requests)
     return found
@@ -237,10 +238,10 @@ def _pod_resources(pod: Pod, settings: Settings) -> StatusJson:
 # --- conditions -------------------------------------------------------------------------------------------------------
 
 
-def _conditions(pod: PlayedPod, style: StatusStyle) -> Iterator[StatusJson]:
+def _conditions(pod: PlayedPod, style: StatusStyle) -> Iterator[ObjectJson]:
     if pod.resize is not None and style.resources and not style.resize_field:
         told = pod.resize
-        condition: StatusJson = {"type": RESIZE_PENDING if told.pending else RESIZE_IN_PROGRESS, "status": "True"}
+        condition: ObjectJson = {"type": RESIZE_PENDING if told.pending else RESIZE_IN_PROGRESS, "status": "True"}
         condition["lastProbeTime"] = time_text(told.looked)
         if style.observed and told.generation:
             condition["observedGeneration"] = told.generation
@@ -259,7 +260,7 @@ def _conditions(pod: PlayedPod, style: StatusStyle) -> Iterator[StatusJson]:
     yield _condition(SCHEDULED, True)
 
 
-def _condition(kind: str, holds: bool, reason: str = "", message: str = "") -> StatusJson:
+def _condition(kind: str, holds: bool, reason: str = "", message: str = "") -> ObjectJson:
     # What stood there before goes only where null is written in its place.
     return {
         "type": kind,
@@ -270,7 +271,7 @@ def _condition(kind: str, holds: bool, reason: str = "", message: str = "") -> S
     }
 
 
-def _initialized(pod: PlayedPod) -> StatusJson:
+def _initialized(pod: PlayedPod) -> ObjectJson:
     if pod.phase == SUCCEEDED:
         return _condition(INITIALIZED, True, "PodCompleted")
     if any(pod.containers[own.name].state.id for own in pod.pod.containers):
@@ -297,7 +298,7 @@ def _unready(pod: PlayedPod) -> tuple[str, ...]:
     return ("ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]")
 
 
-def _ready(pod: PlayedPod, unready: tuple[str, ...]) -> StatusJson:
+def _ready(pod: PlayedPod, unready: tuple[str, ...]) -> ObjectJson:
     if unready:
         return _condition(READY, False, *unready)
     missing = list(_closed_gates(pod.manner.readiness_gates, pod.gates))

@@ -85,23 +85,20 @@ class StatusWriter:
                 await self._write(node, key[1])
                 backoff.succeeded()
                 self._odd.pop(key, None)
-            except ApiServerError as error:
-                failed = self._is_to_be_tried_again(key, error)
             except InputError as error:
-                # A file with a token that is gone for a moment.
-                self._health.last = str(error)
-                failed = True
+                failed = self._is_to_be_tried_again(key, error)
             if failed:
                 await asyncio.sleep(backoff.seconds())
             self._busy.discard(key)
             if self._again.pop(key, None) is not None or failed:
                 self.put(node, key[1])
 
-    def _is_to_be_tried_again(self, key: Key, error: ApiServerError) -> bool:
-        if error.status in GONE:
+    def _is_to_be_tried_again(self, key: Key, error: InputError) -> bool:
+        status = error.status if isinstance(error, ApiServerError) else 0
+        if status in GONE:
             return False
         self._health.failed(error)
-        if error.status in ODD:
+        if status in ODD:
             # Another pod of the same name has its place, or somebody else wrote at the same moment.
             self._odd[key] = self._odd.get(key, 0) + 1
             if self._odd[key] >= TRIES:
@@ -111,7 +108,8 @@ class StatusWriter:
 
     async def _write(self, node: SimulatedNode, uid: str) -> None:
         pod = node.kubelet.pods.get(uid)
-        if pod is None:
+        if pod is None or not (pod.admitted or pod.over):
+            # Nobody has decided about it yet.
             return
         path = f"/api/v1/namespaces/{pod.pod.namespace}/pods/{pod.pod.name}"
         # One that had ended before it was deleted has been told already.

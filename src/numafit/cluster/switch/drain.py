@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-MIRROR = "kubernetes.io/config.mirror"
-STATIC_UID = "kubernetes.io/config.hash"
-ENDED = ("Succeeded", "Failed")
+from numafit.workload.served import ENDED, STATIC_POD_UID
+from numafit.workload.standing import MIRROR
+
 FORCE, EMPTY_DIR = "--force", "--delete-emptydir-data"
 
 
@@ -60,7 +60,7 @@ class PodOnNode(msgspec.Struct, frozen=True):
     @property
     def kubelet_uid(self) -> str:
         """By which its kubelet knows it: a static pod has another than its mirror."""
-        return self.metadata.annotations.get(STATIC_UID, self.metadata.uid)
+        return self.metadata.annotations.get(STATIC_POD_UID, self.metadata.uid)
 
     @property
     def controller(self) -> PodOwner | None:

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import msgspec
 
 from numafit.document import read_documents
-from numafit.errors import InputError
+from numafit.errors import InputError, near_words
+from numafit.settings.read.decoder import known_fields
+from numafit.settings.versions import LATEST_PATCH, NEWEST_MINOR, KubeVersion
 from numafit.show.json import yaml_text
 
 GATES = "featureGates"
@@ -25,6 +27,8 @@ def with_changes(text: str, source: str, changes: Sequence[str]) -> str:
             cure = "write it like cpuManagerPolicy=static"
             raise InputError("is not FIELD=VALUE", source=f"--set {change}", cure=cure)
         field, dot, entry = name.partition(".")
+        if value:
+            _refuse_unknown(field, change)
         if not dot:
             _set(fields, field, _value(value, change) if value else None)
             continue
@@ -35,6 +39,16 @@ def with_changes(text: str, source: str, changes: Sequence[str]) -> str:
         _set(inner, entry, (_value(value, change) if field == GATES else value) if value else None)
         fields[field] = inner
     return yaml_text(fields) + "\n"
+
+
+def _refuse_unknown(field: str, change: str) -> None:
+    """A kubelet would ignore it, and a node would be drained for nothing."""
+    newest = KubeVersion(1, NEWEST_MINOR, LATEST_PATCH)
+    known = sorted(known_fields(newest))
+    if field not in known:
+        near = near_words(field, known)
+        cure = f"did you mean {' or '.join(near)}?" if near else "write a field of KubeletConfiguration"
+        raise InputError("no kubelet knows this field", source=f"--set {change}", cure=cure)
 
 
 def _set(fields: dict[str, object], name: str, value: object) -> None:

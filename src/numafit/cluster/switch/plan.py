@@ -14,7 +14,7 @@ from numafit.advice.compare import Difference, facts_of, settings_differences
 from numafit.advice.doctor.checkup import examine
 from numafit.advice.doctor.diagnosis import Diagnosis
 from numafit.advice.lint.lint import LintFile, lint
-from numafit.cluster.switch.drain import ENDED, Drain, DrainChoice, PodOnNode, drain_of
+from numafit.cluster.switch.drain import Drain, DrainChoice, PodOnNode, drain_of
 from numafit.decision.decision import Decision
 from numafit.decision.files import state_files
 from numafit.decision.history.event import Beginning, PluginsAt
@@ -32,6 +32,7 @@ from numafit.settings.read.loader import ConfigSources
 from numafit.workload.objects import ManifestFile
 from numafit.workload.pod import Pod
 from numafit.workload.reading import LEFT_OUT, NodeChoice, Reading, read_files
+from numafit.workload.served import ENDED
 
 STATE_STEPS = {"cpu_state": CPU_FILE, "memory_state": MEMORY_FILE}
 """Step of a kubelet's start -> the state file that it refuses there."""

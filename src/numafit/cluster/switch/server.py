@@ -7,21 +7,22 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from http import HTTPStatus
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from numafit.cluster.kube.api import MERGE, KubeApi
-from numafit.cluster.kube.objects import ObjectMeta
+from numafit.cluster.kube.objects import NODES, PODS, ObjectMeta
 from numafit.cluster.kube.pace import Backoff
 from numafit.cluster.switch.drain import BoundPods, PodOnNode
-from numafit.errors import ApiServerError
+from numafit.errors import ApiServerError, InputError
 
 T = TypeVar("T")
 
 PATIENCE = 60.0
 """Seconds in which an API server that does not answer is asked again."""
-PAGE = "500"
+BOOT_ID, MACHINE_ID = "proc/sys/kernel/random/boot_id", "etc/machine-id"
 
 
 class NodeCondition(msgspec.Struct, frozen=True):
@@ -46,19 +47,44 @@ class WatchedNode(msgspec.Struct, frozen=True):
     status: NodeConditions = NodeConditions()
 
 
-class _Page(msgspec.Struct):
-    rest: str = msgspec.field(name="continue", default="")
+class _NodeInfo(msgspec.Struct, frozen=True):
+    bootID: str = ""
+    machineID: str = ""
 
 
-class _PodPage(msgspec.Struct):
-    metadata: _Page
-    items: list[msgspec.Raw]
+class _TellsInfo(msgspec.Struct, frozen=True):
+    nodeInfo: _NodeInfo = _NodeInfo()
+
+
+class _ToldNode(msgspec.Struct, frozen=True):
+    status: _TellsInfo = _TellsInfo()
+
+
+def refuse_another_machine(node: bytes, name: str, root: Path = Path("/")) -> None:
+    """Raises InputError for a Node that is not that of this machine: one would be drained and another one changed.
+
+    A kubelet that has not run since the machine was started tells an old boot id, and the same machine id.
+    """
+    info = msgspec.json.decode(node, type=_ToldNode).status.nodeInfo
+    pairs = [(told, _id(root / path)) for told, path in ((info.bootID, BOOT_ID), (info.machineID, MACHINE_ID))]
+    # What is shorter is no id of Linux, and tells nothing.
+    known = [told == here for told, here in pairs if here and len(told) == len(here)]
+    if known and not any(known):
+        cure = "name that of this machine; of another one --dry-run with --machine shows a plan"
+        raise InputError(f"{name} is another machine than this one: boot ids differ", source="--node", cure=cure)
+
+
+def _id(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
 
 
 class NodeAtServer:
     def __init__(self, api: KubeApi, name: str) -> None:
         self.api, self.name = api, name
-        self.path = f"/api/v1/nodes/{name}"
+        self.path = f"{NODES}/{name}"
 
     async def object(self) -> bytes:
         """The Node, as it is told."""
@@ -69,14 +95,9 @@ class NodeAtServer:
 
     async def listed(self) -> bytes:
         """Its pods, as one list."""
-        items: list[msgspec.Raw] = []
-        asked = {"fieldSelector": f"spec.nodeName={self.name}", "limit": PAGE}
-        while True:
-            page = msgspec.json.decode(await self.api.get("/api/v1/pods", asked), type=_PodPage)
-            items += page.items
-            if not page.metadata.rest:
-                return msgspec.json.encode({"apiVersion": "v1", "kind": "PodList", "items": items})
-            asked["continue"] = page.metadata.rest
+        pages = self.api.pages(PODS, {"fieldSelector": f"spec.nodeName={self.name}"})
+        items = [item async for page in pages for item in page.items or ()]
+        return msgspec.json.encode({"apiVersion": "v1", "kind": "PodList", "items": items})
 
     async def pods(self) -> tuple[PodOnNode, ...]:
         return msgspec.json.decode(await self.listed(), type=BoundPods).items

@@ -15,6 +15,8 @@ VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 KIND = "NodeTopology"
 PLURAL = "nodetopologies"
+AGENT = "numafit-node-agent"
+"""Who writes it: so its fields' manager and the agent's account are called."""
 PATH = f"/apis/{GROUP}/{VERSION}/{PLURAL}"
 
 FORMAT = 1

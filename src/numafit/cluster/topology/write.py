@@ -7,8 +7,8 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit import __version__
+from numafit.amounts import amount_text
 from numafit.bits import cpuset_text, numbers_text
-from numafit.cluster.topology.amounts import bytes_text
 from numafit.cluster.topology.digest import machine_digest, state_digest
 from numafit.cluster.topology.model import (
     FORMAT,
@@ -141,18 +141,18 @@ def _containers(ledger: Ledger, uid: str) -> Iterator[ContainerHolding]:
 
 
 def _block(block: Block) -> MemoryBlockHeld:
-    return MemoryBlockHeld(numbers_text(block.numa), bytes_text(block.size), block.type)
+    return MemoryBlockHeld(numbers_text(block.numa), amount_text(block.size), block.type)
 
 
 def _memory(ledger: MemoryLedger) -> Iterator[NumaMemoryState]:
     for numa, node in sorted(ledger.nodes.items()):
         types = {
             name: MemoryTypeState(
-                total=bytes_text(table.total),
-                system_reserved=bytes_text(table.system_reserved),
-                allocatable=bytes_text(table.allocatable),
-                reserved=bytes_text(table.reserved),
-                free=bytes_text(table.free),
+                total=amount_text(table.total),
+                system_reserved=amount_text(table.system_reserved),
+                allocatable=amount_text(table.allocatable),
+                reserved=amount_text(table.reserved),
+                free=amount_text(table.free),
             )
             for name, table in sorted(node.tables.items())
         }

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
+from typing import NoReturn, Self
 
 import msgspec
 
@@ -13,11 +13,13 @@ from numafit.cluster.up.certificates import Authority
 from numafit.cluster.up.flags import (
     PORTS,
     SERVER_NAMES,
+    STORE_NAMES,
     Endpoints,
     api_server_flags,
     client_flags,
     controller_manager_flags,
     etcd_flags,
+    store_flags,
 )
 from numafit.cluster.up.folder import ClusterFolder
 from numafit.cluster.up.probe import ApiProbe
@@ -58,7 +60,7 @@ class ControlPlane:
         self.server = ""
         self.release = ""
 
-    def __enter__(self) -> "ControlPlane":
+    def __enter__(self) -> Self:
         try:
             self._start()
         except BaseException:
@@ -78,8 +80,12 @@ class ControlPlane:
         accounts = own.issue("accounts", "service-accounts")
         self.server = ends.server
         self.probe = ApiProbe(ends.secure, own.certificate, *own.issue(ADMIN, ADMIN, MASTERS))
-        self.run(ETCD, etcd_flags(ends, self.folder / "etcd", durable=self.state.kept))
-        self.run(API_SERVER, api_server_flags(ends, own.certificate, serving, accounts))
+        # An authority of its own: no certificate of the cluster opens it.
+        of_etcd = Authority(own.folder / "etcd")
+        store = of_etcd.issue(ETCD, ETCD, addresses=STORE_NAMES)
+        self.run(ETCD, etcd_flags(ends, self.folder / "etcd", of_etcd.certificate, store, durable=self.state.kept))
+        answers = api_server_flags(ends, own.certificate, serving, accounts)
+        self.run(API_SERVER, [*answers, *store_flags(of_etcd.certificate, store)])
         self.wait_for("the API server is ready", lambda: self.probe.text("/readyz"))
         manager = own.kubeconfig(CONTROLLER_MANAGER, self.server, f"system:{CONTROLLER_MANAGER}")
         self.run(CONTROLLER_MANAGER, controller_manager_flags(manager, own.certificate, accounts))

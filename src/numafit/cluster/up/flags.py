@@ -7,6 +7,7 @@ from typing import NamedTuple
 from numafit.cluster.up.ports import LOOPBACK
 
 SERVICES = "10.96.0.0/24"
+STORE_NAMES = f"DNS:localhost,IP:{LOOPBACK}"
 SERVER_NAMES = f"DNS:kubernetes.default.svc,DNS:localhost,IP:{LOOPBACK},IP:10.96.0.1"
 PORTS = 3
 """Of etcd for its clients and for its peers, which are none, and of the API server."""
@@ -22,20 +23,29 @@ class Endpoints(NamedTuple):
 
     @property
     def etcd(self) -> str:
-        return f"http://{LOOPBACK}:{self.client}"
+        return f"https://{LOOPBACK}:{self.client}"
 
     @property
     def server(self) -> str:
         return f"https://{LOOPBACK}:{self.secure}"
 
 
-def etcd_flags(ends: Endpoints, data: Path, *, durable: bool) -> list[str]:
-    """What nobody keeps need not reach the disk."""
+def etcd_flags(ends: Endpoints, data: Path, authority: Path, pair: KeyPair, *, durable: bool) -> list[str]:
+    """Who writes to etcd is above all rights, and loopback belongs to everybody on this host: it answers only who has a
+    certificate of its own authority, which is the API server. What nobody keeps need not reach the disk."""
     flags = [
         *(f"--data-dir={data}", f"--listen-client-urls={ends.etcd}", f"--advertise-client-urls={ends.etcd}"),
-        f"--listen-peer-urls=http://{LOOPBACK}:{ends.peer}",
+        f"--listen-peer-urls=https://{LOOPBACK}:{ends.peer}",
     ]
+    for kind in ("", "peer-"):
+        flags += [f"--{kind}cert-file={pair[0]}", f"--{kind}key-file={pair[1]}"]
+        flags += [f"--{kind}trusted-ca-file={authority}", f"--{kind}client-cert-auth"]
     return flags if durable else [*flags, "--unsafe-no-fsync"]
+
+
+def store_flags(authority: Path, pair: KeyPair) -> list[str]:
+    """Of the API server, for etcd."""
+    return [f"--etcd-cafile={authority}", f"--etcd-certfile={pair[0]}", f"--etcd-keyfile={pair[1]}"]
 
 
 def api_server_flags(ends: Endpoints, authority: Path, serving: KeyPair, accounts: KeyPair) -> list[str]:

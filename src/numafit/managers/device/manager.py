@@ -1,6 +1,6 @@
 """The device manager: hints for plugin resources, and which devices a container gets."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -85,7 +85,7 @@ class DeviceManager(msgspec.Struct, frozen=True):
         devices = ledger.devices[resource]
         ground = self.numa_nodes
         if self.behaviour.device_own_nodes:
-            own = mask_of(node for device in devices.values() for node in device.numa or ()) & ground
+            own = _nodes((node for device in devices.values() for node in device.numa or ()), ground)
             ground = own or ground
         totals = _demand([device.numa for device in devices.values()], wanted, ground)
         size = smallest_size(ground, (totals,), ground.bit_count())
@@ -95,7 +95,7 @@ class DeviceManager(msgspec.Struct, frozen=True):
             numa = self._place(ledger, resource, device_id)
             if numa is not None:
                 # A reused device that names no node can be in no mask: nothing will do.
-                must.add(mask_of(numa) & ground)
+                must.add(_nodes(numa, ground))
                 counted += 1
         places = [self._place(ledger, resource, device_id) for device_id in available]
         matching = _demand(places, wanted - counted, ground)
@@ -249,12 +249,17 @@ def allocated_devices(ledger: DeviceLedger) -> dict[str, frozenset[str]]:
     return allocated
 
 
+def _nodes(ids: Iterable[int], ground: int) -> int:
+    """Those that the machine has. A plugin may name any 64-bit number; what is no node of the machine is in no mask."""
+    return mask_of(node for node in ids if 0 <= node < ground.bit_length()) & ground
+
+
 def _demand(places: list[tuple[int, ...] | None], wanted: int, ground: int) -> Demand:
     """Devices per NUMA node; those that sit on several nodes at once are counted apart, once each."""
     free = dict.fromkeys(members(ground), 0)
     shared = []
     for numa in places:
-        nodes = mask_of(numa or ()) & ground
+        nodes = _nodes(numa or (), ground)
         if nodes & (nodes - 1):
             shared.append(nodes)
         elif nodes:

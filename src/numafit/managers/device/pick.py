@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 DeviceIds = frozenset[str]
 NumaIds = tuple[int, ...]
+NOWHERE = -1
 
 
 class DevicePick:
@@ -155,9 +156,12 @@ class DevicePick:
             return nothing, nothing, available
         places = {device_id: ledger.devices[self.resource][device_id].numa or () for device_id in available}
         decides = self._deciding_nodes(places)
-        placed = {device_id for device_id, numa in places.items() if numa}
+        # The kubelet's own sign for "no node" is a number that plugins may name, too: many tell what the kernel says.
+        placed = {device_id for device_id, numa in places.items() if any(node != NOWHERE for node in numa)}
         aligned = frozenset(
-            device_id for device_id in placed if any(affinity >> node & 1 for node in decides(places[device_id]))
+            device_id
+            for device_id in placed
+            if any(node >= 0 and affinity >> node & 1 for node in decides(places[device_id]))
         )
         return aligned, frozenset(placed) - aligned, available - placed
 

@@ -97,7 +97,7 @@ class Run:
         def outcome(situation: Situation, event: Event, number: int) -> Outcome:
             given = given_at(expected, number)
             entry = expected[number] if number < len(expected) else None
-            decided = {each["uid"] for each in (entry or {}).get("decisions") or ()}
+            decided = {each["uid"] for each in (entry or {}).get("decisions") or () if "uid" in each}
             named = [*failed_at(entry or {}), ""]
             held = given_at(expected, number, decided)
             first = happen(situation, event, partial(choices, given, (), named[0], held))
