@@ -63,6 +63,7 @@ IN_FUNCTIONS = {
     "cli/node/kubelet_sim.py": "what only a cluster needs is an extra, and --rights needs none of it: 200 ms",
     "cli/node/device_plugin.py": "grpcio is an extra, and --dry-run needs none of it: 90 ms",
     "cli/node/node_agent.py": "grpcio and lightkube are an extra, which --help does without: 200 ms",
+    "cli/node/over_agent.py": "an extra, for --over-agent only: 200 ms",
     "cli/node/switch.py": "an extra, which --help does without: 180 ms",
     "cli/options/answer.py": "only a kubelet that does not start again: 20 ms",
     "cli/options/case.py": "only a node that was pulled: 8 ms",

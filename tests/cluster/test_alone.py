@@ -7,7 +7,13 @@ from pathlib import Path
 
 ALONE = "NUMAFIT_ALONE"
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("tests/cluster/device", "tests/cluster/node", "tests/cluster/sim/sockets", "tests/cluster/wire")
+FOLDERS = (
+    "tests/cluster/device",
+    "tests/cluster/node",
+    "tests/cluster/orders",
+    "tests/cluster/sim/sockets",
+    "tests/cluster/wire",
+)
 SECONDS = 600
 """They take some ten."""
 

@@ -25,7 +25,8 @@ def test_a_manifest_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ("--manifest", "--manifest: an image is needed (name one with numafit in it by --image)"),
         ("--image x", "--image: goes with --manifest only"),
-        ("--namespace x", "--namespace: goes with --manifest only"),
+        ("--namespace x", "--namespace: goes with --manifest or --allow-switch only"),
+        ("--stop-command x", "--stop-command: goes with --allow-switch only"),
         ("--kubeconfig /no/such/file", "/no/such/file"),
     ],
 )

@@ -47,3 +47,22 @@ def test_all_that_it_writes_by_the_name_of_a_node_is_held_to_its_own() -> None:
             if {"create", "patch"} & {*rule["verbs"]}
         }
         assert held == written
+
+
+def test_only_an_agent_that_may_switch_its_node_is_root_there() -> None:
+    texts = list(yaml.safe_load_all(manifest("team", "image:1", orders="numafit-switch-")))
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in texts}
+    orders = "numafit-node-agent-orders"
+    (rule,) = objects["Role", orders]["rules"]
+    assert rule == {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch", "patch"]}
+    assert {objects[kind, orders]["metadata"]["namespace"] for kind in ("Role", "RoleBinding")} == {"team"}
+    eviction = {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
+    assert objects["ClusterRole", "numafit-node-agent"]["rules"][-1] == eviction
+    spec = texts[-1]["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    assert (spec["hostPID"], container["securityContext"]["privileged"]) == (True, True)
+    assert container["command"][-2:] == ["--allow-switch", "--namespace=team"]
+    written = [own["mountPath"] for own in container["volumeMounts"] if not own.get("readOnly")]
+    assert written == ["/host/var/lib/kubelet", "/recordings", "/tmp"]
+    plain = manifest("team", "image:1")
+    assert not any(word in plain for word in ("hostPID", "privileged: true", "pods/eviction", "configmaps"))

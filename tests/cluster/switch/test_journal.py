@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from numafit.cluster.switch.journal import BEGUN, DONE, only_one, open_journal
+from numafit.cluster.switch.journal import BEGUN, DONE, finished_journal, new_journal, only_one, open_journal
 from numafit.errors import InputError
 from tests.cluster.switch.fake_node import FakeNode
 
@@ -72,3 +73,18 @@ def test_nothing_is_written_through_a_link_that_somebody_laid(tmp_path: Path) ->
     assert other.read_text() == "mine"
     assert not journal.path.is_symlink()
     assert journal.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_switch_that_is_over_is_found_by_its_order(tmp_path: Path) -> None:
+    """Among others, and those of releases that nobody knows here."""
+    plain = FakeNode(tmp_path).journal()
+    plain.finish("switched")
+    ordered = new_journal(plain.folder, replace(plain.order, begun="2026-11-16T11:00:00Z", ordered="u"))
+    assert finished_journal(plain.folder, "u") is None, "it is not over yet"
+    ordered.finish("undone")
+    (plain.folder / "other").mkdir()
+    (plain.folder / "other" / "journal.jsonl").write_text("{}\n")
+    found = finished_journal(plain.folder, "u")
+    assert found is not None
+    assert (found.order, found.entries[-1].step) == (ordered.order, "undone")
+    assert finished_journal(plain.folder, "v") is None

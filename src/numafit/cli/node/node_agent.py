@@ -1,19 +1,28 @@
 """`numafit node-agent`: the truth about this node, published and compared."""
 
 import socket
+from collections.abc import Coroutine
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from numafit.cli.options.extra import kubernetes_extra
 from numafit.cli.options.live import ClusterOptions
+from numafit.cluster.orders.words import ORDERS
 from numafit.errors import InputError
 from numafit.show.records.time import now_text
+
+if TYPE_CHECKING:
+    from numafit.cluster.kube.api import KubeApi
+    from numafit.cluster.kube.health import ApiHealth
 
 PACKAGES = ("google", "grpc", "httpx2", "lightkube")
 """As they are imported; of the extra `kubernetes`."""
 PORT = 9467
 NAMESPACE = "numafit"
+ON_HOST = "nsenter --target 1 --mount --uts --ipc --net --pid -- systemctl"
+STOP, START = f"{ON_HOST} stop kubelet", f"{ON_HOST} start kubelet"
 
 
 @click.command(
@@ -22,6 +31,7 @@ NAMESPACE = "numafit"
 Examples:
   numafit node-agent --manifest --image registry.example.com/numafit:1 | kubectl apply -f -
   numafit node-agent --node-name gpu-1 --kubeconfig admin.conf
+  numafit node-agent --manifest --image registry.example.com/numafit:1 --allow-switch
   numafit node-agent --node-name gpu-1 --kubelet-config configz --recordings differences""",
 )
 @click.option(
@@ -46,9 +56,12 @@ Examples:
 @click.option("--metrics-address", default="127.0.0.1", show_default=True, help="Where metrics and /healthz are.")
 @click.option("--recordings", type=click.Path(path_type=Path), help="Keep here what was decided otherwise.")
 @click.option("--resource-topology", is_flag=True, help="Publish a NodeResourceTopology, too, where nobody else does.")
+@click.option("--allow-switch", is_flag=True, help="Take orders of `numafit node switch --over-agent` for this node.")
+@click.option("--stop-command", metavar="COMMAND", help="With --allow-switch: stops the kubelet; default as its host.")
+@click.option("--start-command", metavar="COMMAND", help="With --allow-switch: starts it; default as its host.")
 @click.option("--manifest", "print_manifest", is_flag=True, help="Print what a cluster needs to run it, and end.")
 @click.option("--image", metavar="IMAGE", help="With --manifest: an image with numafit in it.")
-@click.option("--namespace", metavar="NAME", help=f"With --manifest: default {NAMESPACE}.")
+@click.option("--namespace", metavar="NAME", help=f"With --manifest or --allow-switch: default {NAMESPACE}.")
 def node_agent(
     node_name: str | None,
     host_root: Path,
@@ -60,6 +73,9 @@ def node_agent(
     metrics_address: str,
     recordings: Path | None,
     resource_topology: bool,
+    allow_switch: bool,
+    stop_command: str | None,
+    start_command: str | None,
     print_manifest: bool,
     image: str | None,
     namespace: str | None,
@@ -70,17 +86,22 @@ def node_agent(
     files, its state files and its PodResources socket. Each decision of the kubelet is compared with what numafit would
     have decided; metrics tell how many were equal. Exit status: 0 told to stop, 2 it could not begin.
     """
-    for name, value in (("--image", image), ("--namespace", namespace)):
-        if value is not None and not print_manifest:
-            raise InputError("goes with --manifest only", source=name)
+    if image is not None and not print_manifest:
+        raise InputError("goes with --manifest only", source="--image")
+    if namespace is not None and not print_manifest and not allow_switch:
+        raise InputError("goes with --manifest or --allow-switch only", source="--namespace")
+    for option, value in (("--stop-command", stop_command), ("--start-command", start_command)):
+        if value is not None and (print_manifest or not allow_switch):
+            raise InputError("goes with --allow-switch only", source=option)
     if print_manifest:
-        _print(namespace or NAMESPACE, image, resource_topology=resource_topology)
+        _print(namespace or NAMESPACE, image, resource_topology=resource_topology, allow_switch=allow_switch)
         return
     name = node_name or socket.gethostname().lower()
     try:
         from numafit.cluster.kube.access import access
         from numafit.cluster.node.agent import AgentOptions
         from numafit.cluster.node.service import MetricsPlace, serve_node
+        from numafit.cluster.orders.taker import OrderTaker, TakerOptions
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in PACKAGES:
@@ -93,17 +114,24 @@ def node_agent(
         name, host_root, kubelet_dir or "", kubelet_config or "", recordings, resource_topology=resource_topology
     )
     found = access(cluster.kubeconfig, cluster.context)
-    serve_node(found, options, MetricsPlace(metrics_address, metrics_port), _say)
+    taker = TakerOptions(namespace or NAMESPACE, stop_command or STOP, start_command or START)
+
+    def take_orders(api: "KubeApi", health: "ApiHealth") -> Coroutine[Any, Any, None]:
+        return OrderTaker(api, options, taker, health, _say).run()
+
+    place = MetricsPlace(metrics_address, metrics_port)
+    serve_node(found, options, place, _say, take_orders if allow_switch else None)
 
 
-def _print(namespace: str, image: str | None, *, resource_topology: bool) -> None:
+def _print(namespace: str, image: str | None, *, resource_topology: bool, allow_switch: bool) -> None:
     # A node needs none of it.
     with kubernetes_extra("to print it"):
         from numafit.cluster.node.manifest import manifest
 
     if image is None:
         raise InputError("an image is needed", source="--manifest", cure="name one with numafit in it by --image")
-    click.echo(manifest(namespace, image, resource_topology=resource_topology), nl=False)
+    text = manifest(namespace, image, resource_topology=resource_topology, orders=ORDERS if allow_switch else "")
+    click.echo(text, nl=False)
 
 
 def _say(text: str) -> None:

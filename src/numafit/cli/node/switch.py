@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from numafit.cli.files import drop_in_paths, read_text
+from numafit.cli.node.over_agent import NAMESPACE, AskedSwitch, switch_over_agent
 from numafit.cli.options.answer import ANSWERED, FAILED
 from numafit.cli.options.facts import facts_told
 from numafit.cli.options.live import ClusterOptions, cluster_options, new_access
@@ -83,7 +84,8 @@ Examples:
   numafit node switch --set cpuManagerPolicy=static --set reservedSystemCPUs=0-3
   numafit node switch new.yaml --keep-pods --yes -o json
   numafit node switch --continue
-  numafit node switch --undo"""
+  numafit node switch --undo
+  numafit node switch new.yaml --node gpu-1 --over-agent"""
 )
 @click.argument("new", required=False, type=click.Path(path_type=Path))
 @click.option(
@@ -108,6 +110,8 @@ Examples:
     help="Its folder of drop-in files (*.conf); default that of the kubelet that runs.",
 )
 @click.option("--node", metavar="NAME", help="What the cluster calls this machine; default its host name.")
+@click.option("--over-agent", is_flag=True, help="Let the agent of --node do it (node-agent --allow-switch).")
+@click.option("--namespace", metavar="NAME", help=f"With --over-agent: that of the agent; default {NAMESPACE}.")
 @cluster_options
 @machine_option
 @click.option("--device", "devices", multiple=True, metavar="RESOURCE=ID@NUMA,…", help="Devices of a plugin.")
@@ -139,6 +143,8 @@ def switch(
     kubelet_env: Path | None,
     config_dir: Path | None,
     node: str | None,
+    over_agent: bool,
+    namespace: str | None,
     cluster: ClusterOptions,
     specs: Sequence[str],
     devices: Sequence[str],
@@ -165,6 +171,12 @@ def switch(
     the new state files, uncordon. Where a step fails, everything is brought back. Killed in the middle, --continue
     goes on and --undo goes back. Exit status: 0 done, 1 the plan says no, or it failed and was undone, 2 bad input.
     """
+    if over_agent:
+        wanted = (keep_pods, force, delete_emptydir_data, drain_timeout, ready_timeout, settle)
+        how = (cluster, dry_run, yes, goes_on, undo, output)
+        return switch_over_agent(AskedSwitch(new, tuple(changes), node, namespace or NAMESPACE, *wanted, *how))
+    if namespace is not None:
+        raise InputError("goes with --over-agent only", source="--namespace")
     flags = kubelet_env or kubelet_dir / FLAGS_FILE
     options = SwitchOptions(
         new,

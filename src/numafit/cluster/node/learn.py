@@ -95,6 +95,8 @@ class Learnt(msgspec.Struct, frozen=True):
     sure: bool
     """Nothing stands in for the settings or the release: decisions can be compared."""
     notes: tuple[Note, ...] = ()
+    known: Start = Start()
+    """What the stage was made of."""
 
 
 class NodeLearner:
@@ -164,7 +166,7 @@ class NodeLearner:
             offered = {name: own for name, own in stage.allocatable.items() if is_machine_resource(name)}
             plain = _without_offers(self.node.object)
             notes += node_disagreements(plain, replace(stage.node.machine, devices=()), offered, version)
-        return Learnt(stage, folder, told, process, sure, tuple(notes))
+        return Learnt(stage, folder, told, process, sure, tuple(notes), known)
 
     def _machine(self) -> Machine:
         return read_sysfs(FolderTree(self.root), str(self.root))

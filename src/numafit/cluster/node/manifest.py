@@ -7,12 +7,14 @@ import yaml
 
 from numafit.cluster.claims.objects import GROUP as CLAIMS
 from numafit.cluster.kube.events import DEFAULT_NAMESPACE
+from numafit.cluster.node.process import KUBELET_FOLDER
 from numafit.cluster.node.publish import ANNOTATION
 from numafit.cluster.node.resource_topology import API_VERSION as RESOURCE_TOPOLOGY
 from numafit.cluster.topology.model import GROUP, PLURAL
 from numafit.replay.outcomes import Json
 
 NAME = "numafit-node-agent"
+ORDER_ROLE = f"{NAME}-orders"
 DEFINITION = "nodetopologies.yaml"
 METRICS_PORT = 9467
 RBAC = "rbac.authorization.k8s.io/v1"
@@ -20,28 +22,31 @@ RESOURCE_GROUP, RESOURCE_PLURAL = RESOURCE_TOPOLOGY.partition("/")[0], "nodereso
 MOUNTS_ALLOWED = {"pod-security.kubernetes.io/enforce": "privileged"}
 """No stricter level lets a pod see folders of its host."""
 HOST = "/host"
-MOUNTS = ("/sys", "/proc", "/var/lib/kubelet")
+MOUNTS = ("/sys", "/proc", KUBELET_FOLDER)
 """Of the host; read only. Most of what the kubelet keeps lies in the last one."""
 
 
-def manifest(namespace: str, image: str, *, resource_topology: bool = False) -> str:
-    """YAML documents for `kubectl apply -f -`."""
+def manifest(namespace: str, image: str, *, resource_topology: bool = False, orders: str = "") -> str:
+    """YAML documents for `kubectl apply -f -`. `orders`: how the names of ConfigMaps begin, with the node's behind it,
+    that order a switch of a node; an agent that takes such orders has to be root there. Empty: it takes none."""
+    allow_switch = bool(orders)
     definition = files("numafit.cluster.topology").joinpath(DEFINITION).read_text()
     objects = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": MOUNTS_ALLOWED}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}},
-        cluster_role(resource_topology=resource_topology),
+        cluster_role(resource_topology=resource_topology, allow_switch=allow_switch),
         _binding("ClusterRole", {"name": NAME}, namespace),
         event_role(),
         _binding("Role", {"name": NAME, "namespace": DEFAULT_NAMESPACE}, namespace),
-        *_own_node_only(namespace, resource_topology=resource_topology),
-        _daemon_set(namespace, image, resource_topology=resource_topology),
+        *(_order_rights(namespace) if allow_switch else ()),
+        *_own_node_only(namespace, orders, resource_topology=resource_topology),
+        _daemon_set(namespace, image, resource_topology=resource_topology, allow_switch=allow_switch),
     ]
     texts = [definition, *(yaml.safe_dump(each, sort_keys=False) for each in objects)]
     return "---\n".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
 
 
-def cluster_role(*, resource_topology: bool) -> Json:
+def cluster_role(*, resource_topology: bool, allow_switch: bool = False) -> Json:
     rules = [
         # get: its release, labels, taints and what it offers. patch: one annotation, which wakes schedulers.
         _rule("", ["nodes"], ["get", "patch"]),
@@ -57,6 +62,9 @@ def cluster_role(*, resource_topology: bool) -> Json:
     ]
     if resource_topology:
         rules.append(_rule(RESOURCE_GROUP, [RESOURCE_PLURAL], ["get", "list", "create", "patch"]))
+    if allow_switch:
+        # RBAC knows no pods of one node; disruption budgets count for it as for everybody.
+        rules.append(_rule("", ["pods/eviction"], ["create"]))
     return {
         "apiVersion": RBAC,
         "kind": "ClusterRole",
@@ -75,6 +83,15 @@ def event_role() -> Json:
     }
 
 
+def _order_rights(namespace: str) -> list[Json]:
+    """Orders lie in the agent's own namespace, and it makes none."""
+    own = {"name": ORDER_ROLE, "namespace": namespace}
+    rules = [_rule("", ["configmaps"], ["get", "list", "watch", "patch"])]
+    binding = _binding("Role", own, namespace)
+    binding["roleRef"]["name"] = ORDER_ROLE
+    return [{"apiVersion": RBAC, "kind": "Role", "metadata": own, "rules": rules}, binding]
+
+
 def _binding(kind: str, metadata: Json, namespace: str) -> Json:
     return {
         "apiVersion": RBAC,
@@ -89,13 +106,16 @@ def _rule(group: str, resources: list[str], verbs: list[str]) -> Json:
     return {"apiGroups": [group], "resources": resources, "verbs": verbs}
 
 
-def _own_node_only(namespace: str, *, resource_topology: bool) -> list[Json]:
+def _own_node_only(namespace: str, orders: str, *, resource_topology: bool) -> list[Json]:
     """RBAC knows no single node: a policy lets the account change nothing of a Node but its one annotation, and with
-    the token of a pod nothing but its own node. Clusters have it since 1.30."""
+    the token of a pod nothing but its own node. Clusters have it since 1.30. With orders it closes and opens its node,
+    too, and writes into the orders for it."""
     admission = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": NAME}}
     node_name = "'authentication.kubernetes.io/node-name'"
     extra = "request.userInfo.extra"
-    own = f"!has({extra}) || !({node_name} in {extra}) || {extra}[{node_name}][0] == object.metadata.name"
+    node = f"{extra}[{node_name}][0]"
+    meant = f"(request.kind.kind == 'ConfigMap' ? '{orders}' : '') + {node}" if orders else node
+    own = f"!has({extra}) || !({node_name} in {extra}) || {meant} == object.metadata.name"
     written = [(GROUP, PLURAL), *([(RESOURCE_GROUP, RESOURCE_PLURAL)] if resource_topology else [])]
     rules = [
         {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]},
@@ -104,6 +124,10 @@ def _own_node_only(namespace: str, *, resource_topology: bool) -> list[Json]:
             for group, plural in written
         ),
     ]
+    if orders:
+        rules.append({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["configmaps"]})
+    same = _same_but_annotation(_same_but_cordon() if orders else "object.spec == oldObject.spec")
+    what = "its one annotation and unschedulable" if orders else "its one annotation"
     account = f"request.userInfo.username == 'system:serviceaccount:{namespace}:{NAME}'"
     spec = {
         "failurePolicy": "Fail",
@@ -111,8 +135,8 @@ def _own_node_only(namespace: str, *, resource_topology: bool) -> list[Json]:
         "matchConditions": [{"name": "agent", "expression": account}],
         "validations": [
             {
-                "expression": f"request.kind.kind != 'Node' || ({_same_but_annotation()})",
-                "message": "the agent changes its one annotation only",
+                "expression": f"request.kind.kind != 'Node' || ({same})",
+                "message": f"the agent changes {what} only",
             },
             {"expression": own, "message": "the agent changes its own node only"},
         ],
@@ -127,7 +151,16 @@ def _own_node_only(namespace: str, *, resource_topology: bool) -> list[Json]:
     ]
 
 
-def _same_but_annotation() -> str:
+def _same_but_cordon() -> str:
+    """CEL: all fields of a Node's spec but `unschedulable` (1.20 to 1.37)."""
+    fields = ("podCIDR", "podCIDRs", "providerID", "taints", "configSource", "externalID")
+    new, old = "object.spec", "oldObject.spec"
+    return " && ".join(
+        f"has({new}.{own}) == has({old}.{own}) && (!has({new}.{own}) || {new}.{own} == {old}.{own})" for own in fields
+    )
+
+
+def _same_but_annotation(spec_same: str) -> str:
     """CEL: owners and finalizers count, too, since a Node with an owner that is not there is deleted."""
 
     def part(of: str, name: str, empty: str) -> str:
@@ -141,7 +174,7 @@ def _same_but_annotation() -> str:
     parts = (("labels", "{}"), ("finalizers", "[]"), ("ownerReferences", "[]"))
     return " && ".join(
         (
-            "object.spec == oldObject.spec",
+            spec_same,
             *(f"{part('object', name, empty)} == {part('oldObject', name, empty)}" for name, empty in parts),
             kept("object", "oldObject"),
             kept("oldObject", "object"),
@@ -149,7 +182,7 @@ def _same_but_annotation() -> str:
     )
 
 
-def _daemon_set(namespace: str, image: str, *, resource_topology: bool) -> Json:
+def _daemon_set(namespace: str, image: str, *, resource_topology: bool, allow_switch: bool) -> Json:
     labels = {"app.kubernetes.io/name": NAME}
     container: Json = {
         "name": "agent",
@@ -175,7 +208,7 @@ def _daemon_set(namespace: str, image: str, *, resource_topology: bool) -> Json:
     container["command"] += [f"--metrics-port={METRICS_PORT}", "--metrics-address=0.0.0.0"]
     if resource_topology:
         container["command"].append("--resource-topology")
-    spec = {
+    spec: Json = {
         "serviceAccountName": NAME,
         "priorityClassName": "system-node-critical",
         "tolerations": [{"operator": "Exists"}],
@@ -186,6 +219,16 @@ def _daemon_set(namespace: str, image: str, *, resource_topology: bool) -> Json:
             {"name": "recordings", "emptyDir": {"sizeLimit": "64Mi"}},
         ],
     }
+    if allow_switch:
+        container["command"] += ["--allow-switch", f"--namespace={namespace}"]
+        # Its commands are run by nsenter in the namespaces of the host's first process.
+        container["securityContext"] = {"runAsUser": 0, "privileged": True, "readOnlyRootFilesystem": True}
+        container["volumeMounts"].append({"name": "tmp", "mountPath": "/tmp"})
+        spec["volumes"].append({"name": "tmp", "emptyDir": {"sizeLimit": "16Mi"}})
+        spec["hostPID"] = True
+        for mount in container["volumeMounts"]:
+            if mount["name"] == _volume(KUBELET_FOLDER):
+                mount["readOnly"] = False
     return {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",

@@ -2,8 +2,9 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -24,8 +25,14 @@ class MetricsPlace(msgspec.Struct, frozen=True):
     """0: they are not served."""
 
 
-def serve_node(access: Access, options: AgentOptions, metrics: MetricsPlace, say: Callable[[str], None]) -> None:
-    """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin."""
+def serve_node(
+    access: Access,
+    options: AgentOptions,
+    metrics: MetricsPlace,
+    say: Callable[[str], None],
+    beside: Callable[[KubeApi, ApiHealth], Coroutine[Any, Any, None]] | None = None,
+) -> None:
+    """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin. `beside`: what else the agent does."""
     counts, health = AgentCounts(), ApiHealth()
     if options.config not in ("", CONFIGZ):
         _check_config(options)
@@ -39,13 +46,16 @@ def serve_node(access: Access, options: AgentOptions, metrics: MetricsPlace, say
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop.set)
         async with KubeApi(access) as api:
-            work = asyncio.create_task(NodeAgent(api, options, counts, health, say).run())
+            works = [asyncio.create_task(NodeAgent(api, options, counts, health, say).run())]
+            if beside is not None:
+                works.append(asyncio.create_task(beside(api, health)))
             told = asyncio.create_task(stop.wait())
-            await asyncio.wait({work, told}, return_when=asyncio.FIRST_COMPLETED)
-            for task in (work, told):
+            await asyncio.wait({*works, told}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (*works, told):
                 task.cancel()
-            with suppress(asyncio.CancelledError):
-                await work
+            for work in works:
+                with suppress(asyncio.CancelledError):
+                    await work
 
     try:
         asyncio.run(until_told())

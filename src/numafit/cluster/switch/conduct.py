@@ -25,17 +25,21 @@ class NodeTold(msgspec.Struct, frozen=True):
 
 async def node_told(access: Access, name: str) -> NodeTold:
     async with KubeApi(access) as api:
-        server = NodeAtServer(api, name)
-        try:
-            cordoned = (await server.node()).spec.unschedulable
-        except ApiServerError as error:
-            if error.status != HTTPStatus.NOT_FOUND:
-                raise
-            cure = "--node names the one that this machine is; kubectl get nodes lists them"
-            raise InputError(f"there is no node {name}", source=access.cluster.server, cure=cure) from None
-        except msgspec.MsgspecError as error:
-            raise InputError(f"what came for it is no Node: {error}", source=f"node {name}") from None
-        return NodeTold(await server.object(), await server.listed(), cordoned)
+        return await told_by(api, name)
+
+
+async def told_by(api: KubeApi, name: str) -> NodeTold:
+    server = NodeAtServer(api, name)
+    try:
+        cordoned = (await server.node()).spec.unschedulable
+    except ApiServerError as error:
+        if error.status != HTTPStatus.NOT_FOUND:
+            raise
+        cure = "--node names the one that this machine is; kubectl get nodes lists them"
+        raise InputError(f"there is no node {name}", source=api.access.cluster.server, cure=cure) from None
+    except msgspec.MsgspecError as error:
+        raise InputError(f"what came for it is no Node: {error}", source=f"node {name}") from None
+    return NodeTold(await server.object(), await server.listed(), cordoned)
 
 
 async def switched(
@@ -47,11 +51,24 @@ async def switched(
     back: bool = False,
 ) -> str:
     """SWITCHED, UNDONE or UNFINISHED. `back`: what was done is undone."""
-    order = journal.order
     async with KubeApi(access) as api:
-        kubelet = KubeletProcess(Path(order.config), order.stop_command, order.start_command)
-        switch = Switch(journal, NodeAtServer(api, order.node), kubelet, say, tell)
-        if not back and journal.goes_back:
-            cure = "--undo brings that to its end"
-            raise InputError("this switch has failed, and is half undone", source=str(journal.path), cure=cure)
-        return await (switch.back() if back else switch.forward())
+        return await conducted(api, journal, say, tell, back=back)
+
+
+async def conducted(
+    api: KubeApi,
+    journal: Journal,
+    say: Callable[[JournalEntry], None],
+    tell: Callable[[str], None],
+    *,
+    back: bool = False,
+    root: Path = Path("/"),
+) -> str:
+    """The same. `root`: where the file system of the node is."""
+    order = journal.order
+    kubelet = KubeletProcess(Path(order.config), order.stop_command, order.start_command, root / "proc")
+    switch = Switch(journal, NodeAtServer(api, order.node), kubelet, say, tell, root)
+    if not back and journal.goes_back:
+        cure = "--undo brings that to its end"
+        raise InputError("this switch has failed, and is half undone", source=str(journal.path), cure=cure)
+    return await (switch.back() if back else switch.forward())

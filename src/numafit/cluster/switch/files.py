@@ -23,10 +23,12 @@ CONFIG = "config.yaml"
 
 
 class KubeletFiles:
-    def __init__(self, journal: Journal) -> None:
+    """`root`: where the file system of the node is, whose paths the order has."""
+
+    def __init__(self, journal: Journal, root: Path = Path("/")) -> None:
         self.order = journal.order
-        self.folder = Path(self.order.kubelet_dir)
-        self.config = Path(self.order.config)
+        self.folder = root / self.order.kubelet_dir.lstrip("/")
+        self.config = root / self.order.config.lstrip("/")
         self.before = journal.kept / BEFORE
 
     def keep(self) -> str:

@@ -57,6 +57,8 @@ class SwitchOrder(msgspec.Struct, frozen=True):
     settle_seconds: float = 10.0
     kubeconfig: str = ""
     context: str = ""
+    ordered: str = ""
+    """The UID of the order that an agent was given for it; empty where somebody did it on the node."""
     format: str = FORMAT
 
 
@@ -177,6 +179,18 @@ def open_journal(folder: Path) -> Journal | None:
     if cut:
         _cut(path, len(whole) + 1)
     return Journal(folder, order, entries)
+
+
+def finished_journal(folder: Path, ordered: str) -> Journal | None:
+    """Of a switch that is over, by the order that an agent was given for it."""
+    for path in sorted(folder.glob(f"*/{JOURNAL}"), reverse=True):
+        lines = path.read_bytes().strip().split(b"\n")
+        # Those of other releases may say more, or less.
+        with suppress(msgspec.MsgspecError):
+            order = msgspec.json.decode(lines[0], type=SwitchOrder)
+            if order.ordered == ordered:
+                return Journal(folder, order, [msgspec.json.decode(line, type=JournalEntry) for line in lines[1:]])
+    return None
 
 
 def _cut(path: Path, length: int) -> None:

@@ -7,6 +7,7 @@ new kubelet is known to run well by then, and the node is merely still closed.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Protocol
 
 from numafit.cluster.switch.drain import PodOnNode, drain_of
@@ -74,9 +75,10 @@ class Switch:
         kubelet: ProcessSide,
         say: Callable[[JournalEntry], None],
         tell: Callable[[str], None] = lambda _: None,
+        root: Path = Path("/"),
     ) -> None:
         self.journal, self.order = journal, journal.order
-        self.server, self.kubelet, self.files = server, kubelet, KubeletFiles(journal)
+        self.server, self.kubelet, self.files = server, kubelet, KubeletFiles(journal, root)
         self.say, self.tell = say, tell
         self.was_closed = True
         """False where the API server is known to have refused that."""
