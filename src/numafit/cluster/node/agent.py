@@ -253,6 +253,9 @@ class NodeAgent:
         # A kubelet that starts answers after some seconds.
         whole = learnt.told is not None and learnt.sure
         self._learn_at = now + (LEARN_SECONDS if whole else UNWATCHED_SECONDS)
+        if self._learnt is None:
+            # Where they are was not known before.
+            plugins = socket_stamps(learnt.folder / DEVICE_PLUGINS)
         self._learnt, self._sockets, self._plugins = learnt, sockets, plugins
         return learnt
 
