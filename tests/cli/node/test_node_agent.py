@@ -13,11 +13,11 @@ from tests.cluster.api_server import kubeconfig
 
 
 def test_a_manifest_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["node-agent", "--manifest", "--image", "registry.example.com/numafit:1", "--namespace", "lab"]) == 0
+    assert main(["node-agent", "--manifest", "--image", "example.com/numafit:1", "--namespace", "lab"]) == 0
     *_, daemons = yaml.safe_load_all(capsys.readouterr().out)
     assert (daemons["kind"], daemons["metadata"]["namespace"]) == ("DaemonSet", "lab")
     (container,) = daemons["spec"]["template"]["spec"]["containers"]
-    assert container["image"] == "registry.example.com/numafit:1"
+    assert container["image"] == "example.com/numafit:1"
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ STOP, START = f"{ON_HOST} stop kubelet", f"{ON_HOST} start kubelet"
     "node-agent",
     epilog="""\b
 Examples:
-  numafit node-agent --manifest --image registry.example.com/numafit:1 | kubectl apply -f -
+  numafit node-agent --manifest --image example.com/numafit:1 | kubectl apply -f -
   numafit node-agent --node-name gpu-1 --kubeconfig admin.conf
-  numafit node-agent --manifest --image registry.example.com/numafit:1 --allow-switch
+  numafit node-agent --manifest --image example.com/numafit:1 --allow-switch
   numafit node-agent --node-name gpu-1 --kubelet-config configz --recordings differences""",
 )
 @click.option(
