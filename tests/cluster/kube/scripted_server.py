@@ -11,6 +11,9 @@ import h11
 from numafit.cluster.kube.access import Access, ClusterEntry, UserEntry
 from numafit.cluster.kube.api import KubeApi
 
+NOWHERE = Access("a test", ClusterEntry(server="http://nowhere.invalid"), UserEntry())
+"""For those who play an API server without any connection."""
+
 
 class Asked(NamedTuple):
     method: str

@@ -7,10 +7,10 @@ from typing import Any
 
 import msgspec
 
-from numafit.cluster.kube.access import Access, ClusterEntry, UserEntry
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.node.pods import NodePod
 from numafit.errors import ApiServerError
+from tests.cluster.kube.scripted_server import NOWHERE
 
 Json = dict[str, Any]
 
@@ -19,7 +19,7 @@ class FakeApi(KubeApi):
     """`objects`: path -> what is there. `refusals`: statuses, one for each request to come."""
 
     def __init__(self) -> None:
-        self.access = Access("a test", ClusterEntry(server="http://nowhere.invalid"), UserEntry())
+        self.access = NOWHERE
         self.objects: dict[str, Json] = {}
         self.refusals: list[int] = []
         self.forbidden: set[str] = set()

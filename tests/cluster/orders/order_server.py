@@ -7,6 +7,7 @@ from typing import Any
 
 from numafit.cluster.kube.api import KubeApi
 from numafit.errors import ApiServerError
+from tests.cluster.kube.scripted_server import NOWHERE
 
 Json = dict[str, Any]
 FOLDER = "/api/v1/namespaces/numafit/configmaps"
@@ -16,6 +17,7 @@ NAME = f"numafit-switch-{NODE}"
 
 class OrderServer(KubeApi):
     def __init__(self) -> None:
+        self.access = NOWHERE
         self.maps: dict[str, Json] = {}
         self.refusals: list[int] = []
         """Statuses, one for each patch to come."""
