@@ -52,6 +52,15 @@ def test_what_the_engine_decides_is_equal(idle: Stage) -> None:
     assert (verdict.result, verdict.pods) == ("equal", ("team/a", "team/gpu"))
 
 
+def test_one_that_held_its_share_before_the_api_server_told_of_it_is_not_compared(idle: Stage) -> None:
+    """Its state file came first: how the node stood without it was not seen."""
+    after = with_pods_on(idle, PODS["a"])
+    base, now = seen(after, {}, PODS), seen(after, {"a": RUNNING}, PODS)
+    verdict = compared(base, now, frozenset({"a"}))
+    why = "team/a had its share before the API server told of it"
+    assert (verdict.result, verdict.why) == ("not comparable", why)
+
+
 def test_pods_of_one_moment_may_have_come_in_any_order(idle: Stage) -> None:
     after = with_pods_on(idle, PODS["c"], PODS["gpu"], PODS["a"])
     base, now = seen(idle, {}, PODS), seen(after, dict.fromkeys(("a", "c", "gpu"), RUNNING), PODS)

@@ -49,7 +49,7 @@ def _pods(scene: Scene) -> Iterator[str]:
         alive = sum(pod["status"].get("phase") not in ENDED for pod in there)
         if alive != own["spec"]["replicas"]:
             yield f"deployment {own['metadata']['name']} has {alive} pods of {own['spec']['replicas']}"
-    for node, folder in {**scene.simulated, REAL: scene.node._lib}.items():
+    for node, folder in {**scene.simulated, REAL: scene.node.lib}.items():
         here = {pod["metadata"]["uid"]: pod for pod in pods.values() if pod["spec"].get("nodeName") == node}
         held = in_folder(folder)
         if held is None:

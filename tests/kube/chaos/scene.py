@@ -65,7 +65,7 @@ class Scene(msgspec.Struct, frozen=True):
     def sockets(self) -> dict[str, Path]:
         """Nodes that have them -> their folder."""
         own = {name: folder for name, folder in self.simulated.items() if name.startswith(("socket", PLUGGED))}
-        return {**own, REAL: self.node._lib}
+        return {**own, REAL: self.node.lib}
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def live_through(
         apis = [cluster.api_as("admin", "admin", "system:masters") for _ in range(2)]
         for api in apis:
             api.client.timeout = REQUEST_SECONDS
-        folders = {**scene.simulated, REAL: scene.node._lib}
+        folders = {**scene.simulated, REAL: scene.node.lib}
         load, watch = Load(apis[0], Random(random.random()), folders), Watch(apis[1], folders, scene.agent)
         killer = Killer(scene.components, Random(random.random()), tell)
         load.prepare()
@@ -139,7 +139,7 @@ def _complaints(scene: Scene, watch: Watch) -> list[str]:
 def _emptied(scene: Scene, killer: Killer, tell: Callable[[str], None]) -> list[str]:
     """All pods are deleted: they go, and nobody holds a CPU any more."""
     api = scene.cluster.api
-    folders = {**scene.simulated, REAL: scene.node._lib}
+    folders = {**scene.simulated, REAL: scene.node.lib}
     api.delete(DEPLOYMENTS)
 
     def empty() -> bool:

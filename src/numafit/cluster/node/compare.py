@@ -168,6 +168,9 @@ def _incomparable(base: NodeLook, now: NodeLook, new: frozenset[str]) -> str:
     unread = [now.served[uid].name for uid in new if uid not in now.pods]
     if unread:
         return f"{unread[0]} cannot be read"
+    early = [now.served[uid].name for uid in new if _holds(base, uid)]
+    if early:
+        return f"{early[0]} had its share before the API server told of it"
     missing = next((name for name in _needed(now, new) if name not in now.files), "")
     if missing:
         return f"the kubelet has no {missing} where it should be"
@@ -177,6 +180,11 @@ def _incomparable(base: NodeLook, now: NodeLook, new: frozenset[str]) -> str:
             return f"{own.name} was refused for something else: {own.status.reason or own.status.phase}"
     resizing = [own.name for look in (base, now) for own in look.served.values() if own.resizing and not own.ended]
     return f"{resizing[0]} is being resized" if resizing else ""
+
+
+def _holds(look: NodeLook, uid: str) -> bool:
+    cpu, memory, device = look.stage.ledger.cpu, look.stage.ledger.memory, look.stage.ledger.device
+    return any(uid in own for own in (cpu.entries, cpu.pod_entries, memory.entries, memory.pod_entries, device.held))
 
 
 def _needed(look: NodeLook, new: frozenset[str]) -> Iterator[str]:
