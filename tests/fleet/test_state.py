@@ -13,13 +13,13 @@ from numafit.fleet.places import places
 from numafit.fleet.state import NodeState, state_of
 from numafit.fleet.verdicts import VerdictMemory
 from numafit.ledger.ledger import Ledger
-from numafit.quantity import parse_quantity
+from numafit.quantity import Quantity, parse_quantity
 from numafit.workload.demands import Demands, HostPort
 from numafit.workload.pod import Container, Pod, PodResources
 from tests.fleet.fleets import ALLOCATABLE, GPU, admitted_all, pod, pod_by_chance, started
 
 
-def amounts(cpu: int, memory: str, gpus: int = 0) -> dict[str, object]:
+def amounts(cpu: int, memory: str, gpus: int = 0) -> dict[str, Quantity]:
     found = {"cpu": str(cpu), "memory": memory} | ({GPU: str(gpus)} if gpus else {})
     return {name: parse_quantity(text) for name, text in found.items()}
 
@@ -29,7 +29,7 @@ def any_pod(uid: str, chance: random.Random) -> Pod:
     own = pod_by_chance(uid, chance) if chance.random() < 0.3 else pod(uid, chance.choice(("2", "4")), "2Gi")
     if chance.random() < 0.3:
         wanted = amounts(2, "2Gi", chance.choice((0, 1)))
-        own = replace(own, init_containers=(Container("init", wanted, wanted),))  # type: ignore[arg-type]
+        own = replace(own, init_containers=(Container("init", wanted, wanted),))
     if chance.random() < 0.2:
         own = replace(own, demands=Demands(ports=(HostPort(chance.choice((80, 81))),)))
     if chance.random() < 0.2:
@@ -38,7 +38,7 @@ def any_pod(uid: str, chance: random.Random) -> Pod:
             own,
             containers=(Container("app"),),
             init_containers=(),
-            resources=PodResources(whole, whole),  # type: ignore[arg-type]
+            resources=PodResources(whole, whole),
         )
     return own
 
@@ -85,7 +85,7 @@ def test_bytes_that_init_containers_left_tell_nodes_apart() -> None:
     """A kubelet of 1.22 forgets them for the wrong pod: whoever comes after finds none to use again."""
     node, ledger = started("single-numa-node", minor=22)
     wanted = amounts(2, "2Gi")
-    first = replace(pod("a", "2", "2Gi"), init_containers=(Container("init", wanted, wanted),))  # type: ignore[arg-type]
+    first = replace(pod("a", "2", "2Gi"), init_containers=(Container("init", wanted, wanted),))
     there, other = admitted_all(node, ledger, [first]), admitted_all(node, ledger, [pod("b", "2", "2Gi")])
     assert there is not None
     assert other is not None

@@ -10,7 +10,9 @@ outside        containers and device plugins as the kubelet sees them: `programs
 mounts         a mount namespace in which another machine's /sys lies over ours
 kubelet        a kubelet on a captured machine, and what can be done to it
 captured       the machine that most of them have
+agent          `numafit node-agent` on the node of a kubelet, with its account
 service        a kubelet that commands stop and start, as systemd does
+simulation     `numafit kubelet-sim`, and somebody who has the rights that it prints
 simulated      a simulated kubelet with its sockets, as a process of its own
 pod_resources  what a kubelet answers at its PodResources socket
 histories      what happens to a node, by a seed

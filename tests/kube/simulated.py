@@ -121,7 +121,8 @@ async def serve(folder: Path, archive: Path, config: Path, release: str) -> None
     orders = _Orders(kubelet)
     sockets = asyncio.create_task(serve_sockets(kubelet, folder, orders.turn))
     while not (folder / "device-plugins" / "kubelet.sock").exists():
-        assert not sockets.done(), await sockets
+        if sockets.done():
+            await sockets
         await asyncio.sleep(0.05)
     print('{"ready": true}', flush=True)
     while line := await asyncio.to_thread(sys.stdin.readline):

@@ -12,6 +12,7 @@ from typing import cast
 import pytest
 
 from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, DEVICE_PLUGINS, state_path
+from tests.kube.agent import Agent
 from tests.kube.api import Api, Json
 from tests.kube.build import binaries
 from tests.kube.chaos.holdings import in_folder
@@ -19,7 +20,6 @@ from tests.kube.chaos.story import live_through
 from tests.kube.chaos.watch import Watch
 from tests.kube.control_plane import ControlPlane
 from tests.kube.live import SHARED
-from tests.kube.test_node_agent import Agent
 
 SECONDS = 25
 POD: Json = {

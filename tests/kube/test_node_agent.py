@@ -5,7 +5,6 @@ import ssl
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Iterator
 from functools import partial
 from itertools import count
@@ -14,19 +13,18 @@ from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 from numafit.bits import cpuset_text, parse_cpuset
-from numafit.cluster.node.manifest import NAME, cluster_role, manifest
+from numafit.cluster.node.manifest import NAME, cluster_role
 from numafit.cluster.topology.model import PATH, PodHolding
 from numafit.cluster.topology.read import read_topology
 from numafit.cluster.up.programs import API_SERVER
+from tests.kube.agent import NAMESPACE, PLACES, Agent, account_kubeconfig, agent_account
 from tests.kube.api import MERGE, Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import KubeletNode
 from tests.kube.live import SHARED
-from tests.kube.mounts import entered
-from tests.kube.processes import free_ports, start, stop, until
+from tests.kube.processes import stop, until
 
 pytestmark = pytest.mark.real
 
@@ -39,41 +37,13 @@ CONFIG = {
 }
 GPU = "example.com/gpu"
 NUMBERS = count()
-NAMESPACE = "numafit"
 RESOURCE_TOPOLOGIES = "/apis/topology.node.k8s.io/v1alpha2/noderesourcetopologies"
 ANNOTATION = "topology.numafit.io/state"
-PLACES = {
-    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-    "Namespace": "/api/v1/namespaces",
-    "ServiceAccount": f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
-    "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
-    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
-    "Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
-    "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
-    "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
-    "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
-}
 
 
 @pytest.fixture(scope="module")
 def account(kubelets_built: None, cluster: ControlPlane, short_folder: Path) -> Path:
     return agent_account(cluster, short_folder / "agent.conf")
-
-
-def agent_account(cluster: ControlPlane, path: Path) -> Path:
-    """What the manifest says is applied, but for the DaemonSet; returns a kubeconfig of its service account."""
-    text = manifest(NAMESPACE, "none:1")
-    for each in yaml.safe_load_all(text):
-        if each["kind"] in PLACES:
-            place = PLACES[each["kind"]]
-            if cluster.api.get(f"{place}/{each['metadata']['name']}") is None:
-                cluster.api.post(place, each)
-    until("the definition is served", 30, lambda: cluster.api.ask("GET", PATH).is_success)
-    kubectl = [str(cluster.binaries / "kubectl"), f"--kubeconfig={cluster.kubeconfig}"]
-    checked = [*kubectl, "apply", "--dry-run=server", "--force-conflicts", "--server-side", "-f", "-"]
-    done = subprocess.run(checked, input=text.encode(), capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return kubeconfig(cluster, path)
 
 
 @pytest.fixture(scope="module")
@@ -92,60 +62,7 @@ def elsewhere(cluster: ControlPlane, path: Path) -> Path:
     pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
     made = cluster.api.post(pods, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "far"}, "spec": content})
     bound = {"kind": "Pod", "apiVersion": "v1", "name": "far", "uid": made["metadata"]["uid"]}
-    return kubeconfig(cluster, path, boundObjectRef=bound)
-
-
-def kubeconfig(cluster: ControlPlane, path: Path, **more: Any) -> Path:
-    spec = {"expirationSeconds": 3600, **more}
-    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
-    place = f"{PLACES['ServiceAccount']}/{NAME}/token"
-    token = cluster.api.post(place, asked)["status"]["token"]
-    own = {"server": cluster.server, "certificate-authority": str(cluster.authority.certificate)}
-    content = {
-        "clusters": [{"name": "c", "cluster": own}],
-        "users": [{"name": "u", "user": {"token": token}}],
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "c",
-    }
-    path.write_text(json.dumps(content))
-    return path
-
-
-class Agent:
-    """The command itself, on the node that the kubelet is on."""
-
-    def __init__(self, node: KubeletNode, config: Path, *options: str) -> None:
-        self.node, self.config, self.options = node, config, options
-        self.log = node.folder / "agent.log"
-        self.port = free_ports(1)[0]
-        self.recordings = node.folder / "recordings"
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        command = [
-            *(sys.executable, "-m", "numafit", "node-agent", "--node-name", self.node.name),
-            *("--kubeconfig", str(self.config), "--metrics-port", str(self.port)),
-            *("--recordings", str(self.recordings), *self.options),
-        ]
-        self.process = start(entered(self.node.outside.process.pid, self.node.folder / "agent", command), self.log)
-
-    def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
-
-    def asked(self, path: str) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=5) as answer:
-            text: str = answer.read().decode()
-            return text
-
-    def decisions(self) -> dict[str, int]:
-        lines = self.asked("/metrics").splitlines()
-        found = [line for line in lines if line.startswith("numafit_node_decisions_total")]
-        return {line.split('"')[1]: int(float(line.split()[-1])) for line in found}
-
-    def has_decided(self, more_than: int) -> bool:
-        return sum(self.decisions().values()) > more_than
+    return account_kubeconfig(cluster, path, boundObjectRef=bound)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from tests.kube.kubelet import POD, KubeletNode
 from tests.kube.pod_resources import asked
 from tests.kube.processes import start, until
 from tests.kube.simulated import SimulatedNode
-from tests.kube.test_sim import simulated
+from tests.kube.simulation import simulated
 
 pytestmark = pytest.mark.real
 

@@ -13,21 +13,22 @@ from typing import Any
 import pytest
 import yaml
 
-from numafit.cluster.node.manifest import NAME, manifest
+from numafit.cluster.node.manifest import manifest
 from numafit.cluster.orders.words import ORDERS
+from tests.kube.agent import NAMESPACE, Agent, account_kubeconfig
 from tests.kube.api import MERGE, Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import FOLDER, KubeletNode, changed
 from tests.kube.live import SHARED
-from tests.kube.mounts import entered, seen_from
-from tests.kube.processes import free_ports, start, until
+from tests.kube.mounts import seen_from
+from tests.kube.processes import start, until
 from tests.kube.service import KubeletService
 
 pytestmark = pytest.mark.real
 
 ARCHIVE = SHARED / "captures" / "numa2smt" / "sys.tgz"
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "node-switch.md"
-NODE, NAMESPACE = "ordered", "numafit"
+NODE = "ordered"
 ORDER = f"/api/v1/namespaces/{NAMESPACE}/configmaps/numafit-switch-{NODE}"
 NONE: Json = {"cpuManagerPolicy": "none"}
 STATIC: Json = {"cpuManagerPolicy": "static", "topologyManagerPolicy": "best-effort"}
@@ -59,42 +60,22 @@ def applied(cluster: ControlPlane) -> None:
 class OrderedNode:
     def __init__(self, cluster: ControlPlane, node: KubeletNode, service: KubeletService) -> None:
         self.node, self.service = node, service
-        self.agent_config = self._account(cluster)
+        # A token that is bound to the node, as that of a pod there.
+        bound = {"apiVersion": "v1", "kind": "Node", "name": node.name}
+        self.config = account_kubeconfig(cluster, node.folder / "agent.conf", boundObjectRef=bound)
         self.orderer = cluster.authority.kubeconfig("orderer", cluster.server, "orderer")
-        self.agent_log, self.log = node.folder / "agent.log", node.folder / "switch.log"
+        self.log = node.folder / "switch.log"
         self.journal = seen_from(node.outside.process.pid, f"{FOLDER}/numafit-switch/journal.jsonl")
-        self.agent: subprocess.Popen[bytes] | None = None
-
-    def _account(self, cluster: ControlPlane) -> Path:
-        """A token that is bound to the node, as that of a pod there."""
-        bound = {"apiVersion": "v1", "kind": "Node", "name": self.node.name}
-        asked = {"spec": {"expirationSeconds": 3600, "boundObjectRef": bound}}
-        place = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{NAME}/token"
-        token = cluster.api.post(place, asked)["status"]["token"]
-        own = {"server": cluster.server, "certificate-authority": str(cluster.authority.certificate)}
-        content = {
-            "clusters": [{"name": "c", "cluster": own}],
-            "users": [{"name": "u", "user": {"token": token}}],
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "current-context": "c",
-        }
-        path = self.node.folder / "agent.conf"
-        path.write_text(json.dumps(content))
-        return path
+        self.agent: Agent | None = None
 
     def start_agent(self, *options: str) -> None:
         commands = [f"--{word}-command={self.service.command(word)}" for word in ("stop", "start")]
-        command = [
-            *(sys.executable, "-m", "numafit", "node-agent", "--node-name", self.node.name),
-            *("--kubeconfig", str(self.agent_config), "--metrics-port", str(free_ports(1)[0])),
-            *(options or ("--allow-switch", *commands)),
-        ]
-        self.agent = start(entered(self.node.outside.process.pid, self.node.folder / "agent", command), self.agent_log)
+        self.agent = Agent(self.node, self.config, *(options or ("--allow-switch", *commands)))
+        self.agent.start()
 
     def kill_agent(self) -> None:
         if self.agent is not None:
             self.agent.kill()
-            self.agent.wait()
 
     def new(self, config: Mapping[str, Any]) -> Path:
         path = self.node.folder / "new.json"
@@ -205,7 +186,7 @@ def test_a_switch_is_ordered_planned_approved_and_done(ordered: OrderedNode) -> 
     assert ordered.stands("static")
 
     # the account changes its own node and its own order only
-    kubectl = [str(ordered.node.cluster.binaries / "kubectl"), f"--kubeconfig={ordered.agent_config}"]
+    kubectl = [str(ordered.node.cluster.binaries / "kubectl"), f"--kubeconfig={ordered.config}"]
     api = ordered.node.api
     api.post(ORDER.rpartition("/")[0], {"metadata": {"name": "numafit-switch-other"}})
     for words, why in (

@@ -10,8 +10,8 @@ import httpx
 from tests.kube.api import MERGE, Api, Json
 from tests.kube.chaos.scene import PLUGGED, POOL, REAL
 from tests.kube.kubelet import POD
+from tests.kube.simulation import GPU
 from tests.kube.test_device_plugin import FPGA
-from tests.kube.test_sim import GPU
 
 PODS = "/api/v1/namespaces/default/pods"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

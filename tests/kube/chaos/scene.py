@@ -9,14 +9,14 @@ from pathlib import Path
 
 import msgspec
 
+from tests.kube.agent import Agent, agent_account
 from tests.kube.api import Json
 from tests.kube.chaos.components import Component
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import KubeletNode
 from tests.kube.processes import start, until
+from tests.kube.simulation import GPU, SimProcess, allowed_simulator
 from tests.kube.test_device_plugin import ARCHIVE, CONFIG, FPGA, OwnPlugin
-from tests.kube.test_node_agent import Agent, agent_account
-from tests.kube.test_sim import GPU, SimProcess, allowed_simulator
 
 MACHINE = "sketch:2 sockets x 4 cores x 2 threads, 16Gi per numa"
 REAL, PLUGGED = "real", "plugged"

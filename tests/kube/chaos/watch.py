@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.kube.agent import Agent
 from tests.kube.api import Api, Json
 from tests.kube.chaos.holdings import Holdings, in_folder, needs_cpus
 from tests.kube.chaos.load import FAILURES, SHORT
-from tests.kube.test_node_agent import Agent
 
 PAUSE = 0.7
 
