@@ -30,6 +30,8 @@ class WaitingQueue:
         self._kinds: dict[Hashable, list[tuple[QueueOrder, str]]] = {}
         """Sorted; none is empty."""
         self._asleep: set[Hashable] = set()
+        self._awake = 0
+        """Entries of kinds that do not sleep."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -46,16 +48,21 @@ class WaitingQueue:
             self.remove(entry.key)
         self._entries[entry.key] = entry
         insort(self._kinds.setdefault(entry.kind, []), (entry.order, entry.key))
+        self._awake += entry.kind not in self._asleep
 
     def remove(self, key: str) -> None:
         entry = self._entries.pop(key, None)
         if entry is None:
             return
+        self._awake -= entry.kind not in self._asleep
         own = self._kinds[entry.kind]
         del own[bisect_left(own, (entry.order, key))]
         if not own:
             del self._kinds[entry.kind]
             self._asleep.discard(entry.kind)
+
+    def kind_of(self, key: str) -> Hashable:
+        return self._entries[key].kind
 
     def keys(self) -> Collection[str]:
         return self._entries.keys()
@@ -67,7 +74,7 @@ class WaitingQueue:
     @property
     def awake(self) -> int:
         """Entries that may be released in this round."""
-        return len(self._entries) - sum(len(self._kinds[kind]) for kind in self._asleep)
+        return self._awake
 
     @property
     def sleeping(self) -> Collection[Hashable]:
@@ -77,14 +84,18 @@ class WaitingQueue:
         return self._kinds[kind][0][1]
 
     def sleep(self, kind: Hashable) -> None:
-        if kind in self._kinds:
+        if kind in self._kinds and kind not in self._asleep:
             self._asleep.add(kind)
+            self._awake -= len(self._kinds[kind])
 
     def wake(self, kind: Hashable) -> None:
-        self._asleep.discard(kind)
+        if kind in self._asleep:
+            self._asleep.discard(kind)
+            self._awake += len(self._kinds[kind])
 
     def wake_all(self) -> None:
         self._asleep.clear()
+        self._awake = len(self._entries)
 
     def round(self) -> Iterator[str]:
         """Keys of those that are awake, in their order, each once; whoever asks may remove them and send kinds to
