@@ -22,9 +22,12 @@ from numafit.cluster.sim.topologies import MANAGER, TopologyWriter
 from numafit.cluster.topology.model import API_VERSION, KIND, PATH, NodeTopology
 from numafit.cluster.topology.read import read_topology
 from numafit.cluster.topology.restore import stage_of
+from numafit.cluster.topology.write import MachinePart, machine_part
 from numafit.decision.decide import decide
 from numafit.decision.history.event import ListDevices, Reconcile, StopPlugin
+from numafit.decision.node import Node
 from numafit.errors import ApiServerError, InputError
+from numafit.ledger.ledger import DeviceLedger
 from numafit.workload.pod import Pod
 from tests.cluster.sim.fake_api import FakeApi
 from tests.cluster.sim.nodes import GPU, bound, pod, uid
@@ -293,11 +296,10 @@ def test_a_decision_on_the_object_is_that_of_the_simulated_kubelet(
 
 def test_the_machine_is_described_once_for_a_group(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    original = topologies.machine_part
 
-    def counted(*asked: Any) -> Any:
+    def counted(node: Node, ledger: DeviceLedger) -> MachinePart:
         made.append(1)
-        return original(*asked)
+        return machine_part(node, ledger)
 
     monkeypatch.setattr(topologies, "machine_part", counted)
     api = TopologyApi()
