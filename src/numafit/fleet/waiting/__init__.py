@@ -2,6 +2,8 @@
 
     ends      a node after some of its pods have ended, and which ends would let a pod in
     lack      what a node lacks for a pod, in the pod's own terms; one lack for many nodes
+    memory    what was found before
+    crowds    the nodes that do not take a pod, sorted by what stands in the way
     change    the smallest change of a pod after which it would start now
     why       all of that for one pod and the whole fleet, as a value
     words     the value as one sentence for a condition and an event
