@@ -2,14 +2,14 @@
 
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.place.candidates import Candidates, PlacedCluster
-from numafit.fleet.waiting.why import WaitingMemory, why_waiting
+from numafit.fleet.waiting.why import WhyMemory, why_waiting
 from numafit.fleet.waiting.words import nodes_text, waiting_sentence
 
 
 class Sentences:
     def __init__(self, cluster: PlacedCluster) -> None:
         self._cluster = cluster
-        self._kept = WaitingMemory()
+        self._kept = WhyMemory()
 
     def of(self, pod: ClusterPod, found: Candidates | None) -> str:
         if found is not None and found.unwished:
