@@ -14,7 +14,7 @@ from numafit.fleet.fleet import Fleet, FleetNode
 from numafit.fleet.places import places
 from numafit.fleet.verdicts import shape_digest
 
-AGAIN_SECONDS = 2.0
+AGAIN_SECONDS = 0.5
 """Between two looks at what more than known nodes decides."""
 REFUSED_SECONDS = 600.0
 """For which an unknown node that rejected a pod comes last for others like it."""
