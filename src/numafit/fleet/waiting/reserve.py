@@ -9,7 +9,7 @@ then the next one has its turn, and the same one again when all others have had 
 kept back at any time, and a pod that is not the first waits no longer than the turns before it take.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -92,20 +92,31 @@ class Reserver(msgspec.Struct, frozen=True):
 
     def renewed(self, fleet: Fleet, waiting: Sequence[Contender], before: Reservations, now: float) -> Reservations:
         """What is reserved from now on. `waiting`: those that could not be released, the first of the queue first."""
-        if self.most <= 0 or self.seconds <= 0:
-            return Reservations()
-        known = {own.key: own for own in waiting}
-        turns = {key: ended for key, ended in before.turns.items() if key in known}
+        known = {own.key for own in waiting}
+        return self.filled(fleet, waiting, self.still(fleet, before, known.__contains__, now), now)
+
+    def still(self, fleet: Fleet, before: Reservations, waits: Callable[[str], bool], now: float) -> Reservations:
+        """What is left of it: without those that wait no longer, whose time is over, or whose node is of no use."""
+        turns = dict(before.turns)
         held = []
         for own in before.held:
-            if own.key not in known:
+            if not waits(own.key):
                 continue
             if now >= own.until:
                 turns[own.key] = now
                 continue
-            still = self._still(fleet, own)
-            if still is not None:
-                held.append(still)
+            left = self._still(fleet, own)
+            if left is not None:
+                held.append(left)
+        return Reservations(tuple(held), turns)
+
+    def filled(self, fleet: Fleet, waiting: Sequence[Contender], before: Reservations, now: float) -> Reservations:
+        """With nodes for others of those that wait, as long as there may be more."""
+        if self.seconds <= 0:
+            return Reservations()
+        known = {own.key for own in waiting}
+        turns = {key: ended for key, ended in before.turns.items() if key in known}
+        held = list(before.held)
         have = {own.key for own in held}
         asked = 0
         for contender in sorted(waiting, key=lambda own: (turns.get(own.key, float("-inf")), own.rank)):
