@@ -5,7 +5,7 @@ pod, one node for each, and all of it is taken back where too few find one.
 """
 
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -47,8 +47,8 @@ class Asleep(msgspec.Struct, frozen=True):
     found: Candidates
     pod: ClusterPod
     """The one that found no node: of a group, the first that did not."""
-    placed: int = 0
-    """Of a group: how many did."""
+    beside: Mapping[str, str] = {}
+    """Of a group: UID -> node of those that did."""
 
     @property
     def reason(self) -> str:
@@ -131,7 +131,7 @@ class Decider:
         if refused is None:
             self._queue.remove(key)
         else:
-            self._sleep(key, Asleep(refused[1], refused[0], len(offered)))
+            self._sleep(key, Asleep(refused[1], refused[0], {pod.uid: found.names[0] for pod, found in offered}))
         return ()
 
     def _candidates(self, pod: ClusterPod, key: str, most: int) -> Candidates:
@@ -207,11 +207,10 @@ class Decider:
 
     def sentence(self, uid: str, kind: Hashable) -> str:
         own = self._asleep.get(kind)
-        text = self._sentences.of(
-            self._cluster.pods[uid] if own is None else own.pod, None if own is None else own.found
-        )
-        key = self._queue.first_of(kind)
-        state = self._groups.state(key)
+        state = self._groups.state(self._queue.first_of(kind))
+        if own is None:
+            return self._sentences.of(self._cluster.pods[uid], None)
+        text = self._sentences.of(own.pod if state is not None else self._cluster.pods[uid], own.found, own.beside)
         if state is not None:
-            return group_sentence(state, 0 if own is None else own.placed, text)
+            return group_sentence(state, len(own.beside), text)
         return f"{text} {self.reserved.text(uid)}".rstrip()
