@@ -206,6 +206,9 @@ class Decider:
             yield own.reason, self._queue.number(kind)
 
     def sentence(self, uid: str, kind: Hashable) -> str:
+        """Empty where it sleeps no longer."""
+        if uid not in self._cluster.pods or kind not in self._queue.sleeping:
+            return ""
         own = self._asleep.get(kind)
         state = self._groups.state(self._queue.first_of(kind))
         if own is None:
