@@ -284,8 +284,13 @@ class LoopGuard:
     async def _let_go(self, own: LetGo) -> None:
         pod = own.pod
         nodes = () if PLACE_GATE in pod.gates else own.nodes
-        self._engine.promise(pod, nodes)
-        if await self._hands.release(pod, own.why):
+        # The placer decides only where its gate is the last one; without nodes the scheduler does.
+        if nodes:
+            self._engine.promise(pod, nodes)
+            done = await self._hands.steer(pod, lambda own: self._engine.patch(pod, nodes, annotated=own))
+        else:
+            done = await self._hands.release(pod, own.why)
+        if done:
             self.counts.released[own.cause] += 1
             if own.cause == "doubt":
                 # It happens to any owner with one rejection, and is over in a moment.

@@ -9,7 +9,7 @@ import msgspec
 
 from numafit.cluster.guard.counts import GuardCounts, serve_counts
 from numafit.cluster.guard.guard import GuardOptions, LoopGuard
-from numafit.cluster.guard.installed import check_cluster, release_all
+from numafit.cluster.guard.installed import check_topologies, has_namespace, install, release_all
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.election import Election
@@ -61,7 +61,7 @@ async def _until_told(
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with KubeApi(access) as api:
-        await check_cluster(api, options.namespace, by_policy=options.enforce and options.by_policy)
+        alone = await prepared(api, options)
         live = LiveFleet(api, health)
         guard = LoopGuard(api, health, live, options, say, counts)
         election = Election(api, options.namespace, GUARD, place.identity, health)
@@ -80,7 +80,7 @@ async def _until_told(
             await live.synced.wait()
             counts.ready = True
 
-        works = [asyncio.create_task(own) for own in (live.run(), know(), election.run(lead))]
+        works = [asyncio.create_task(own) for own in (live.run(), know(), lead() if alone else election.run(lead))]
         told = asyncio.create_task(stop.wait())
         waited = {works[0], works[2], told}
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
@@ -95,6 +95,16 @@ async def _until_told(
         works[0].cancel()
         with suppress(asyncio.CancelledError):
             await works[0]
+
+
+async def prepared(api: KubeApi, options: GuardOptions) -> bool:
+    """Whether there is no place for an election: a dry run makes no namespace, and acts alone where there is none.
+    Raises InputError where it cannot begin."""
+    await check_topologies(api)
+    if options.enforce:
+        await install(api, options.namespace, by_policy=options.by_policy, opt_in=options.opt_in)
+        return False
+    return not await has_namespace(api, options.namespace)
 
 
 async def _taken_over(api: KubeApi, namespace: str, identity: str) -> bool:

@@ -5,6 +5,7 @@ import asyncio
 import msgspec
 
 from numafit.cluster.guard.counts import GuardCounts
+from numafit.cluster.guard.engine import HoldEngine
 from numafit.cluster.guard.record import LoopRecord
 from numafit.cluster.guard.rules import Explanation, HoldBegun, HoldEnded, LetGo
 from numafit.cluster.guard.telling.owners import TopOwners
@@ -17,6 +18,7 @@ from numafit.cluster.kube.objects import ObjectReference
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.pods import ClusterPod, PodController
 from numafit.cluster.live.words import GUARD
+from numafit.fleet.waiting.why import WaitingMemory
 
 MOST_WAITING = 200
 """What is to be told and was not yet; more is only counted."""
@@ -40,6 +42,7 @@ class LoopTeller:
         self._live, self._counts, self._enforced = live, counts, enforced
         self._events = Events(api, GUARD, health)
         self._owners = TopOwners(api, health)
+        self._kept, self._engine = WaitingMemory(), HoldEngine(live)
         self._news: asyncio.Queue[_Waiting] = asyncio.Queue()
 
     def tell(self, what: News, record: LoopRecord | None = None) -> None:
@@ -58,7 +61,7 @@ class LoopTeller:
     async def _tell(self, news: _Waiting) -> None:
         match news.what:
             case Explanation(pod=pod):
-                text = rejection_story(pod, self._live)
+                text = rejection_story(pod, self._live, self._kept, self._engine.unknown(pod))
                 if pod.owner is not None and pod.owner.kind == "Job":
                     text += JOB_CURE
                 await self._events.tell(_about(pod), "Warning", REJECTED, text)
