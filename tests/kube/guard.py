@@ -11,6 +11,7 @@ from pathlib import Path
 
 import yaml
 
+from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.guard.manifest import guard_manifest
 from numafit.cluster.guard.words import HOLD_POLICY, JOB_POLICY, MEMORY
 from numafit.cluster.live.words import GUARD, HOLD_GATE
@@ -43,9 +44,9 @@ WIDE = 12
 """CPUs: a node has 15 free, and no NUMA node more than 8."""
 
 
-def install(cluster: ControlPlane, path: Path) -> Path:
+def install(cluster: ControlPlane, path: Path, webhook: WebhookOptions | None = None) -> Path:
     """All of the manifest but its Deployment; a kubeconfig of the guard's account."""
-    text = guard_manifest(NAMESPACE, "none:1", enforce=True, jobs=True)
+    text = guard_manifest(NAMESPACE, "none:1", enforce=True, jobs=True, webhook=webhook)
     objects = [own for own in yaml.safe_load_all(text) if own["kind"] != "Deployment"]
     applied(cluster, yaml.safe_dump_all(objects))
     checked = subprocess.run(

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from numafit.cluster.guard.guard import GuardOptions
+from numafit.cluster.guard.service import WebhookPlace, guard_webhook
 from tests.kube.api import MERGE, Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.counted.watched import Watched
@@ -28,7 +30,7 @@ from tests.kube.guard import (
     template,
     uninstall,
 )
-from tests.kube.processes import until
+from tests.kube.processes import free_ports, until
 from tests.kube.simulation import simulated
 
 pytestmark = pytest.mark.real
@@ -250,6 +252,33 @@ def test_the_switch_releases_everything(
             kind = {"apiVersion": before["apiVersion"], "kind": before["kind"]}
             cluster.api.post(BINDING.rpartition("/")[0], {**kind, "metadata": metadata, "spec": before["spec"]})
         until("it is held again", 30, lambda: len(gated(cluster, space)) == 1)
+
+
+def test_a_webhook_holds_where_no_policy_does(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    """Also while the binding of the policy is not there."""
+    (port,) = free_ports(1)
+    url = f"https://127.0.0.1:{port}"
+    webhook = guard_webhook(GuardOptions(by_policy=False), WebhookPlace("127.0.0.1", port, url))
+    own = install(cluster, tmp_path / "webhook.kubeconfig", webhook)
+    cluster.api.delete(BINDING)
+    try:
+        with guarding(
+            own, tmp_path, ENFORCE, "--by=webhook", f"--url={url}", f"--port={port}", "--address=127.0.0.1"
+        ) as guard:
+            count = watched(cluster, space)
+            for kind in ("replicasets", "statefulsets", "jobs"):
+                make(cluster, kind, kind, space)
+            time.sleep(10)
+            count.stop()
+            made = {kind: count.count(kind).made for kind in OWNERS}
+            assert made["replicasets"] == made["statefulsets"] == 4, made
+            assert len(gated(cluster, space)) == 2
+            assert forbidden(guard) == 0
+    finally:
+        cluster.api.delete("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/numafit-guard")
+        install(cluster, tmp_path / "again.kubeconfig")
 
 
 def test_a_policy_without_a_guard_that_lives_holds_nobody(
