@@ -4,7 +4,7 @@
     host/       jobs on this host: run rank docker ps free history release audit
     machine/    looking at machines: show links list convert capture
     node/       nodes of a cluster: pull, kubelet-sim, and device-plugin and node-agent on one of them
-    cluster/    clusters of one's own: up
+    cluster/    clusters: up starts one, guard looks after loops in one
     agent/      serve, and the metrics that it offers
     completion  the script for a shell
     options/    options that several commands share, up to the value that they stand for
@@ -66,6 +66,9 @@ COMMANDS: dict[str, LazyCommand] = {
     "explain": LazyCommand("numafit.cli.kubelet.explain:explain", "Tell why pods are admitted or rejected."),
     "fit": LazyCommand("numafit.cli.kubelet.fit:fit", "Count how many more pods fit, and say what runs out."),
     "free": LazyCommand("numafit.cli.host.leases:free", "Show what is left of this host, per NUMA node.", linux=True),
+    "guard": LazyCommand(
+        "numafit.cli.cluster.guard:guard", "Let owners wait whose pods kubelets reject again and again."
+    ),
     "history": LazyCommand(
         "numafit.cli.host.leases:history", "Show what happened to the leases of this host.", linux=True
     ),

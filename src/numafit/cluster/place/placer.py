@@ -26,7 +26,7 @@ from numafit.cluster.place.stuck import StuckBook
 from numafit.cluster.place.waiting.entries import EntryMaker, is_ours, waits
 from numafit.cluster.place.waiting.grouped import GroupBook
 from numafit.cluster.place.waiting.helped import HelpedKinds
-from numafit.cluster.place.waiting.notices import NoticeBook, Teller, news
+from numafit.cluster.place.waiting.notices import MOST_EACH_SECOND, MOST_SECONDS, NoticeBook, Teller
 from numafit.cluster.place.waiting.queue import WaitingQueue
 from numafit.cluster.place.waiting.sentences import Sentences
 from numafit.cluster.place.waiting.sizes import GroupSizes
@@ -200,6 +200,8 @@ class Placer:
         """Everybody who could be helped by what has changed is asked about, in order."""
         self._take_changes()
         self._decider.begin_round()
+        if self._helped.unfinished:
+            self._wake.set()
         begun = time.monotonic()
         for key in self._queue.round():
             await self._slots.acquire()
@@ -367,13 +369,20 @@ class Placer:
         while True:
             await asyncio.sleep(TELL_SECONDS)
             now = time.monotonic()
-            due = self._due()
-            for uid, sentence in news(self._notices, due, now):
+            spent, told = 0.0, 0
+            for uid, make in self._notices.due(self._due(), now):
+                if spent >= MOST_SECONDS or told >= MOST_EACH_SECOND:
+                    break
+                begun = time.monotonic()
+                sentence = make()
+                spent += time.monotonic() - begun
                 pod = self._cluster.pods.get(uid)
-                if pod is not None and waits(pod):
+                if pod is not None and waits(pod) and self._notices.is_news(uid, sentence, now):
+                    told += 1
                     self._notices.tell(uid, sentence, now)
                     if await self._teller.waiting(pod, sentence):
                         self._counts.told += 1
+                await asyncio.sleep(0)
 
     def _due(self) -> Iterator[tuple[str, Callable[[], str]]]:
         for uid, kind in self._decider.asleep():
