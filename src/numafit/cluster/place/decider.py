@@ -24,7 +24,6 @@ from numafit.cluster.place.waiting.sentences import Sentences
 from numafit.fleet.waiting.groups import group_sentence, large_first
 from numafit.fleet.waiting.reserve import Contender
 
-
 MOST_TRIES = 4
 """Times in a round a node is looked for that could be kept: with thousands of kinds each costs."""
 LOOK_SECONDS = 1.0
