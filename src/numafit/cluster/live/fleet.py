@@ -35,8 +35,8 @@ NOTHING = msgspec.Raw(b"{}")
 
 class LiveChange(msgspec.Struct, frozen=True):
     kind: Literal["node", "pod", "gone", "failed"]
-    """`node`: it, its report or what may come to it has changed, or a promise to it has ended. `gone`: the pod was deleted, or has ended. `failed`:
-    the pod failed, whether somebody rejected it or not."""
+    """`node`: it, its report or what may come to it has changed, or a promise to it has ended. `gone`: the pod was
+    deleted, or has ended. `failed`: the pod failed, whether somebody rejected it or not."""
     name: str
     """Of the node, or the UID of the pod."""
     pod: ClusterPod | None = None
