@@ -32,14 +32,16 @@ class GroupBook:
         self._members: dict[str, dict[str, _Member]] = {}
         self._states: dict[str, dict[str, PodGroupState]] = {}
         """Key of a membership -> its groups: one, or several where they start one after the other."""
+        self._changed: set[str] = set()
+        """Keys of memberships of which something was heard."""
 
     def __contains__(self, key: str) -> bool:
         """Whether the key in the queue is one of a group."""
         return self.state(key) is not None
 
     def told(self, pod: ClusterPod, *, queued: bool) -> bool:
-        """Whether it is in the queue with its group, or waits until that is known; else it is alone. `queued`: it waits
-        for us, and nothing is under way for it."""
+        """Whether it comes into the queue with its group, or waits until that is known; else it is alone. `queued`: it
+        waits for us, and nothing is under way for it."""
         own = _membership(pod)
         if own is None:
             self.gone(pod.uid)
@@ -48,37 +50,44 @@ class GroupBook:
             self.gone(pod.uid)
         self._of[pod.uid] = own.key
         self._members.setdefault(own.key, {})[pod.uid] = _Member(own, order_of(pod), queued, bool(pod.node))
-        return self._renewed(own.key, pod.uid)
+        self._changed.add(own.key)
+        read = None if own.source is None else self._read(own.source)
+        return read == "reading" or needed(own, read).size > 1
 
     def gone(self, uid: str) -> None:
         key = self._of.pop(uid, None)
-        if key is None:
-            return
-        self._members[key].pop(uid, None)
-        if self._members[key]:
-            self._renewed(key, uid)
-            return
-        for own in self._states.pop(key, {}):
-            self._queue.remove(own)
-        del self._members[key]
+        if key is not None:
+            self._members[key].pop(uid, None)
+            self._changed.add(key)
 
     def sent(self, uid: str) -> None:
-        """Its release is under way."""
+        """Its release is under way: the group is decided about again when more is heard of it."""
         key = self._of.get(uid)
         if key is not None:
             self._members[key][uid].queued = False
-            self._renewed(key, uid)
+            for own in self._states.get(key, ()):
+                self._queue.remove(own)
 
-    def _renewed(self, key: str, uid: str) -> bool:
+    def settle(self) -> None:
+        """Groups of which something was heard come into the queue or leave it; once for all that was heard."""
+        changed, self._changed = self._changed, set()
+        for key in changed:
+            if self._members[key]:
+                self._renew(key)
+            else:
+                self._drop(key, {})
+                del self._members[key]
+
+    def _renew(self, key: str) -> None:
         members = self._members[key]
         read: dict[GroupObject | None, GroupSize | None] = {None: None}
         for own in members.values():
             source = own.told.source
-            if source not in read:
-                found = None if source is None else self._read(source)
+            if source is not None and source not in read:
+                found = self._read(source)
                 if found == "reading":
                     self._drop(key, {})
-                    return True
+                    return
                 read[source] = found
         pods = [
             GroupPod(each, needed(own.told, read[own.told.source]), own.queued, own.bound)
@@ -93,7 +102,6 @@ class GroupBook:
                 self._queue.put(QueueEntry(name, order, ("group", name, state.waiting)))
             else:
                 self._queue.remove(name)
-        return any(own.uid == uid and own.number.size > 1 for own in pods)
 
     def _drop(self, key: str, left: dict[str, PodGroupState]) -> None:
         for own in self._states.pop(key, {}):
