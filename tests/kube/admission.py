@@ -20,6 +20,7 @@ from tests.kube.processes import free_ports, until
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 USER = "webhook"
 GATE = "numafit.io/place"
+GOODBYE_SECONDS = 0.2
 
 
 def gate(*_: object) -> tuple[str, ...]:
@@ -52,6 +53,8 @@ class RunningWebhook:
                 await asyncio.gather(self._task, return_exceptions=True)
             finally:
                 self.stopped.set()
+        # Connections with TLS are gone only when the other side has said good-bye, too.
+        await asyncio.sleep(GOODBYE_SECONDS)
 
     def until_ready(self) -> None:
         until("the webhook is ready", 20, lambda: hasattr(self, "webhook") and self.webhook.ready.is_set())
@@ -79,6 +82,17 @@ def running(kubeconfig: Path, options: WebhookOptions, *wishes: Wish, keeps: boo
         yield own
     finally:
         own.stop()
+
+
+def removed(kubeconfig: Path, options: WebhookOptions) -> None:
+    """By somebody who serves nobody."""
+
+    async def remove() -> None:
+        async with KubeApi(access(kubeconfig, None)) as api:
+            await Webhook(api, ApiHealth(), options).remove()
+        await asyncio.sleep(GOODBYE_SECONDS)
+
+    asyncio.run(remove())
 
 
 @contextmanager
