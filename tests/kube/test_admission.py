@@ -325,3 +325,22 @@ def test_it_goes_with_its_namespace(cluster: ControlPlane) -> None:
     cluster.api.delete("/api/v1/namespaces/admission-gone")
     path = f"/apis/{API_VERSION}/{PLURAL}/{options.name}"
     until("the configuration is gone", 60, lambda: cluster.api.get(path) is None)
+
+
+def test_it_is_asked_again_where_another_one_changed_the_pod_after_it(
+    cluster: ControlPlane, options: WebhookOptions, kubeconfig: Path
+) -> None:
+    """And adds nothing twice."""
+    later = replace(own_options(OWN), name=f"{options.name}-z")
+    with (
+        running(kubeconfig, options, gate) as own,
+        allowed(cluster, later, "later") as other,
+        running(other, later, lambda pod: ("other.io/wait",)) as second,
+    ):
+        both = [GATE, "other.io/wait"]
+        until("both are asked", 10, lambda: create(cluster, pod()) == both)
+        before = dict(own.webhook.counts.reviews)
+        assert create(cluster, pod()) == both
+        after = own.webhook.counts.reviews
+        assert (after["gated"] - before["gated"], after["passed"] - before["passed"]) == (1, 1)
+        second.do(second.webhook.remove)
