@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Iterator
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ from numafit.cluster.admission.configuration import API_VERSION, PLURAL
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.admission.review import AdmittedPod, review_uid
 from numafit.cluster.admission.server import HttpsReply
+from numafit.cluster.topology.model import PATH as TOPOLOGIES
 from tests.kube.admission import GATE, RunningWebhook, allowed, gate, own_options, removed, running
 from tests.kube.api import MERGE, Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.processes import free_ports, until
+from tests.kube.simulation import simulated
+from tests.kube.test_topology import kubectl
 
 pytestmark = pytest.mark.real
 
@@ -347,3 +351,33 @@ def test_it_is_asked_again_where_another_one_changed_the_pod_after_it(
         after = own.webhook.counts.reviews
         assert (after["gated"] - before["gated"], after["passed"] - before["passed"]) == (1, 1)
         second.do(second.webhook.remove)
+
+
+def test_pods_are_gated_where_a_node_may_refuse_them_and_nowhere_else(
+    cluster: ControlPlane, options: WebhookOptions, short_folder: Path
+) -> None:
+    """Two pools of simulated nodes: one aligns, the other shares everything."""
+    definition = files("numafit.cluster.topology").joinpath("nodetopologies.yaml")
+    kubectl(cluster, "apply", "-f", str(definition))
+    until("it is served", 20, lambda: cluster.api.ask("GET", TOPOLOGIES).status_code == 200)
+    strict = {"cpuManagerPolicy": "static", "topologyManagerPolicy": "single-numa-node", "reservedSystemCPUs": "0"}
+    machine = "sketch:2 sockets x 4 cores x 2 threads, 16Gi per numa"
+    groups = [
+        {"name": name, "count": 1, "machine": machine, "kubelet": config, "topology": True, "labels": {"pool": name}}
+        for name, config in (("aligned", strict), ("shared", {}))
+    ]
+    burstable = pod()
+    burstable["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "4"}, "requests": {"cpu": "2"}}
+    with (
+        simulated(cluster.kubeconfig, short_folder / "gated", groups, "--remove") as sim,
+        running(cluster.kubeconfig, options, places=True),
+    ):
+        until_gated(cluster)
+        assert create(cluster, pod(nodeSelector={"pool": "aligned"})) == [GATE]
+        assert create(cluster, pod(nodeSelector={"pool": "shared"})) == []
+        assert create(cluster, pod(limits={"cpu": "500m", "memory": "64Mi"})) == []
+        assert create(cluster, burstable) == []
+        # No node has so many CPUs, and each may refuse nine of them on one NUMA node.
+        assert create(cluster, pod(limits={"cpu": "40", "memory": "64Mi"})) == []
+        assert create(cluster, pod(limits={"cpu": "9", "memory": "64Mi"})) == [GATE]
+        sim.stop()
