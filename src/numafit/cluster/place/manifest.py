@@ -200,6 +200,9 @@ def place_rules() -> list[ObjectJson]:
         # The condition that says why a pod waits.
         _rule("", ["pods/status"], ["patch"]),
         _rule("", ["events"], ["create", "patch"]),
+        # Which nodes reach the volumes of a pod that waits.
+        _rule("", ["persistentvolumeclaims", "persistentvolumes"], ["get"]),
+        _rule("storage.k8s.io", ["storageclasses"], ["get"]),
         _rule(GROUP, [PLURAL], ["list", "watch"]),
         # How many pods of a group start together.
         *group_rules(),
