@@ -150,10 +150,11 @@ class Reserver(msgspec.Struct, frozen=True):
 
     def _delays(self, fleet: Fleet, pod: Pod, own: NodeReservation, name: str) -> bool:
         """Whether those for whom the node is kept would not come after the same ends, were this pod there."""
-        node = fleet.nodes.get(name)
-        if node is None:
+        node, new = fleet.nodes.get(name), promise_of(pod)
+        if node is None or not together(node.state, _beside(node, pod.uid), new, self.memory).admitted:
+            # It would not be offered that node in any case.
             return False
-        there = replace(node, promised=(*_beside(node, pod.uid), promise_of(pod)))
+        there = replace(node, promised=(*_beside(node, pod.uid), new))
         return not _room_for([each for each in own.nodes if each.node == name], there, self.memory)
 
     def _still(self, fleet: Fleet, own: NodeReservation) -> NodeReservation | None:
