@@ -1,12 +1,13 @@
 """A node kept for a large pod: it starts in time, however many small ones come, and they lose little by it."""
 
 import random
+from itertools import permutations
 
 import msgspec
 import pytest
 
 from numafit.decision.decide import decide
-from numafit.decision.life import release, start_containers
+from numafit.decision.life import freed, release, start_containers
 from numafit.fleet.fleet import Fleet
 from numafit.fleet.places import places
 from numafit.fleet.state import NodeState, state_of
@@ -15,7 +16,7 @@ from numafit.fleet.waiting.memory import WaitingMemory
 from numafit.fleet.waiting.reserve import Contender, QueueRank, Reservations, Reserver
 from numafit.ledger.ledger import Ledger
 from numafit.workload.pod import Pod
-from tests.fleet.fleets import ALLOCATABLE, admitted_all, pod, started
+from tests.fleet.fleets import ALLOCATABLE, admitted_all, pod, pod_by_chance, started, state_by_chance
 
 NODE, IDLE = started("single-numa-node")
 
@@ -124,6 +125,29 @@ def test_for_a_group_nodes_are_kept_for_all_of_its_pods() -> None:
     assert own.kept_back(fleet, group.pods[0], "group", rank(0), held) == frozenset()
     many = Contender("many", rank(0), tuple(pod(f"g{number}", "6", gpus=2) for number in range(6)))
     assert not own.renewed(fleet, [many], Reservations(), 0.0).held
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_who_is_let_in_beside_a_reservation_does_not_delay_it(seed: int) -> None:
+    """After the same ends the large one is admitted, whoever of the two comes first; and who is kept out would have
+    been in its way in one of the orders."""
+    chance = random.Random(seed)
+    state = state_by_chance("strict", NODE, IDLE, chance, "there")
+    fleet, own = Fleet().reported("a", state), reserver()
+    large = pod("large", str(chance.choice((6, 7, 8))), "2Gi", chance.choice((1, 2)))
+    held = own.renewed(fleet, [contender(large)], Reservations(), 0.0)
+    if not held.held:
+        return
+    (node,) = held.held[0].nodes
+    ledger = state.ledger
+    for uid in node.ends:
+        ledger = freed(NODE, ledger, uid)
+    for number in range(8):
+        small = pod_by_chance(f"small-{number}", chance)
+        if not places(fleet, small, own.memory).places:
+            continue
+        both = all(admitted_all(NODE, ledger, order) is not None for order in permutations((small, large)))
+        assert both == (own.kept_back(fleet, small, small.uid, rank(1), held) == frozenset())
 
 
 class Runner(msgspec.Struct):
