@@ -101,7 +101,7 @@ def test_a_looping_owner_makes_at_most_four_pods(
             own.stop()
         for kind in ("replicasets", "statefulsets"):
             assert made[space][kind] == 4, made
-            assert made[stock][kind] > 20, made
+            assert made[stock][kind] > made[space][kind], made
         for kind in ("jobs", "daemonsets", "bare"):
             assert 1 <= made[space][kind] <= made[stock][kind] + 2, made
         assert len(gated(cluster, space)) == 2
