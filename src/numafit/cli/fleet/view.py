@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from functools import wraps
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from numafit.cli.options.answer import say
+from numafit.cli.options.answer import NOT_SURE, say
 from numafit.cli.options.live import ClusterOptions, cluster_options, new_client
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import warn
-from numafit.cluster.view.rights import TOPOLOGIES_RIGHT, role_text
+from numafit.cluster.view.rights import NO_AGENT, role_text
+from numafit.errors import ApiServerError
 from numafit.show.json import json_text
 from numafit.show.table import Screen
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 DEFAULT = "default"
+GIVE_THESE = "Whoever may give rights can paste this into `kubectl apply -f -`:"
 
 
 class Look(NamedTuple):
@@ -50,21 +53,25 @@ class Look(NamedTuple):
             click.echo(json_text(record()))
         else:
             say(said, view.notes)
-        tell_rights(view)
+        self.tell_rights(view)
 
-    def blind(self, view: "ClusterView") -> bool:
-        """Whether no node can be known for want of a right, which is said: then there is no answer."""
-        if TOPOLOGIES_RIGHT not in view.missing:
+    def blind(self, view: "ClusterView", *, pods: bool = False) -> bool:
+        """Whether nothing can be known of nodes, or `pods` of pods, which is said: then there is no answer."""
+        if not view.sightless and not (pods and view.podless):
             return False
-        warn(f"you may not list {TOPOLOGIES_RIGHT.resource} of {TOPOLOGIES_RIGHT.group}: how nodes stand is not known")
-        tell_rights(view)
+        warn(f"how nodes stand is not known: {view.sightless}" if view.sightless else "you may not list pods")
+        if not view.missing:
+            warn(NO_AGENT)
+        self.tell_rights(view)
         return True
 
+    def tell_rights(self, view: "ClusterView") -> None:
+        if view.missing:
+            tell_role()
 
-def tell_rights(view: "ClusterView") -> None:
-    if view.missing:
-        head = "Whoever may give rights can add these with `kubectl apply -f`:"
-        click.echo(f"\n{head}\n\n{role_text(view.missing)}", err=True)
+
+def tell_role() -> None:
+    click.echo(f"\n{GIVE_THESE}\n\n{role_text()}", err=True)
 
 
 def look_options(command: F) -> F:
@@ -72,7 +79,14 @@ def look_options(command: F) -> F:
 
     @wraps(command)
     def wrapped(cluster: ClusterOptions, namespace: str | None, output: str, **rest: Any) -> Any:
-        return command(look=Look(cluster, namespace, output), **rest)
+        try:
+            return command(look=Look(cluster, namespace, output), **rest)
+        except ApiServerError as error:
+            if error.status != HTTPStatus.FORBIDDEN:
+                raise
+            warn(f"{error.source}: {error.message}")
+            tell_role()
+            return NOT_SURE
 
     decorated: Any = cluster_options(wrapped)
     for decorator in (

@@ -3,7 +3,7 @@
 import click
 
 from numafit.cli.fleet.view import Look, look_options
-from numafit.cli.options.answer import ANSWERED, FAILED, check_option
+from numafit.cli.options.answer import ANSWERED, FAILED, NOT_SURE, check_option
 from numafit.cli.terminal import progress_over
 from numafit.cluster.view.accounts import Accountant, waiting_pods
 from numafit.fleet.look.account import PodAccount
@@ -34,6 +34,8 @@ def why_pending(look: Look, everywhere: bool, check: bool) -> int:
     with look.client() as client:
         view = look.view(client)
         namespace = None if everywhere else look.namespace_of(client)
+    if look.blind(view, pods=True):
+        return NOT_SURE
     accountant = Accountant(view)
     accounts: list[PodAccount] = []
     with progress_over(waiting_pods(view, namespace)) as waiting:

@@ -58,25 +58,28 @@ class Accountant:
     def _waiting(self, pod: ClusterPod, known: PodAccount) -> PodAccount:
         book = self.view.book
         scheduled = pod.condition(SCHEDULED)
-        why = why_waiting(book.fleet, pod.pod, book.memory, self.memory, unknown=len(self.view.unknown))
-        best: tuple[str, ...] = ()
-        if why.fitting:
-            best = tuple(place.node for place in places(book.fleet, pod.pod, book.memory, MOST_BEST).places)
-        return replace(
+        known = replace(
             known,
             standing="waits",
             message=scheduled.message if scheduled is not None and not pod.gates else "",
             gates=pod.gates,
             offered=pod.offered,
-            why=why,
-            best=best,
         )
+        if self.view.sightless:
+            return replace(known, unknown=self.view.sightless)
+        why = why_waiting(book.fleet, pod.pod, book.memory, self.memory, unknown=len(self.view.unknown))
+        best: tuple[str, ...] = ()
+        if why.fitting:
+            best = tuple(place.node for place in places(book.fleet, pod.pod, book.memory, MOST_BEST).places)
+        return replace(known, why=why, best=best)
 
     def _policy(self, name: str) -> str:
         topology = self.view.book.fleet.nodes[name].state.node.topology
         return topology.policy if topology.policy == "none" else f"{topology.policy}, scope {topology.scope}"
 
     def _no_report(self, name: str) -> str:
+        if self.view.sightless:
+            return f"how nodes stand is not known: {self.view.sightless}"
         error = self.view.refused.get(name)
         if error is not None:
             return f"the {KIND} of {name} cannot be used: {error.message}"

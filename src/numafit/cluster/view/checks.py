@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -167,16 +168,19 @@ def _members(view: ClusterView) -> Iterator[PoolMember]:
         pool = pool_label(node.labels) or f"the machines like {alike}"
         if status.machine_digest not in machines:
             machines[status.machine_digest] = summary_text(machine_of(topology))
-        told = {
-            "release": status.release,
-            "machine": machines[status.machine_digest],
-            **{field: _text(value) for field, value in status.kubelet.items()},
-        }
+        told = {"release": status.release, "machine": machines[status.machine_digest], **_fields(status.kubelet)}
         yield PoolMember(name, pool, told)
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+def _fields(kubelet: dict[str, Any]) -> dict[str, str]:
+    """Each as a text; those inside of others by both names. `Any`: the values of a configuration."""
+    found: dict[str, str] = {}
+    for name, value in kubelet.items():
+        if isinstance(value, dict):
+            found |= {f"{name}.{inner}": str(own) for inner, own in value.items()}
+        else:
+            found[name] = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return found
 
 
 def _kubelets(view: ClusterView) -> tuple[KubeletGroup, ...]:

@@ -18,16 +18,11 @@ from numafit.cluster.live.nodes import ClusterNode, SentNode, node_of
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.topology.model import KIND, PATH
 from numafit.cluster.topology.read import read_topology
-from numafit.cluster.view.rights import NODES_RIGHT, PODS_RIGHT, TOPOLOGIES_RIGHT
+from numafit.cluster.view.rights import NO_AGENT, NODES_RIGHT, PODS_RIGHT, TOPOLOGIES_RIGHT
 from numafit.cluster.view.seen import ClusterView
 from numafit.errors import ApiServerError, InputError, meant_or_there
 from numafit.notes import Note
 from numafit.workload.api_server import subdomain_problem
-
-NO_AGENT = "install numafit's agent on the nodes: numafit node-agent --manifest, docs/node-agent.md"
-
-GIVE_RIGHT = f"ask for the right to get {TOPOLOGIES_RIGHT.resource} of {TOPOLOGIES_RIGHT.group}: docs/kubectl.md"
-
 
 Pages = list[bytes]
 
@@ -62,8 +57,6 @@ def read_node(client: Client, name: str, *, namespace: str) -> ClusterView:
     except ApiServerError as error:
         if error.status == HTTPStatus.NOT_FOUND:
             raise _no_topology(client, name) from None
-        if error.status == HTTPStatus.FORBIDDEN:
-            raise ApiServerError(error.message, source=error.source, cure=GIVE_RIGHT, status=error.status) from None
         raise
     view.book.node_told(ClusterNode(name, ready=True))
     try:
@@ -131,6 +124,7 @@ def _take_pods(view: ClusterView, client: Client, pages: Pages | ApiServerError,
         own = listed(client, f"/api/v1/namespaces/{namespace}/pods", LIVING)
         if isinstance(own, ApiServerError):
             view.notes.append(Note(PARTLY, "pods", f"those of {namespace} may not be listed either"))
+            view.podless = True
             return
         pages = own
     for item in items_of(client, pages):
@@ -142,8 +136,10 @@ def _take_pods(view: ClusterView, client: Client, pages: Pages | ApiServerError,
 def _take_topologies(view: ClusterView, client: Client, pages: Pages | ApiServerError) -> None:
     if isinstance(pages, ApiServerError):
         if pages.status == HTTPStatus.FORBIDDEN:
+            view.sightless = f"you may not list {TOPOLOGIES_RIGHT.resource} of {TOPOLOGIES_RIGHT.group}"
             view.lacks(TOPOLOGIES_RIGHT, "how nodes stand is not known")
         else:
+            view.sightless = f"this cluster does not know the kind {KIND}"
             view.notes.append(Note(PARTLY, KIND, f"this cluster does not know them, so no node is known ({NO_AGENT})"))
         return
     stand_ins = NODES_RIGHT in view.missing

@@ -1,12 +1,12 @@
 """What one must be allowed to see of a cluster, and the rule to add where that lacks."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 from numafit.cluster.topology.model import GROUP, PLURAL
 
 ROLE = "numafit-view"
+NO_AGENT = "let numafit's agent run on the nodes: numafit node-agent --manifest, docs/node-agent.md"
+"""What to do where nobody tells how nodes stand."""
 
 
 class Right(msgspec.Struct, frozen=True, order=True):
@@ -22,8 +22,9 @@ RIGHTS = (NODES_RIGHT, PODS_RIGHT, TOPOLOGIES_RIGHT)
 """All that these commands look at."""
 
 
-def role_text(rights: Iterable[Right] = RIGHTS) -> str:
-    """A ClusterRole and its binding, to be pasted."""
+def role_text() -> str:
+    """A ClusterRole and its binding, to be pasted: always with all rights, since it may take the place of an older
+    one."""
     lines = [
         "apiVersion: rbac.authorization.k8s.io/v1",
         "kind: ClusterRole",
@@ -31,7 +32,7 @@ def role_text(rights: Iterable[Right] = RIGHTS) -> str:
         f"  name: {ROLE}",
         "rules:",
     ]
-    for right in sorted(set(rights)):
+    for right in RIGHTS:
         lines += [
             f'- apiGroups: ["{right.group}"]',
             f"  resources: [{right.resource}]",

@@ -21,6 +21,10 @@ class ClusterView:
         self.refused: dict[str, InputError] = {}
         """Node -> why its NodeTopology cannot be used."""
         self.missing: list[Right] = []
+        self.sightless = ""
+        """Why no node can be known: a right lacks, or the cluster knows no such objects."""
+        self.podless = False
+        """Not even the pods of one namespace may be listed."""
         self.notes: list[Note] = []
         self.keeper = PodKeeper()
 

@@ -65,6 +65,8 @@ def seat_lines(seat: PodSeat) -> list[str]:
     if not seat.holding.empty:
         nodes = f"NUMA {nodes_in_words(mask_of(seat.holding.nodes))}" if seat.holding.nodes else "no NUMA node"
         lines.append(f"{holding_text(seat.holding)}; on {nodes}")
+    if len(seat.holding.nodes) > 1 and not seat.split:
+        lines.append("no smaller set of NUMA nodes could hold it")
     lines += [_crossing_text(unit) for unit in seat.crossing]
     lines += [_torn_text(unit) for unit in seat.torn]
     return lines
@@ -128,9 +130,9 @@ def reason_text(reason: str) -> str:
 def _waiting(account: PodAccount, screen: Screen) -> list[str]:
     lines = [f"{account.name}: {screen.paint('waits', WARNING)}", f"  {waiting_text(account)}"]
     why = account.why
+    lines += [f"  {line}" for line in _aside_lines(account)]
     if why is None:
         return lines
-    lines += [f"  {line}" for line in _aside_lines(account)]
     if why.groups:
         lines += ["", "  Node by node:"]
         lines += [f"    {line}" for group in why.groups for line in _group(group)]
@@ -146,20 +148,20 @@ def waiting_text(account: PodAccount) -> str:
     head = f"A gate keeps it back that somebody else must remove: {', '.join(others)}. " if others else ""
     why = account.why
     if why is None:
-        return f"{head}Nothing is known of the nodes."
+        return f"{head}How nodes stand is not known: {account.unknown}."
     if not why.fitting:
         return f"{head}{waiting_sentence(why)}"
-    best = some_of(account.best, MOST_NODES - 1)
-    would = f"{count_text(why.fitting, 'node')} would take it now, {best} first"
+    best = f", best {account.best[0]}" if account.best else ""
+    would = f"{count_text(why.fitting, 'node')} would take it now{best}"
     if account.gates and not others:
-        return f"{would}; it is gated ({', '.join(account.gates)}), and its turn comes."
-    if account.message:
-        return f"{head}{would}; the scheduler says: {printable(account.message)}"
+        return f"{would}; the gate {', '.join(account.gates)} goes when its turn comes."
     return f"{head}{would}."
 
 
 def _aside_lines(account: PodAccount) -> list[str]:
     lines = []
+    if account.message:
+        lines.append(f"The scheduler says: {printable(account.message)}")
     if account.offered:
         lines.append(f"It was offered {some_of(account.offered, MOST_NODES)}, and the scheduler has not bound it.")
     why = account.why

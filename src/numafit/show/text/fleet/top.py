@@ -41,10 +41,8 @@ def top_text(
 
 def _row(row: NodeRow, screen: Screen) -> Sequence[str]:
     name = row.name if row.schedulable else f"{row.name} (cordoned)"
-    cells = _cells(row.usage)
-    painted = (*cells[:-1], screen.paint(cells[-1], WARNING) if cells[-1] != "-" else "-")
     split = screen.paint(str(len(row.split)), WARNING) if row.split else "-"
-    return (name, *painted, split, row.policy)
+    return (name, *_cells(row.usage), split, row.policy)
 
 
 def _cells(usage: NodeUsage) -> tuple[str, ...]:
