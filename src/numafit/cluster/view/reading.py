@@ -129,7 +129,7 @@ def _take_pods(view: ClusterView, client: Client, pages: Pages | ApiServerError,
         pages = own
     for item in items_of(client, pages):
         pod = view.read_pod(item)
-        if pod is not None:
+        if pod is not None and not pod.ended:
             view.book.pod_told(pod)
 
 
