@@ -9,6 +9,7 @@ from numafit.cluster.topology.model import PATH
 from numafit.cluster.view.accounts import Accountant, waiting_pods
 from numafit.cluster.view.reading import read_cluster
 from numafit.fleet.look.account import PodAccount
+from numafit.show.text.fleet.account import waiting_text
 from tests.cluster.api_server import ApiServer
 from tests.cluster.conftest import config, server
 from tests.cluster.live.cluster_objects import kept
@@ -133,3 +134,25 @@ def test_pods_that_wait_come_by_age(server: ApiServer, config: Path) -> None:
         view = read_cluster(client, namespace="team")
     assert [pod.full_name for pod in waiting_pods(view, None)] == ["other/b", "team/c", "team/a"]
     assert [pod.full_name for pod in waiting_pods(view, "team")] == ["team/c", "team/a"]
+
+
+def test_the_end_of_a_daemon_helps_nobody(server: ApiServer, config: Path) -> None:
+    """Its controller brings it back to the same node."""
+    cluster = SmallCluster(server)
+    cluster.node("gpu-1", stage(("daemon", 60, 0), ("job", 60, 0)))
+    for name, kind in (("daemon", "DaemonSet"), ("job", "Job")):
+        own = cluster.pod(name, 60, 0, "gpu-1", phase="Running")
+        own["metadata"]["ownerReferences"] = [{"kind": kind, "name": "x", "uid": "u", "controller": True}]
+    cluster.pod("new", 50)
+    found = account(cluster, config, "new")
+    assert found.why is not None
+    assert {own.pod for own in found.why.ends} == {"team/job"}
+
+
+def test_where_it_fits_and_is_not_bound_the_scheduler_is_heard(server: ApiServer, config: Path) -> None:
+    cluster = usual(server)
+    told = [{"type": "PodScheduled", "status": "False", "message": "3 node(s) had volume node affinity conflict"}]
+    cluster.pod("stuck", 2, conditions=told)
+    assert "2 nodes would take it now, best gpu-1; the scheduler says: 3 node(s) had volume" in waiting_text(
+        account(cluster, config, "stuck")
+    )

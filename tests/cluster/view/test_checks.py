@@ -10,7 +10,7 @@ from numafit.cluster.view.stale import stale_nodes
 from numafit.fleet.look.findings import FleetCheckup
 from tests.cluster.api_server import ApiServer
 from tests.cluster.conftest import config, server
-from tests.cluster.view.small_cluster import SmallCluster, stage
+from tests.cluster.view.small_cluster import PODS, SmallCluster, stage
 
 __all__ = ["config", "server"]
 
@@ -129,3 +129,13 @@ def test_a_report_without_a_node(server: ApiServer, config: Path) -> None:
     cluster = alike(server)
     del cluster.nodes["n1"]
     assert found(cluster, config) == {"no-node": ("n1",)}
+
+
+def test_who_may_not_see_all_pods_hears_nothing_of_stale_agents(server: ApiServer, config: Path) -> None:
+    cluster = alike(server)
+    cluster.node("ghost", stage(("gone", 2, 0)))
+    cluster.serve()
+    cluster.deny(PODS)
+    with Client(access(config, None)) as client:
+        view = read_cluster(client, namespace="team")
+        assert stale_nodes(view, client, seconds=0) == ()

@@ -1,5 +1,7 @@
 """How a pod of the cluster stands: from its object, from the report of its node, and by the engine."""
 
+from collections.abc import Hashable
+
 from msgspec.structs import replace
 
 from numafit.advice.propose.knobs import as_new
@@ -10,10 +12,12 @@ from numafit.fleet.look.account import PodAccount
 from numafit.fleet.look.capacity import after_promised
 from numafit.fleet.look.seats import seat_of
 from numafit.fleet.places import places
-from numafit.fleet.verdicts import tried
+from numafit.fleet.verdicts import shape_digest, tried
 from numafit.fleet.waiting.why import WaitingMemory, why_waiting
+from numafit.workload.pod import Pod
 
 SCHEDULED = "PodScheduled"
+DAEMON_SET = "DaemonSet"
 MOST_BEST = 8
 """Nodes that are told where a pod would fit."""
 
@@ -24,6 +28,10 @@ class Accountant:
     def __init__(self, view: ClusterView) -> None:
         self.view = view
         self.memory = WaitingMemory()
+        self._daemons = frozenset(
+            uid for uid, pod in view.book.pods.items() if pod.owner is not None and pod.owner.kind == DAEMON_SET
+        )
+        self._best: dict[Hashable, tuple[str, ...]] = {}
 
     def account(self, pod: ClusterPod) -> PodAccount:
         known = PodAccount(pod.full_name, "ended", pod.node, since=pod.metadata.creationTimestamp)
@@ -67,11 +75,23 @@ class Accountant:
         )
         if self.view.sightless:
             return replace(known, unknown=self.view.sightless)
-        why = why_waiting(book.fleet, pod.pod, book.memory, self.memory, unknown=len(self.view.unknown))
-        best: tuple[str, ...] = ()
-        if why.fitting:
-            best = tuple(place.node for place in places(book.fleet, pod.pod, book.memory, MOST_BEST).places)
-        return replace(known, why=why, best=best)
+        unknown = len(self.view.unknown)
+        why = why_waiting(book.fleet, pod.pod, book.memory, self.memory, unknown=unknown, stays=self._stays)
+        return replace(known, why=why, best=self._best_for(pod) if why.fitting else ())
+
+    def _stays(self, pod: Pod) -> bool:
+        """Whether it would come back to its node at once."""
+        return pod.static or pod.uid in self._daemons
+
+    def _best_for(self, pod: ClusterPod) -> tuple[str, ...]:
+        book, demands = self.view.book, pod.pod.demands
+        # What was offered to a pod is free for itself alone.
+        own = pod.uid if pod.uid in book.fleet.offers else ""
+        key = (shape_digest(pod.pod), demands.selector, repr(demands.affinity), demands.tolerations, own)
+        if key not in self._best:
+            found = places(book.fleet, pod.pod, book.memory, MOST_BEST).places
+            self._best[key] = tuple(place.node for place in found)
+        return self._best[key]
 
     def _policy(self, name: str) -> str:
         topology = self.view.book.fleet.nodes[name].state.node.topology

@@ -155,12 +155,15 @@ def waiting_text(account: PodAccount) -> str:
     would = f"{count_text(why.fitting, 'node')} would take it now{best}"
     if account.gates and not others:
         return f"{would}; the gate {', '.join(account.gates)} goes when its turn comes."
+    if account.message:
+        # The reason lies outside of what is looked at here.
+        return f"{head}{would}; the scheduler says: {printable(account.message)}"
     return f"{head}{would}."
 
 
 def _aside_lines(account: PodAccount) -> list[str]:
     lines = []
-    if account.message:
+    if account.message and not (account.why is not None and account.why.fitting):
         lines.append(f"The scheduler says: {printable(account.message)}")
     if account.offered:
         lines.append(f"It was offered {some_of(account.offered, MOST_NODES)}, and the scheduler has not bound it.")
