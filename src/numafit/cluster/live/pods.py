@@ -68,12 +68,17 @@ class SchedulingGate(msgspec.Struct, frozen=True, gc=False):
     name: str
 
 
+class SchedulingGroup(msgspec.Struct, frozen=True, gc=False):
+    podGroupName: str = ""
+
+
 class _Head(msgspec.Struct, gc=False):
     """What of a spec is looked at beside what decides."""
 
     nodeName: str = ""
     schedulerName: str = ""
     schedulingGates: tuple[SchedulingGate, ...] | None = None
+    schedulingGroup: SchedulingGroup | None = None
 
 
 class SentPod(msgspec.Struct):
@@ -99,6 +104,8 @@ class PodMetadata(msgspec.Struct, frozen=True, gc=False):
     labels: Mapping[str, str] = NO_LABELS
     annotations: Mapping[str, str] = NO_LABELS
     """Those that somebody looks at."""
+    annotated: bool = False
+    """It has some, whether or not somebody looks at them: a patch has to know."""
 
 
 class ClusterPod(msgspec.Struct, frozen=True):
@@ -117,6 +124,8 @@ class ClusterPod(msgspec.Struct, frozen=True):
     """Of one that is not bound."""
     spec: msgspec.Raw = NOTHING
     """As the API server has it, of one that is not bound."""
+    scheduling_group: str = ""
+    """Name of the PodGroup whose pods the scheduler starts together."""
 
     @property
     def uid(self) -> str:
@@ -171,6 +180,7 @@ class PodKeeper:
                 meta.deletionTimestamp,
                 self._shared(labels),
                 self._shared({name: text for name, text in annotations.items() if name.startswith(KEPT)}),
+                bool(annotations),
             ),
             pod,
             self._text(head.nodeName),
@@ -183,6 +193,7 @@ class PodKeeper:
             () if bound else status.conditions or (),
             # A copy: the part of an answer would keep the whole of it.
             NOTHING if bound else msgspec.Raw(bytes(sent.spec)),
+            self._text(head.schedulingGroup.podGroupName) if head.schedulingGroup is not None else "",
         )
 
     def _shared(self, labels: dict[str, str]) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from numafit.fleet.look.capacity import after_promised
 from numafit.fleet.look.seats import seat_of
 from numafit.fleet.places import places
 from numafit.fleet.verdicts import shape_digest, tried
-from numafit.fleet.waiting.why import WaitingMemory, why_waiting
+from numafit.fleet.waiting.why import WhyMemory, why_waiting
 from numafit.workload.pod import Pod
 
 SCHEDULED = "PodScheduled"
@@ -27,7 +27,7 @@ class Accountant:
 
     def __init__(self, view: ClusterView) -> None:
         self.view = view
-        self.memory = WaitingMemory()
+        self.memory = WhyMemory()
         self._daemons = frozenset(
             uid for uid, pod in view.book.pods.items() if pod.owner is not None and pod.owner.kind == DAEMON_SET
         )

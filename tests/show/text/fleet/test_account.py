@@ -8,7 +8,7 @@ from numafit.fleet.look.account import PodAccount
 from numafit.fleet.look.seats import seat_of
 from numafit.fleet.state import NodeState, state_of
 from numafit.fleet.verdicts import VerdictMemory
-from numafit.fleet.waiting.why import WaitingMemory, why_waiting
+from numafit.fleet.waiting.why import WhyMemory, why_waiting
 from numafit.show.table import Screen
 from numafit.show.text.fleet.account import account_text, pending_text, reason_text
 from numafit.workload.pod import Pod
@@ -24,7 +24,7 @@ def after(policy: str, *pods: Pod) -> NodeState:
 
 def waiting(state: NodeState, new: Pod, **more: object) -> PodAccount:
     fleet = Fleet().reported("n1", state)
-    why = why_waiting(fleet, new, VerdictMemory(), WaitingMemory())
+    why = why_waiting(fleet, new, VerdictMemory(), WhyMemory())
     return PodAccount("default/new", "waits", why=why, **more)  # type: ignore[arg-type]
 
 
