@@ -77,7 +77,7 @@ def test_a_pod_that_would_be_admitted_now_is_told_so() -> None:
 
 def test_a_pod_that_waits_is_told_node_by_node_with_what_would_help() -> None:
     text = account_text(waiting(after("single-numa-node", pod("a", "5"), pod("b", "5")), pod("new", "4")))
-    assert "\n  Node by node:\n    n1: TopologyAffinityError\n" in text
+    assert "\n  Node by node:\n    n1: would reject it with TopologyAffinityError\n" in text
     assert "\n  What would help:\n    - default/pod-" in text
 
 

@@ -5,14 +5,18 @@ from collections.abc import Mapping, Sequence
 from numafit.advice.alignment import Given, Torn
 from numafit.amounts import count_text, size_text
 from numafit.bits import cpuset_text, mask_of
+from numafit.decision.filters import NODE_AFFINITY, TAINT_TOLERATION
 from numafit.decision.held import Holding
 from numafit.decision.story.story import story_of
 from numafit.decision.story.terms import nodes_in_words
 from numafit.errors import some_of
 from numafit.fleet.look.account import PodAccount
 from numafit.fleet.look.seats import PodSeat
+from numafit.fleet.orders import PROMISED
+from numafit.fleet.places import REFUSED, UNSCHEDULABLE
+from numafit.fleet.verdicts import NOT_OFFERED
 from numafit.fleet.waiting.lack import lack_in_words
-from numafit.fleet.waiting.why import NodesAlike, WhyWaiting
+from numafit.fleet.waiting.why import AsideNodes, NodesAlike, WhyWaiting
 from numafit.fleet.waiting.words import waiting_sentence
 from numafit.show.table import BAD, GOOD, HINT, PLAIN, WARNING, Screen, aligned
 from numafit.show.text.story import decision_story
@@ -20,6 +24,13 @@ from numafit.show.words import printable
 
 MOST_NODES = 4
 OUT_OF = "OutOf"
+ASIDE = {
+    UNSCHEDULABLE: ("is cordoned", "are cordoned"),
+    TAINT_TOLERATION: ("has a taint that it does not tolerate", "have taints that it does not tolerate"),
+    NODE_AFFINITY: ("has other labels than it wants", "have other labels than it wants"),
+    REFUSED: ("refused a pod like it, and has not changed since", "refused a pod like it, and have not changed since"),
+}
+"""Why nodes are out of the question, of one and of several."""
 REASONS = {
     "TopologyAffinityError": "no set of NUMA nodes had all that it asks for as near together as the policy wants it",
     "SMTAlignmentError": "full-pcpus-only gives CPUs by whole cores, and it does not ask for whole cores",
@@ -170,9 +181,19 @@ def _aside_lines(account: PodAccount) -> list[str]:
     why = account.why
     if why is not None:
         for own in why.aside:
-            willing = f", {own.willing} of them would take it but for that" if own.willing else ""
-            lines.append(f"{count_text(own.nodes, 'node')}: {own.reason}{willing} ({some_of(own.names, MOST_NODES)})")
+            lines.append(_aside_text(own))
     return lines
+
+
+def _aside_text(own: AsideNodes) -> str:
+    one, several = ASIDE[own.reason]
+    more = own.nodes if not own.willing else own.willing
+    names = ", ".join(own.names) + (f" and {more - len(own.names)} more" if more > len(own.names) else "")
+    head = f"{count_text(own.nodes, 'node')} {one if own.nodes == 1 else several}"
+    if not own.willing:
+        return f"{head} ({names})"
+    takes = "would take it" if own.willing == own.nodes else f"of them {own.willing} would take it"
+    return f"{head}; but for that {takes}: {names}"
 
 
 def _group(group: NodesAlike) -> list[str]:
@@ -180,8 +201,11 @@ def _group(group: NodesAlike) -> list[str]:
     names = ", ".join(group.names) + (f" and {more} more" if more > 0 else "")
     lacks = [lack_in_words(lack) for lack in group.lacks]
     told = "; ".join(dict.fromkeys(lacks)) or group.message
-    never = "" if group.empty else " (not even with nobody on it)"
-    return [f"{names}: {group.reason}{never}", f"    short of: {told}" if lacks else f"    {printable(told)}"]
+    if group.reason in (NOT_OFFERED, PROMISED):
+        return [f"{names}: {printable(group.message)}"]
+    never = "" if group.empty else ", and would also with nobody on it"
+    head = f"{names}: would reject it with {group.reason}{never}"
+    return [head, f"    short of: {told}" if lacks else f"    {printable(told)}"]
 
 
 def _helps(why: WhyWaiting) -> list[str]:
