@@ -86,7 +86,7 @@ def test_top_shows_what_is_stranded_and_the_totals(ask: Ask, cluster: SmallClust
     status, out, err = ask("top")
     assert (status, err) == (0, "")
     lines = out.split("\n")
-    assert lines[0].split() == ["NODE", "PODS", "CPUS", "ON", "ONE", "GPUS", "MEMORY", "STRANDED", "SPLIT", "POLICY"]
+    assert lines[0].split() == ["NODE", "PODS", "CPUS", "ON", "ONE", "GPUS", "MEMORY", "STRANDED", "SPLIT"]
     assert lines[1].startswith("gpu-1 ")
     assert "4/8" in lines[1]
     assert "CPUs" in lines[1]

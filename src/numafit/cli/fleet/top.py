@@ -22,8 +22,9 @@ Examples:
     "--sort-by", "order", type=OneOf(list(ORDERS)), default="stranded", show_default=True, help="The most comes first."
 )
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Show so many nodes; the totals are of all.")
+@click.option("--wide", is_flag=True, help="Show policies, and how many pods are promised, too.")
 @check_option("a pod is split, or something is stranded")
-def top(look: Look, order: str, limit: int | None, check: bool) -> int:
+def top(look: Look, order: str, limit: int | None, wide: bool, check: bool) -> int:
     """Show all nodes: what is free, what of that is stranded, and which pods lie on more NUMA nodes than they need.
 
     Stranded is what is free and cannot be used together with the rest of its NUMA node: CPUs beside GPUs that are all
@@ -39,7 +40,7 @@ def top(look: Look, order: str, limit: int | None, check: bool) -> int:
     rows = in_order(rows_of(view.book.fleet), order)
     look.say(
         view,
-        lambda screen: top_text(rows, view.unknown, limit, screen),
+        lambda screen: top_text(rows, view.unknown, limit, wide=wide, screen=screen),
         lambda: top_record(rows, view.unknown, view.notes),
     )
     return FAILED if check and any(row.split or row.stranded for row in rows) else ANSWERED

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from numafit.advice.alignment import Given, Torn, crossing, given_to, torn
+from numafit.bits import mask_of, members
 from numafit.decision.decision import Decision, Placement
 from numafit.decision.held import Holding, holding_of
 from numafit.decision.node import Node
@@ -19,6 +20,8 @@ WHOLE_POD = ""
 class PodSeat(msgspec.Struct, frozen=True):
     pod: Pod
     holding: Holding
+    containers: Mapping[str, Holding] = {}
+    """Those that hold something; an empty name stands for what the pod holds as a whole."""
     units: tuple[Given, ...] = ()
     """Containers, or the pod where the kubelet looks at it as a whole; those that hold something with a NUMA node."""
     crossing: tuple[Given, ...] = ()
@@ -41,10 +44,20 @@ def seat_of(state: NodeState, uid: str) -> PodSeat | None:
     return PodSeat(
         pod,
         holding_of(node, ledger, uid),
+        {name: _held(node, placement) for name, placement in decision.containers.items()},
         given_to(node, decision),
         crossing(node, decision),
         torn(node, decision),
     )
+
+
+def _held(node: Node, placement: Placement) -> Holding:
+    blocks = placement.memory or ()
+    nodes = mask_of(numa for block in blocks for numa in block.numa)
+    nodes |= mask_of(numa for own in placement.devices.values() for places in own.values() for numa in places)
+    nodes |= mask_of(numa for numa, own in node.cpu.topology.numa_nodes.items() if own & (placement.cpus or 0))
+    devices = {resource: tuple(own) for resource, own in sorted(placement.devices.items())}
+    return Holding(placement.cpus or 0, blocks, devices, tuple(members(nodes)))
 
 
 def seats_of(state: NodeState) -> tuple[PodSeat, ...]:

@@ -16,9 +16,9 @@ def row(name: str, split: tuple[str, ...] = (), stranded: int = 0, *, schedulabl
 def test_each_node_has_a_row_and_all_have_a_sum() -> None:
     rows = in_order([row("a"), row("b", ("ml/x",), 8)], "stranded")
     assert top_text(rows, ["dark"]) == (
-        "NODE     PODS    CPUS  ON ONE  GPUS  MEMORY  STRANDED  SPLIT  POLICY\n"
-        "b           9  24/126      16   2/8   100Gi  8 CPUs        1  single-numa-node\n"
-        "a           9  24/126      16   2/8   100Gi  -             -  single-numa-node\n"
+        "NODE     PODS    CPUS  ON ONE  GPUS  MEMORY  STRANDED  SPLIT\n"
+        "b           9  24/126      16   2/8   100Gi  8 CPUs        1\n"
+        "a           9  24/126      16   2/8   100Gi  -             -\n"
         "2 nodes    18  48/252      16  4/16   200Gi  8 CPUs        1\n"
         "Free of all; ON ONE: the most CPUs that are free on one NUMA node.\n"
         "\n"
@@ -32,7 +32,14 @@ def test_each_node_has_a_row_and_all_have_a_sum() -> None:
 def test_a_terminal_of_eighty_columns_is_enough() -> None:
     text = top_text([row("gpu-node-000123", ("ml/x",), 120, schedulable=False)], screen=Screen(80))
     assert max(map(len, text.split("\n"))) <= 80
-    assert "gpu-node-000123 (cordoned)" in text
+    assert "gpu-node-000123*" in text
+    assert "* cordoned" in text
+
+
+def test_policies_are_shown_where_there_is_room_for_them() -> None:
+    lines = top_text([row("a")], wide=True).split("\n")
+    assert lines[0].endswith("  SPLIT  POLICY            SCOPE      PROMISED")
+    assert lines[1].endswith("      -  single-numa-node  container  -")
 
 
 def test_long_lists_are_cut_with_the_number_of_the_rest() -> None:

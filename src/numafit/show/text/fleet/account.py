@@ -73,9 +73,11 @@ def _running(account: PodAccount, screen: Screen) -> list[str]:
 def seat_lines(seat: PodSeat) -> list[str]:
     """What it holds, what of that lies apart."""
     lines = []
-    if not seat.holding.empty:
-        nodes = f"NUMA {nodes_in_words(mask_of(seat.holding.nodes))}" if seat.holding.nodes else "no NUMA node"
-        lines.append(f"{holding_text(seat.holding)}; on {nodes}")
+    several = len(seat.containers) > 1
+    for name, holding in seat.containers.items():
+        who = f"{'container ' + name if name else 'the pod'}: " if several else ""
+        nodes = f"NUMA {nodes_in_words(mask_of(holding.nodes))}" if holding.nodes else "no NUMA node"
+        lines.append(f"{who}{holding_text(holding)}; on {nodes}")
     if len(seat.holding.nodes) > 1 and not seat.split:
         lines.append("no smaller set of NUMA nodes could hold it")
     lines += [_crossing_text(unit) for unit in seat.crossing]
@@ -192,8 +194,8 @@ def _aside_text(own: AsideNodes) -> str:
     head = f"{count_text(own.nodes, 'node')} {one if own.nodes == 1 else several}"
     if not own.willing:
         return f"{head} ({names})"
-    takes = "would take it" if own.willing == own.nodes else f"of them {own.willing} would take it"
-    return f"{head}; but for that {takes}: {names}"
+    who = f"{own.willing} of them" if own.willing < own.nodes else "it" if own.nodes == 1 else "they"
+    return f"{head}; but for that, {who} would take it: {names}"
 
 
 def _group(group: NodesAlike) -> list[str]:
