@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from numafit.cluster.view.rights import role_text
 from tests.kube.api import Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.processes import until
-from tests.kube.simulation import allowed_simulator, simulated
+from tests.kube.simulation import SimProcess, allowed_simulator, simulated
 from tests.kube.test_sim import amounts, container, pod
 from tests.kube.test_sim_topology import defined, holders
 
@@ -47,13 +48,13 @@ def is_decided(cluster: ControlPlane, name: str) -> bool:
 
 
 @pytest.fixture
-def fleet(defined: ControlPlane, short_folder: Path) -> Iterator[ControlPlane]:
+def sim(defined: ControlPlane, short_folder: Path) -> Iterator[SimProcess]:
     """Two strict nodes, one loose one and one that tells nothing; pods on them, rejected and waiting."""
     groups = [group("strict", 2, "restricted"), group("loose", 1, "best-effort"), group("dark", 1, "none", told=False)]
     api = defined.api
     with (
         allowed_simulator(defined) as kubeconfig,
-        simulated(kubeconfig, short_folder / "fleet-commands", groups, "--remove") as sim,
+        simulated(kubeconfig, short_folder / "fleet-commands", groups, "--remove") as own,
     ):
         for name, cpus, node in (
             ("half", "8", "strict-0"),
@@ -70,11 +71,16 @@ def fleet(defined: ControlPlane, short_folder: Path) -> Iterator[ControlPlane]:
         gated["spec"]["schedulingGates"] = [{"name": "numafit.io/place"}]
         api.post(PODS, gated)
         until("reports have them", 20, lambda: len(holders(defined, "loose-0")) == 3)
-        yield defined
+        yield own
         for name in api.pods():
             api.delete(f"{PODS}/{name}")
         until("pods are gone", 30, lambda: not api.pods())
-        sim.stop()
+        own.stop()
+
+
+@pytest.fixture
+def fleet(defined: ControlPlane, sim: SimProcess) -> ControlPlane:
+    return defined
 
 
 def kubectl(cluster: ControlPlane, plugins: Path, kubeconfig: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -188,11 +194,27 @@ def apply(cluster: ControlPlane, text: str) -> None:
     subprocess.run(command, input=text, capture_output=True, text=True, check=True)
 
 
-def test_a_report_that_somebody_edits_is_found(fleet: ControlPlane, plugins: Path) -> None:
-    """A simulation writes the object again when its node changes; until then the doctor tells."""
-    path = f"{PATH}/strict-1"
-    patch = {"status": {"sharedPool": "0-3"}}
-    assert fleet.api.ask("PATCH", path, patch, "application/merge-patch+json").status_code == 200
+def found(fleet: ControlPlane, plugins: Path) -> dict[str, list[str]]:
+    """Code -> nodes, of what the doctor finds."""
     done = kubectl(fleet, plugins, fleet.kubeconfig, "doctor", "-o", "json")
-    codes = {own["code"]: own["nodes"] for own in json.loads(done.stdout)["findings"]}
-    assert codes.get("topology-changed", ["strict-1"]) == ["strict-1"]
+    return {own["code"]: own["nodes"] for own in json.loads(done.stdout)["findings"]}
+
+
+def test_reports_that_are_edited_or_stay_behind_are_found(fleet: ControlPlane, sim: SimProcess, plugins: Path) -> None:
+    """While the kubelets sleep, a pod goes and somebody writes into a report."""
+    assert sim.process is not None
+    sim.process.send_signal(signal.SIGSTOP)
+    try:
+        patch = {"status": {"sharedPool": "0-3"}}
+        assert fleet.api.ask("PATCH", f"{PATH}/strict-1", patch, "application/merge-patch+json").status_code == 200
+        gone = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0}
+        assert fleet.api.ask("DELETE", f"{PODS}/half", gone).status_code == 200
+        codes = found(fleet, plugins)
+        assert (codes["topology-changed"], codes["agent-stale"]) == (["strict-1"], ["strict-0"])
+        edited = kubectl(fleet, plugins, fleet.kubeconfig, "node", "strict-1")
+        assert edited.returncode == 2
+        assert "was changed by others than the agent, or is damaged" in edited.stderr
+    finally:
+        sim.process.send_signal(signal.SIGCONT)
+    until("it is up to date", 20, lambda: "default/half" not in holders(fleet, "strict-0"))
+    assert "agent-stale" not in found(fleet, plugins)
