@@ -4,12 +4,12 @@ from pathlib import Path
 
 from numafit.cluster.kube.access import access
 from numafit.cluster.kube.client import Client
-from numafit.cluster.live.words import NODES_ANNOTATION, PLACE_GATE
+from numafit.cluster.live.words import NODES_ANNOTATION, PLACE_GATE, PLACED
 from numafit.cluster.topology.model import PATH
 from numafit.cluster.view.accounts import Accountant, waiting_pods
 from numafit.cluster.view.reading import read_cluster
 from numafit.fleet.look.account import PodAccount
-from numafit.show.text.fleet.account import waiting_text
+from numafit.show.text.fleet.account import account_text, waiting_text
 from tests.cluster.api_server import ApiServer
 from tests.cluster.conftest import config, server
 from tests.cluster.live.cluster_objects import kept
@@ -156,3 +156,15 @@ def test_where_it_fits_and_is_not_bound_the_scheduler_is_heard(server: ApiServer
     assert "2 nodes would take it now, best gpu-1; the scheduler says: 3 node(s) had volume" in waiting_text(
         account(cluster, config, "stuck")
     )
+
+
+def test_what_the_placer_says_of_a_gated_pod_is_told(server: ApiServer, config: Path) -> None:
+    """It knows of groups and reservations, of which nodes tell nothing."""
+    cluster = usual(server)
+    told = [{"type": PLACED, "status": "False", "reason": "Waiting", "message": "3 others of its group wait"}]
+    cluster.pod("member", 2, gates=(PLACE_GATE,), conditions=told)
+    cluster.pod("large", 500, gates=(PLACE_GATE,), conditions=told)
+    assert waiting_text(account(cluster, config, "member")) == (
+        "2 nodes would take it now, best gpu-1; the placer says: 3 others of its group wait"
+    )
+    assert "  The placer says: 3 others of its group wait" in account_text(account(cluster, config, "large"))

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from numafit.advice.propose.knobs import as_new
 from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.live.words import PLACED
 from numafit.cluster.topology.model import KIND
 from numafit.cluster.view.seen import ClusterView
 from numafit.fleet.look.account import PodAccount
@@ -65,12 +66,13 @@ class Accountant:
 
     def _waiting(self, pod: ClusterPod, known: PodAccount) -> PodAccount:
         book = self.view.book
-        scheduled = pod.condition(SCHEDULED)
+        scheduled, placed = pod.condition(SCHEDULED), pod.condition(PLACED)
         known = replace(
             known,
             standing="waits",
             message=scheduled.message if scheduled is not None and not pod.gates else "",
             gates=pod.gates,
+            placed=placed.message if placed is not None and pod.gates else "",
             offered=pod.offered,
         )
         if self.view.sightless:

@@ -34,6 +34,8 @@ class PodAccount(msgspec.Struct, frozen=True):
     since: str = ""
     """When it was made, as the API server writes it."""
     gates: tuple[str, ...] = ()
+    placed: str = ""
+    """What the placer says of a pod that waits."""
     offered: tuple[str, ...] = ()
     """The nodes that the placer gave it to choose from."""
     best: tuple[str, ...] = ()

@@ -78,6 +78,8 @@ class AccountRecord(msgspec.Struct, frozen=True):
     policy: str
     since: str
     gates: tuple[str, ...] = ()
+    placed: str = ""
+    """What the placer says of it."""
     offered: tuple[str, ...] = ()
     best: tuple[str, ...] = ()
     seat: SeatRecord | UnsetType = UNSET
@@ -182,6 +184,7 @@ def _account(account: PodAccount) -> AccountRecord:
         account.policy,
         account.since,
         account.gates,
+        account.placed,
         account.offered,
         account.best,
         UNSET if account.seat is None else seat_record(account.seat),

@@ -166,6 +166,9 @@ def waiting_text(account: PodAccount) -> str:
         return f"{head}{waiting_sentence(why)}"
     best = f", best {account.best[0]}" if account.best else ""
     would = f"{count_text(why.fitting, 'node')} would take it now{best}"
+    if account.placed:
+        # Such as others of its group, for which there is no room.
+        return f"{head}{would}; the placer says: {printable(account.placed)}"
     if account.gates and not others:
         return f"{would}; the gate {', '.join(account.gates)} goes when its turn comes."
     if account.message:
@@ -178,6 +181,8 @@ def _aside_lines(account: PodAccount) -> list[str]:
     lines = []
     if account.message and not (account.why is not None and account.why.fitting):
         lines.append(f"The scheduler says: {printable(account.message)}")
+    if account.placed and not (account.why is not None and account.why.fitting):
+        lines.append(f"The placer says: {printable(account.placed)}")
     if account.offered:
         lines.append(f"It was offered {some_of(account.offered, MOST_NODES)}, and the scheduler has not bound it.")
     why = account.why
