@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from numafit.cluster.admission.options import WebhookOptions
+from numafit.cluster.guard.manifest import cluster_rules, own_rules
 from numafit.cluster.place.manifest import PlaceManifest
 from numafit.cluster.topology.definition import definition
 from numafit.cluster.topology.model import PATH
@@ -51,6 +52,11 @@ class PlacerProcess:
         except httpx.HTTPError:
             return False
 
+    def leads(self) -> bool:
+        """It decides, and the API server was told to ask here."""
+        applied = "numafit_webhook_configurations_applied_total"
+        return self.metric("numafit_place_leader") == 1 and self.metric(applied) > 0
+
     def metric(self, name: str) -> float:
         """All of that name, summed."""
         text = httpx.get(f"http://127.0.0.1:{self.metrics_port}/metrics").text
@@ -69,11 +75,14 @@ class PlacerProcess:
 
 
 @contextmanager
-def placing(kubeconfig: Path, folder: Path, *more: str, name: str = "one") -> Iterator[PlacerProcess]:
+def placing(
+    kubeconfig: Path, folder: Path, *more: str, name: str = "one", leads: bool = True
+) -> Iterator[PlacerProcess]:
     own = PlacerProcess(kubeconfig, folder, name, *more)
     own.start()
     try:
         until(f"the placer is ready ({own.log})", 60, own.ready)
+        until(f"it leads ({own.log})", 60, lambda: own.leads() or not leads)
         yield own
     finally:
         if own.process is not None and own.process.poll() is None:
@@ -125,7 +134,8 @@ def allowed_placer(cluster: ControlPlane) -> Iterator[Path]:
     group = "/apis/rbac.authorization.k8s.io/v1"
     made: list[str] = []
     subject = {"kind": "User", "name": "placer", "apiGroup": "rbac.authorization.k8s.io"}
-    for own in PlaceManifest(WebhookOptions(NAMESPACE), "none:1", 9468).rights():
+    more = (cluster_rules(enforce=False), own_rules(enforce=False))
+    for own in PlaceManifest(WebhookOptions(NAMESPACE), "none:1", 9468, more_rules=more).rights():
         space = own["metadata"].get("namespace")
         path = f"{group}/namespaces/{space}/{own['kind'].lower()}s" if space else f"{group}/{own['kind'].lower()}s"
         cluster.api.post(path, {**own, "subjects": [subject]} if "subjects" in own else own)

@@ -6,7 +6,8 @@ there, and after the same ends, it is admitted all the same, in every order. Wha
 
 A reservation ends when its pod is gone, released or could never fit there any more, and after a time at the latest:
 then the next one has its turn, and the same one again when all others have had theirs. So at most so many nodes are
-kept back at any time, and a pod that is not the first waits no longer than the turns before it take.
+kept back at any time, and a pod that is not the first waits no longer than the turns before it take. For a group that
+would need more nodes than that none is kept.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,8 @@ RESERVE_SECONDS = 600.0
 MOST_RESERVED = 1
 MOST_HELD = 8
 """Nodes that are kept for one group of pods."""
+HELD_SHARE = 4
+"""And of all nodes no more than one in so many, but one in any case."""
 MOST_COMPARED = 16
 """Nodes of which it is found out who would have to end."""
 MOST_ASKED = 4
@@ -175,12 +178,14 @@ class Reserver(msgspec.Struct, frozen=True):
     def _nodes(self, fleet: Fleet, contender: Contender, taken: set[str]) -> tuple[HeldNode, ...]:
         """One after the other for its pods; none where one of them finds no node, or where they are too many."""
         found: list[HeldNode] = []
+        most = min(self.most_held, max(1, len(fleet.nodes) // HELD_SHARE))
         for pod in contender.pods:
             here = [each.node for each in places(fleet, pod, self.memory).places if each.node not in taken]
             if here:
                 best = HeldNode(here[0], pod, {})
             else:
-                chosen = min(self._candidates(fleet, pod, taken), key=lambda own: own[0], default=None)
+                own = {each.node for each in found}
+                chosen = min(self._candidates(fleet, pod, taken, own), key=lambda each: each[0], default=None)
                 if chosen is None:
                     return ()
                 best = chosen[1]
@@ -188,13 +193,15 @@ class Reserver(msgspec.Struct, frozen=True):
                 fleet = _after_ends(fleet, best)
             fleet = fleet.offered(pod, (best.node,))
             found.append(best)
-            if len({each.node for each in found}) > self.most_held:
+            if len({each.node for each in found}) > most:
                 return ()
         # Where all of it could start now nothing has to be kept.
         return tuple(found) if any(each.ends for each in found) else ()
 
-    def _candidates(self, fleet: Fleet, pod: Pod, taken: set[str]) -> Iterator[tuple[tuple[int, float, str], HeldNode]]:
-        """By how many have to end, what the node loses then, and its name."""
+    def _candidates(
+        self, fleet: Fleet, pod: Pod, taken: set[str], own: set[str]
+    ) -> Iterator[tuple[tuple[int, bool, float, str], HeldNode]]:
+        """By how many have to end, whether the node is not one of its `own` yet, what it loses then, and its name."""
         new = promise_of(pod)
         compared = 0
         for node in _nearest(fleet, new, self.memory, self.kept):
@@ -207,7 +214,7 @@ class Reserver(msgspec.Struct, frozen=True):
             if ends:
                 gone = {own.uid: own.full_name for own in ends}
                 cost = together(state_without(node.state, gone), node.promised, new, self.memory).cost
-                yield (len(ends), round(cost, 9), node.name), HeldNode(node.name, pod, gone)
+                yield (len(ends), node.name not in own, round(cost, 9), node.name), HeldNode(node.name, pod, gone)
 
 
 def _nearest(fleet: Fleet, new: PromisedPod, memory: VerdictMemory, kept: WaitingMemory) -> Iterator[FleetNode]:

@@ -1,0 +1,89 @@
+"""What the guard counts, for Prometheus, and whether it is well."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+PREFIX = "numafit_guard"
+ALIVE_SECONDS = 60.0
+"""Without a turn of its loop the guard is ill."""
+
+
+class GuardCounts:
+    """Of one process."""
+
+    def __init__(self) -> None:
+        self.rejected: Counter[str] = Counter()
+        """By the kubelet's reason."""
+        self.released: Counter[str] = Counter()
+        self.removed = 0
+        self.explained = 0
+        self.unexplained = 0
+        """Rejections that nobody was told of, since there were too many."""
+        self.holds_begun = 0
+        self.holds = 0
+        self.waiting = 0
+        self.leftovers = 0
+        self.unheld = 0
+        """Pods of owners that are held, which came without the gate."""
+        self.bugs = 0
+        """Questions over which the engine came to grief."""
+        self.last_bug = ""
+        self.leads = False
+        self.enforces = False
+        self.on = True
+        self.ready = False
+        self.turned = time.monotonic()
+        """When the loop last made a turn."""
+
+    def failed(self, error: Exception) -> None:
+        self.bugs += 1
+        self.last_bug = f"{type(error).__name__}: {error}"
+
+    def turn(self) -> None:
+        self.turned = time.monotonic()
+
+    def unready(self) -> str:
+        return "" if self.ready else "the cluster is not known yet"
+
+    def dead(self) -> str:
+        return "" if time.monotonic() - self.turned < ALIVE_SECONDS else "its loop stands still"
+
+
+class GuardCollector(Collector):
+    def __init__(self, counts: GuardCounts) -> None:
+        self._counts = counts
+
+    def collect(self) -> Iterator[Metric]:
+        own = self._counts
+        rejected = CounterMetricFamily(f"{PREFIX}_rejected_pods", "Pods that kubelets rejected", labels=["reason"])
+        for reason, count in sorted(own.rejected.items()):
+            rejected.add_metric([reason], count)
+        yield rejected
+        text = "Pods whose gate was removed, or would have been in a dry run"
+        released = CounterMetricFamily(f"{PREFIX}_released_pods", text, labels=["by"])
+        for why, count in sorted(own.released.items()):
+            released.add_metric([why], count)
+        yield released
+        for name, text, value in (
+            ("removed_pods", "Rejected pods that were removed", own.removed),
+            ("explained_pods", "Rejected pods of which an event tells why", own.explained),
+            ("unexplained_pods", "Rejected pods of which nobody was told, since there were too many", own.unexplained),
+            ("unheld_pods", "Rejected pods of held owners that were made without the gate", own.unheld),
+            ("bugs", "Questions over which the engine came to grief", own.bugs),
+            ("begun_holds", "Times an owner came to be held, or would have in a dry run", own.holds_begun),
+        ):
+            yield CounterMetricFamily(f"{PREFIX}_{name}", text, value)
+        for name, text, value in (
+            ("holds", "Owners whose pods are held now, or would be in a dry run", own.holds),
+            ("held_pods", "Pods that wait behind the gate", own.waiting),
+            ("leftover_pods", "Rejected pods that are too many of their owner", own.leftovers),
+            ("leads", "Whether this replica is the one that acts", own.leads),
+            ("enforces", "Whether it changes anything; 0 is a dry run", own.enforces),
+            ("on", "Whether nobody has switched it off", own.on),
+        ):
+            yield GaugeMetricFamily(f"{PREFIX}_{name}", text, value)
