@@ -60,9 +60,13 @@ MOST_CROSSED = 112
 MOST_RUN = 96
 """Modules on one pod's way, and those of them in which a function runs; docs/house.md tells the numbers, too."""
 IN_FUNCTIONS = {
-    "__main__.py": "only trouble is told: 2 ms",
+    "__main__.py": "only trouble is told, and kubectl's plugin has a group of its own: 2 ms",
     "cli/agent/serve.py": "starlette and uvicorn are an extra; one of four sources: 65 to 190 ms",
     "cli/files.py": "only writing needs tempfile: 4 ms",
+    "cli/fleet/doctor.py": "an extra, which --help does without: 180 ms",
+    "cli/fleet/explain.py": "an extra, which --help does without: 180 ms",
+    "cli/fleet/node.py": "an extra, which --help does without: 180 ms",
+    "cli/fleet/view.py": "an extra, which --help does without: 180 ms",
     "cli/host/docker/run.py": "only --dry-run plans: 3 ms",
     "cli/host/leases.py": "--agent, --picture and --write-state: 8 to 30 ms",
     "cli/host/plan.py": "no ledger for another machine, Docker's words only for its line: 7 ms",

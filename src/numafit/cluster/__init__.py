@@ -12,6 +12,7 @@
     admission/  the webhook: gates for pods that are created, its certificate and its configuration
     orders/     the same for any node, ordered through the API server and done by its agent
     live/       the cluster as a fleet: Nodes, NodeTopologies and pods, and what follows from them
+    view/       the cluster looked at once, for people: `kubectl numafit`
     place/      the placer: pods wait behind a gate until a node has room, and go there
     guard/      the loop guard: owners whose pods are rejected again and again wait
     case/       one node as the cluster tells of it, kept as a value or as a folder
