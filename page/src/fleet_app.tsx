@@ -1,4 +1,4 @@
-// The page of a whole cluster: all nodes as small machines, who waits, and who is rejected again and again.
+// The page of a whole cluster: all nodes as small machines, who waits, and whose pods were rejected.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { bytesText, plural } from "./amounts";
@@ -63,7 +63,7 @@ export function FleetApp() {
       )}
       {fleet && (
         <main class="fleet-view" id="main" tabIndex={-1}>
-          <section class="nodes" aria-labelledby="nodes-title">
+          <section class="fleet-nodes" aria-labelledby="nodes-title">
             <div class="fleet-tools">
               <h2 id="nodes-title">
                 Nodes <span class="count">{nodes.length}</span>
@@ -88,13 +88,13 @@ export function FleetApp() {
               <Key />
             </div>
             {nodes.length === 0 && <p class="empty">No node is found.</p>}
-            <ul class="tiles">
+            <ul class="fleet-tiles">
               {nodes.slice(0, most).map((node) => (
                 <Tile key={node.name} node={node} />
               ))}
             </ul>
             {nodes.length > most && (
-              <button type="button" class="more" onClick={() => setMost(most + FIRST)}>
+              <button type="button" class="fleet-more" onClick={() => setMost(most + FIRST)}>
                 {`Show ${Math.min(FIRST, nodes.length - most)} more of ${nodes.length}`}
               </button>
             )}
@@ -113,7 +113,7 @@ function Tile({ node }: { node: NodeTile }) {
   const marks = marksOf(node);
   return (
     <li>
-      <a class={`tile ${node.known ? "" : "unknown"}`} href={`/nodes/${node.name}/`} title={nodeText(node, bytesText)}>
+      <a class={`fleet-tile ${node.known ? "" : "unknown"}`} href={`/nodes/${node.name}/`} title={nodeText(node, bytesText)}>
         <span class="line">
           <span class="name">{node.name}</span>
           {marks.map((mark) => (
@@ -142,7 +142,7 @@ function Tile({ node }: { node: NodeTile }) {
 
 function Key() {
   return (
-    <p class="key" aria-label="Key">
+    <p class="fleet-key" aria-label="Key">
       <svg viewBox="0 0 12 8" aria-hidden="true">
         <rect class="held" width="12" height="8" />
       </svg>

@@ -1,4 +1,4 @@
-// Who waits and why, and whose pods are rejected again and again.
+// Who waits and why, and whose pods kubelets have rejected.
 
 import { agoText, plural } from "./amounts";
 import type { Loop, WaitingPod } from "./fleet_types";
@@ -37,9 +37,9 @@ export function Loops({ loops }: { loops: Loop[] }) {
   return (
     <section class="fleet-list" aria-labelledby="loops-title">
       <h2 id="loops-title">
-        Rejected again and again <span class="count">{loops.length}</span>
+        Owners of rejected pods <span class="count">{loops.length}</span>
       </h2>
-      {loops.length === 0 && <p class="empty">No owner has pods that a kubelet rejected.</p>}
+      {loops.length === 0 && <p class="empty">No owner has pods that a kubelet rejected and that are still there.</p>}
       <ol>
         {loops.slice(0, MOST).map((loop) => (
           <li key={loop.owner}>

@@ -68,6 +68,12 @@ class FleetAgent:
 
     @asynccontextmanager
     async def _lifespan(self, _app: Any) -> AsyncIterator[None]:
+        async with self.running():
+            yield
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The cluster is followed."""
         tasks = [asyncio.create_task(own) for own in (self.live.run(), self.board.run(), self.nodes.tidy())]
         try:
             yield

@@ -70,11 +70,18 @@ class OpenNodes:
         try:
             while True:
                 await asyncio.sleep(IDLE_SECONDS / 4)
-                for name in [name for name, own in self._open.items() if own.idle]:
-                    await self._close(name)
+                await self.close_idle()
         finally:
             for name in list(self._open):
                 await self._close(name)
+
+    async def close_idle(self) -> None:
+        for name in [name for name, own in self._open.items() if own.idle]:
+            await self._close(name)
+
+    def names(self) -> list[str]:
+        """Of those that are open."""
+        return sorted(self._open)
 
     def end(self) -> None:
         """All streams end, so that a server can stop."""
