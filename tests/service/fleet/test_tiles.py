@@ -54,7 +54,7 @@ def test_who_waits_is_told_by_priority_and_age_with_the_words_of_who_knows() -> 
 
 
 def test_rejected_pods_are_counted_by_their_owner_and_held_ones_named() -> None:
-    bad = {"phase": "Failed", "reason": "TopologyAffinityError", "message": "no"}
+    bad: Any = {"phase": "Failed", "reason": "TopologyAffinityError", "message": "no"}
     failed = [owned(f"p{number}", node=f"n{number}", **bad) for number in range(3)]
     crashed = owned("crashed", owner="other", node="n1", phase="Failed", reason="Error")
     bare = pod("bare", node="n1", **bad)
