@@ -15,7 +15,9 @@ import type {
 } from "./api_types";
 import type { LogAnswer } from "./log_types";
 
-const BASE = "/api/v1";
+/** Where the agent of this page lies: that of one node among many has a path of its own. */
+export const HOME = globalThis.document?.documentElement.dataset["base"] ?? "";
+const BASE = `${HOME}/api/v1`;
 
 /** The agent said no, or cannot be reached; the message is one sentence, with the cure where one is known. */
 export class Refusal extends Error {
@@ -62,6 +64,7 @@ function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> 
 
 export const api = {
   events: `${BASE}/events`,
+  fleetEvents: `${BASE}/fleet/events`,
   machine: () => ask<MachineAnswer>("/machine"),
   catalogue: (name: string) => ask<{ machine: MachineFile }>(`/catalogue/${encodeURIComponent(name)}`),
   settings: () => ask<SettingsAnswer>("/settings"),

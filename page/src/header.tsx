@@ -1,12 +1,12 @@
 // The title bar: which machine this is, whether it is real, whether the page is up to date, and the way to the views.
 
-import { useState } from "preact/hooks";
+import { HOME } from "./api";
 import type { LedgerView } from "./api_types";
 import type { Known } from "./app";
 import type { Connection } from "./live";
 import type { Machine } from "./machine";
 import type { Place } from "./place";
-import { applyTheme, nextTheme, storedTheme } from "./theme";
+import { ThemeButton } from "./theme_button";
 import { machineText } from "./words";
 
 interface Properties {
@@ -24,19 +24,17 @@ const VIEWS: [Place["view"], string][] = [
   ["story", "Story"],
 ];
 const CONNECTIONS = { waiting: "connecting", open: "live", lost: "not connected" };
-const THEMES = { auto: "◐", light: "☀", dark: "☾" };
 
 export function Header({ known, machine, ledger, connection, view, onView }: Properties) {
-  const [theme, setTheme] = useState(storedTheme());
   const simulated = known?.machine.source === "demo" || ledger?.simulation;
   const { version, policy, scope } = known?.settings ?? {};
-  const turn = () => {
-    const next = nextTheme(theme);
-    applyTheme(next);
-    setTheme(next);
-  };
   return (
     <header class="bar">
+      {HOME && (
+        <a class="back" href="/">
+          ← Fleet
+        </a>
+      )}
       <div class="title">
         <h1>{known?.machine.name ?? "numafit"}</h1>
         {simulated && (
@@ -68,15 +66,7 @@ export function Header({ known, machine, ledger, connection, view, onView }: Pro
       <span class={`connection ${connection}`} role="status">
         {CONNECTIONS[connection]}
       </span>
-      <button
-        type="button"
-        class="theme"
-        title={`Colours: ${theme}`}
-        aria-label={`Colours: ${theme}. Change`}
-        onClick={turn}
-      >
-        {THEMES[theme]}
-      </button>
+      <ThemeButton />
     </header>
   );
 }

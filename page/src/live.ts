@@ -18,34 +18,47 @@ interface Listener {
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
 
-/** Returns the function that ends it. The browser's own retry gives up after some errors; this one does not. */
+interface Events {
+  onConnection: (connection: Connection) => void;
+  onReturn?: () => void;
+  /** By their names; what they bring is JSON. */
+  on: Record<string, (data: unknown) => void>;
+}
+
 export function follow(listener: Listener): () => void {
+  const onProblem = (data: unknown) => listener.onProblem((data as { problem: string }).problem);
+  return followEvents(api.events, {
+    onConnection: listener.onConnection,
+    onReturn: listener.onReturn,
+    on: {
+      ledger: (data) => listener.onLedger(data as LedgerView),
+      decision: (data) => listener.onDecision(data as Summary),
+      hello: onProblem,
+      problem: onProblem,
+    },
+  });
+}
+
+/** Returns the function that ends it. The browser's own retry gives up after some errors; this one does not. */
+export function followEvents(address: string, events: Events): () => void {
   let source: EventSource | null = null;
   let timer = 0;
   let pause = FIRST_PAUSE;
   let gap = false;
   const open = () => {
-    source = new EventSource(api.events);
+    source = new EventSource(address);
     source.addEventListener("open", () => {
       pause = FIRST_PAUSE;
-      listener.onConnection("open");
-      if (gap) listener.onReturn();
+      events.onConnection("open");
+      if (gap) events.onReturn?.();
       gap = false;
     });
-    source.addEventListener("ledger", (event) =>
-      listener.onLedger(JSON.parse((event as MessageEvent<string>).data) as LedgerView),
-    );
-    source.addEventListener("decision", (event) =>
-      listener.onDecision(JSON.parse((event as MessageEvent<string>).data) as Summary),
-    );
-    for (const name of ["hello", "problem"])
-      source.addEventListener(name, (event) =>
-        listener.onProblem((JSON.parse((event as MessageEvent<string>).data) as { problem: string }).problem),
-      );
+    for (const [name, heard] of Object.entries(events.on))
+      source.addEventListener(name, (event) => heard(JSON.parse((event as MessageEvent<string>).data)));
     source.addEventListener("error", () => {
       source?.close();
       gap = true;
-      listener.onConnection("lost");
+      events.onConnection("lost");
       window.clearTimeout(timer);
       timer = window.setTimeout(open, pause);
       pause = Math.min(LONGEST_PAUSE, pause * 1.6);

@@ -2,6 +2,7 @@
 
 import { render } from "preact";
 import { App } from "./app";
+import { FleetApp } from "./fleet_app";
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/drawing.css";
@@ -9,8 +10,10 @@ import "./style/machine.css";
 import "./style/what_if.css";
 import "./style/telling.css";
 import "./style/story.css";
+import "./style/fleet.css";
 import "./style/narrow.css";
 import { applyTheme, storedTheme } from "./theme";
 
 applyTheme(storedTheme());
-render(<App />, document.getElementById("page")!);
+const shows = document.documentElement.dataset["shows"];
+render(shows === "fleet" ? <FleetApp /> : <App />, document.getElementById("page")!);

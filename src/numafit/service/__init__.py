@@ -8,6 +8,7 @@
     api/       the operations, the OpenAPI document, the guard at the door, the stream of events
     metrics/   what Prometheus reads
     app        all of it as one ASGI application; `server` listens, `client` asks another agent
+    fleet/     the same for all nodes of a cluster
     problem    an answer that is no answer (RFC 9457)
     page/      the built page; its source lies in `page/` of the repository
 

@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, Router
 
 from numafit.errors import NumafitError
@@ -17,7 +15,7 @@ from numafit.service.api.guard import Guard, Rules
 from numafit.service.api.handlers import Api
 from numafit.service.api.openapi import PATH, document
 from numafit.service.api.operations import OPERATIONS, Operation
-from numafit.service.api.static import MEDIA_TYPES, Asset, assets
+from numafit.service.api.static import MEDIA_TYPES, Asset, asset_route, assets
 from numafit.service.api.stream import EventStream
 from numafit.service.board import Board
 from numafit.service.node import NodeSource
@@ -49,7 +47,7 @@ class Agent:
             "/api/docs": Asset(docs_html(content).encode(), MEDIA_TYPES[".html"]),
             STYLE_PATH: Asset(STYLE.encode(), MEDIA_TYPES[".css"]),
         }
-        found += [_asset_route(path, asset) for path, asset in {**made, **assets()}.items()]
+        found += [asset_route(path, asset) for path, asset in {**made, **assets()}.items()]
         return found
 
     def _handler(self, operation: Operation) -> Any:
@@ -61,6 +59,16 @@ class Agent:
 
     @asynccontextmanager
     async def _lifespan(self, _app: Any) -> AsyncIterator[None]:
+        async with self.running():
+            yield
+
+    def end(self) -> None:
+        """All streams end, so that a server can stop."""
+        self.board.broadcast.close()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The source is followed, and questions are answered."""
         task = asyncio.create_task(self._follow())
         self.pool.start()
         try:
@@ -93,15 +101,3 @@ class Agent:
         """Once, however often it is met."""
         if message and message != self.board.problem:
             print(f"numafit: {message}", file=sys.stderr, flush=True)
-
-
-def _asset_route(path: str, asset: Asset) -> Route:
-    """A browser may keep it, and asks each time whether it is still the same."""
-    headers = {"Cache-Control": "no-cache", "ETag": asset.tag}
-
-    async def handler(request: Request) -> Response:
-        if request.headers.get("if-none-match") == asset.tag:
-            return Response(b"", 304, headers)
-        return Response(asset.content, 200, {**headers, "Content-Type": asset.media_type})
-
-    return Route(path, handler)

@@ -17,7 +17,7 @@ from numafit.decision.story.story import story_of
 from numafit.managers.ask import ask_of
 from numafit.managers.protocol import TOPOLOGY_AFFINITY, UNEXPECTED
 from numafit.notes import GUESS_MATTERS, Note
-from numafit.service.broadcast import Broadcast
+from numafit.service.broadcast import Broadcast, event_bytes
 from numafit.service.node import Change, Happening, ShownNode, Snapshot, ViewedNode
 from numafit.show.records.agent import Doubt, Page, Summary
 from numafit.show.records.time import now_text
@@ -101,6 +101,14 @@ class Board:
         self.viewed = viewed or ViewedNode(self.snapshot.stage.node, self.snapshot.ledger)
         self.ledger = msgspec.Raw(msgspec.json.encode(self.snapshot.view(self.viewed)))
         """The view of now, encoded once."""
+
+    @property
+    def revision(self) -> int:
+        return self.snapshot.revision
+
+    def first(self) -> list[bytes]:
+        """For who has seen nothing: the whole ledger."""
+        return [event_bytes("ledger", bytes(self.ledger), self.broadcast.event_id(self.revision))]
 
     def apply(self, change: Change) -> None:
         snapshot = self.snapshot

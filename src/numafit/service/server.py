@@ -11,23 +11,34 @@ import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 import uvicorn
 
 from numafit.errors import InputError
-from numafit.service.api.guard import is_loopback
+from numafit.service.api.guard import Guard, is_loopback
 from numafit.service.api.peer import PeerProtocol
-from numafit.service.app import Agent
 
 BACKLOG = 1024
 GRACE = 5
 """Seconds for answers under way when the agent ends."""
 
 
+class Served(Protocol):
+    """An agent, of one node or of a cluster."""
+
+    @property
+    def app(self) -> Guard: ...
+
+    def end(self) -> None:
+        """All streams end."""
+        ...
+
+
 class Listening(uvicorn.Server):
     """Ends with status 0 on SIGTERM and SIGINT, after all event streams have ended."""
 
-    def __init__(self, config: uvicorn.Config, agent: Agent, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, agent: Served, started: Callable[[], None]) -> None:
         super().__init__(config)
         self.agent = agent
         self.tell = started
@@ -38,7 +49,7 @@ class Listening(uvicorn.Server):
             self.tell()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self.agent.board.broadcast.close()
+        self.agent.end()
         await super().shutdown(sockets)
 
     @contextlib.contextmanager
@@ -55,9 +66,14 @@ class Listening(uvicorn.Server):
         self.should_exit = True
 
 
-def serve(agent: Agent, sockets: list[socket.socket], started: Callable[[], None]) -> None:
-    """Returns when the agent was told to stop."""
+def serve(make: Callable[[], Served], sockets: list[socket.socket], started: Callable[[], None]) -> None:
+    """Returns when the agent was told to stop. `make` makes it, where its event loop runs."""
     _raise_file_limit()
+    asyncio.run(_serve(make, sockets, started))
+
+
+async def _serve(make: Callable[[], Served], sockets: list[socket.socket], started: Callable[[], None]) -> None:
+    agent = make()
     config = uvicorn.Config(
         agent.app,
         http=PeerProtocol,
@@ -74,7 +90,7 @@ def serve(agent: Agent, sockets: list[socket.socket], started: Callable[[], None
         timeout_graceful_shutdown=GRACE,
         h11_max_incomplete_event_size=64 << 10,
     )
-    asyncio.run(Listening(config, agent, started).serve(sockets))
+    await Listening(config, agent, started).serve(sockets)
 
 
 def tcp_socket(host: str, port: int) -> socket.socket:

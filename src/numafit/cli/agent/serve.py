@@ -1,7 +1,8 @@
 """`numafit serve`: the agent with its page, its API and its metrics."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,14 +11,16 @@ import click
 from numafit.cli.files import read_text
 from numafit.cli.options.facts import facts_told
 from numafit.cli.options.lease import state_option
-from numafit.cli.options.live import ClusterOptions, held, new_client, node_cluster_options
+from numafit.cli.options.live import ClusterOptions, held, new_access, new_client, node_cluster_options
 from numafit.cli.terminal import warn
 from numafit.cluster.case.case import NODE
 from numafit.errors import InputError, NeedsLinuxError
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
 
 if TYPE_CHECKING:
+    from numafit.service.api.guard import Rules
     from numafit.service.node import NodeSource
+    from numafit.service.server import Served
 
 
 SHORTEST_TOKEN = 16
@@ -32,6 +35,7 @@ Examples:
   numafit serve --demo dgx-h100 --port 8080
   numafit serve --kubelet-dir /var/lib/kubelet --config /var/lib/kubelet/config.yaml
   numafit serve --node gpu-1 --context production
+  numafit serve --fleet --context production
   numafit serve --socket /run/numafit.sock"""
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
@@ -40,6 +44,7 @@ Examples:
 @click.option("--demo", is_flag=False, flag_value="", metavar="[NAME]", help="Simulate a machine of the catalogue.")
 @click.option("--kubelet-dir", type=click.Path(path_type=Path), help="Watch the state files of a kubelet.")
 @click.option("--node", metavar="NAME", help="A node of a cluster, with the pods that the API tells of.")
+@click.option("--fleet", is_flag=True, help="All nodes of a cluster, who waits there, and who is rejected.")
 @node_cluster_options
 @click.option("--config", type=click.Path(path_type=Path), help="With --kubelet-dir or --node: its configuration.")
 @click.option("--machine", "specs", multiple=True, metavar="SPEC", help="With --kubelet-dir or --node: its machine.")
@@ -57,6 +62,7 @@ def serve(
     demo: str | None,
     kubelet_dir: Path | None,
     node: str | None,
+    fleet: bool,
     cluster: ClusterOptions,
     config: Path | None,
     specs: tuple[str, ...],
@@ -69,11 +75,12 @@ def serve(
     """Show a machine and who sits where on it, in a page and by an HTTP API, until told to stop.
 
     Shown is this machine with its leases, a simulated one (--demo), the node of a kubelet (--kubelet-dir), or a node of
-    a cluster (--node), which is asked every few seconds for its pods and for what numafit's agent there publishes. Exit
-    status: 0 stopped by SIGTERM or Ctrl-C, 2 it cannot start.
+    a cluster (--node), which is asked every few seconds for its pods and for what numafit's agent there publishes; or
+    all nodes of a cluster (--fleet), each of which opens to such a page. Exit status: 0 stopped by SIGTERM or Ctrl-C, 2
+    it cannot start.
     """
-    if demo is None and kubelet_dir is None and node is None and sys.platform != "linux":
-        raise NeedsLinuxError("`numafit serve` without --demo, --kubelet-dir or --node")
+    if demo is None and kubelet_dir is None and node is None and not fleet and sys.platform != "linux":
+        raise NeedsLinuxError("`numafit serve` without --demo, --kubelet-dir, --node or --fleet")
     from numafit.service.api.guard import Rules
     from numafit.service.app import Agent
     from numafit.service.server import require_token, tcp_socket, unix_socket
@@ -83,24 +90,28 @@ def serve(
     require_token(host, token)
     if allow_writes and not token:
         raise InputError("writes by TCP need a token", source="--allow-writes", cure="give one with --token-file")
-    what = {"--demo": demo, "--kubelet-dir": kubelet_dir, "--node": node}
+    what = {"--demo": demo, "--kubelet-dir": kubelet_dir, "--node": node, "--fleet": fleet or None}
     _refuse_several(what, config or specs or kube_version, cluster)
     if node_object is not None and kubelet_dir is None:
         raise InputError("goes with --kubelet-dir only", source="--node-object")
-    if node is not None:
-        source = _cluster_node(node, cluster, config, specs, kube_version)
+    rules = Rules(host, token, allow_writes)
+    if fleet:
+        make, shown = _fleet(cluster, rules)
     else:
-        source = _source(demo, kubelet_dir, config, specs, kube_version, node_object, folder)
-    agent = Agent(source, Rules(host, token, allow_writes))
+        if node is not None:
+            source = _cluster_node(node, cluster, config, specs, kube_version)
+        else:
+            source = _source(demo, kubelet_dir, config, specs, kube_version, node_object, folder)
+        make = partial(Agent, source, rules)
+        shown = f"{source.place.name} (simulated)" if source.place.simulation else source.place.name
     sockets = [tcp_socket(host, port)]
     place = f"[{host}]" if ":" in host else host
     addresses = [f"http://{place}:{sockets[0].getsockname()[1]}/"]
     if socket_path is not None:
         sockets.append(unix_socket(socket_path))
         addresses.append(str(socket_path))
-    shown = f"{source.place.name} (simulated)" if source.place.simulation else source.place.name
     try:
-        listen(agent, sockets, lambda: click.echo(f"numafit shows {shown} at {' and '.join(addresses)}"))
+        listen(make, sockets, lambda: click.echo(f"numafit shows {shown} at {' and '.join(addresses)}"))
     finally:
         if socket_path is not None:
             socket_path.unlink(missing_ok=True)
@@ -112,8 +123,19 @@ def _refuse_several(what: Mapping[str, object], description: object, cluster: Cl
         raise InputError(f"does not go with {others[0]}", source=first, cure="leave one of both away")
     if description and first not in ("--kubelet-dir", "--node"):
         raise InputError("--config, --machine and --kube-version go with --kubelet-dir or --node only")
-    if first != "--node" and cluster != ClusterOptions():
-        raise InputError("--context and --kubeconfig go with --node only")
+    if first not in ("--node", "--fleet") and cluster != ClusterOptions():
+        raise InputError("--context and --kubeconfig go with --node or --fleet only")
+
+
+def _fleet(cluster: ClusterOptions, rules: "Rules") -> "tuple[Callable[[], Served], str]":
+    """How to make it, and what is shown."""
+    found = new_access(cluster)
+    from numafit.service.fleet.app import FleetAgent
+
+    def opened(name: str) -> "NodeSource":
+        return _cluster_node(name, cluster, None, (), None)
+
+    return lambda: FleetAgent(found, opened, rules), f"the cluster {found.cluster.server}"
 
 
 def _source(

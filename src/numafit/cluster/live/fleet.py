@@ -56,6 +56,8 @@ class LiveFleet:
         self.book = FleetBook()
         self.synced = asyncio.Event()
         """Everything was listed once."""
+        self.failed: dict[str, ClusterPod] = {}
+        """By UID: pods that failed and are still there, whoever failed them."""
         self._health, self._keeper = health, PodKeeper()
         self._listeners: list[Callable[[LiveChange], None]] = []
         self._read_pods: dict[str, ClusterPod] = {}
@@ -208,10 +210,13 @@ class LiveFleet:
 
     def _failed_changed(self, change: ObjectChange[SentPod]) -> None:
         if change.after is None:
+            if change.before is not None:
+                self.failed.pop(change.before.metadata.uid, None)
             return
         found = self._read_failed.pop(change.after.metadata.uid, None)
         if found is None:
             return
+        self.failed[change.after.metadata.uid] = found
         # What failed before anybody looked says nothing of how the node stands now.
         if found.rejected and found.node and self.synced.is_set() and change.before is None:
             offers = self.fleet.offers

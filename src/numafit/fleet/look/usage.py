@@ -77,6 +77,30 @@ def usage_of(state: NodeState) -> NodeUsage:
     )
 
 
+class NumaUsage(msgspec.Struct, frozen=True):
+    """What of one NUMA node; a kind that there is not has a total of 0."""
+
+    numa: int
+    cpus: KindUsage
+    gpus: KindUsage
+    memory: KindUsage
+
+
+def numa_usage(state: NodeState) -> tuple[NumaUsage, ...]:
+    """Of each NUMA node, by its number; a device on several of them counts on each."""
+    device = state.ledger.device
+    gpus = {name: listed for name, listed in device.devices.items() if _are_gpus(name, listed)}
+    free_gpus = {(name, id) for name in gpus for id in free_devices(device, name)}
+    found = []
+    for own in state.node.machine.numa_nodes:
+        kinds = dict(_kinds(state, own.id, gpus, free_gpus))
+        lost = _stranded(kinds)
+        usages = {name: KindUsage(kind.whole, kind.free, lost[name]) for name, kind in kinds.items()}
+        none = KindUsage()
+        found.append(NumaUsage(own.id, *(usages.get(name, none) for name in ("cpu", "gpu", MEMORY))))
+    return tuple(sorted(found, key=lambda own: own.numa))
+
+
 def _kinds(
     state: NodeState, numa: int, gpus: Mapping[str, Mapping[str, Device]], free_gpus: set[tuple[str, str]]
 ) -> Iterator[tuple[str, _Kind]]:

@@ -5,6 +5,10 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
 PAGE = "page"
 INDEX = "index.html"
 ABSENT = (
@@ -43,6 +47,31 @@ def assets() -> dict[str, Asset]:
     index = found.get(f"/{INDEX}")
     found["/"] = index or Asset(ABSENT.encode(), MEDIA_TYPES[".html"])
     return found
+
+
+SHOWS = b'data-shows="node" data-base=""'
+"""In the first line of the page: what it shows, and where its API lies."""
+
+
+def index_for(files: dict[str, Asset], *, shows: str, base: str = "") -> Asset:
+    """The page, told what it shows; `base` is a path of this server, made of letters that need no quoting."""
+    index = files["/"]
+    return index._replace(content=index.content.replace(SHOWS, f'data-shows="{shows}" data-base="{base}"'.encode(), 1))
+
+
+def asset_route(path: str, asset: Asset) -> Route:
+    async def handler(request: Request) -> Response:
+        return asset_answer(request, asset)
+
+    return Route(path, handler)
+
+
+def asset_answer(request: Request, asset: Asset) -> Response:
+    """A browser may keep it, and asks each time whether it is still the same."""
+    headers = {"Cache-Control": "no-cache", "ETag": asset.tag}
+    if request.headers.get("if-none-match") == asset.tag:
+        return Response(b"", 304, headers)
+    return Response(asset.content, 200, {**headers, "Content-Type": asset.media_type})
 
 
 def _collect(folder: Traversable, path: str, found: dict[str, Asset]) -> None:

@@ -1,13 +1,12 @@
 """The stream of server-sent events: what is shown now, then every change, for as long as somebody listens."""
 
 import asyncio
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from numafit.service.api.peer import abort
-from numafit.service.board import Board
-from numafit.service.broadcast import HEARTBEAT, Listener, event_bytes
+from numafit.service.broadcast import HEARTBEAT, Broadcast, Listener, event_bytes
 from numafit.service.problem import refused
 from numafit.show.records.agent import Hello
 
@@ -15,10 +14,24 @@ HEARTBEAT_SECONDS = 15.0
 RETRY = b"retry: 2000\n\n"
 
 
+class ShownBoard(Protocol):
+    """What is told of: one node, or all of a cluster."""
+
+    broadcast: Broadcast
+    problem: str
+
+    @property
+    def revision(self) -> int: ...
+
+    def first(self) -> list[bytes]:
+        """Events for who has seen nothing of it, or too long ago."""
+        ...
+
+
 class EventStream:
     """An ASGI application."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: ShownBoard) -> None:
         self.board = board
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -42,14 +55,13 @@ class EventStream:
             gone.cancel()
 
     def _first(self, scope: Any) -> list[bytes]:
-        """What was missed since `Last-Event-ID`; the whole ledger where that is not known."""
+        """What was missed since `Last-Event-ID`; the whole where that is not known."""
         board = self.board
-        revision = board.snapshot.revision
-        hello = event_bytes("hello", msgspec.json.encode(Hello(revision, board.problem)))
+        hello = event_bytes("hello", msgspec.json.encode(Hello(board.revision, board.problem)))
         last = dict(scope["headers"]).get(b"last-event-id", b"")
         missed = board.broadcast.since(last.decode("latin-1"))
         if missed is None:
-            missed = [event_bytes("ledger", bytes(board.ledger), board.broadcast.event_id(revision))]
+            missed = board.first()
         return [hello, *missed]
 
 
