@@ -55,6 +55,15 @@ def _shows_colours(terminal: bool) -> bool:
     return terminal and asked("TERM") != "dumb" and asked("CLICOLOR") != "0"
 
 
+def draws_boxes() -> bool:
+    """Whether standard output can carry the characters of the frames."""
+    try:
+        "┌─│·…".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 def answer(text: str, screen: Screen) -> None:
     """On standard output, with long lines folded where it is a terminal."""
     click.echo(screen.folded(screen.cleaned(text)), color=screen.coloured)

@@ -5,7 +5,14 @@ import click
 from numafit import __version__
 from numafit.cli import LazyCommand, LazyGroup
 
-COMMANDS: dict[str, LazyCommand] = {}
+COMMANDS: dict[str, LazyCommand] = {
+    "doctor": LazyCommand("numafit.cli.fleet.doctor:doctor", "Check configuration and release of every node."),
+    "explain": LazyCommand("numafit.cli.fleet.explain:explain", "Tell how a pod stands, and why."),
+    "fit": LazyCommand("numafit.cli.fleet.fit:fit", "Count how many more pods fit, and where."),
+    "node": LazyCommand("numafit.cli.fleet.node:node", "Draw a node, with who sits where."),
+    "top": LazyCommand("numafit.cli.fleet.top:top", "Show what is free, what is stranded, and who is split."),
+    "why-pending": LazyCommand("numafit.cli.fleet.why_pending:why_pending", "Say why pods wait, one sentence each."),
+}
 
 
 class FleetGroup(LazyGroup):

@@ -1,14 +1,13 @@
 """`numafit machine show`: a machine as a drawing, a table, a file or a picture."""
 
 import shutil
-import sys
 from collections.abc import Sequence
 
 import click
 
 from numafit.cli.options.machine import disagreement_lines, machine_option, resolve_machine
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import answer, this_screen
+from numafit.cli.terminal import answer, draws_boxes, this_screen
 from numafit.machine.model import Machine
 from numafit.show.draw.picture.palette import Theme
 from numafit.show.table import Screen
@@ -62,7 +61,7 @@ def show(
         if table:
             _print_table(machine, table, Screen(width) if width else this_screen())
         else:
-            click.echo(_drawn(machine, columns, ascii_only or not _draws_boxes()), nl=False)
+            click.echo(_drawn(machine, columns, ascii_only or not draws_boxes()), nl=False)
         for line in disagreement_lines(disagreements, columns):
             click.echo(line)
         return
@@ -96,12 +95,3 @@ def _other(machine: Machine, output: str, theme: Theme) -> str:
 
     text = machine_text(machine, "json" if output == "json" else "yaml")
     return text if text.endswith("\n") else text + "\n"
-
-
-def _draws_boxes() -> bool:
-    """Whether standard output can carry the characters of the frames."""
-    try:
-        "┌─│·…".encode(sys.stdout.encoding or "ascii")
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True

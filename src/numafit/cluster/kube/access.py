@@ -64,6 +64,8 @@ class Access(msgspec.Struct, frozen=True):
     cluster: ClusterEntry
     user: UserEntry
     user_name: str = ""
+    namespace: str = ""
+    """The one that is meant where nobody names one; empty: `default`."""
 
 
 def access(
@@ -158,7 +160,8 @@ def _chosen(config: Kubeconfig, context: str | None, source: str) -> Access:
     if chosen.user and chosen.user not in users:
         raise InputError(f"the context {name} names a user {chosen.user} that is not there", source=source)
     user = users[chosen.user] if chosen.user else UserEntry()
-    return Access(f"context {name} of {source}", clusters[chosen.cluster], user, chosen.user or "")
+    place = f"context {name} of {source}"
+    return Access(place, clusters[chosen.cluster], user, chosen.user or "", chosen.namespace or "")
 
 
 def _in_cluster(environment: Mapping[str, str], folder: Path) -> Access:

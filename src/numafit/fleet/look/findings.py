@@ -22,6 +22,30 @@ class FleetFinding(msgspec.Struct, frozen=True):
     nodes: tuple[str, ...]
 
 
+class KubeletGroup(msgspec.Struct, frozen=True):
+    """Nodes whose kubelets have the same release and the same policies."""
+
+    release: str
+    cpu: str
+    memory: str
+    topology: str
+    scope: str
+    nodes: tuple[str, ...] = ()
+
+
+class FleetCheckup(msgspec.Struct, frozen=True):
+    nodes: int
+    known: int
+    """Nodes with a NodeTopology that can be used."""
+    kubelets: tuple[KubeletGroup, ...]
+    """Of the known nodes, the most first."""
+    findings: tuple[FleetFinding, ...]
+
+    @property
+    def failed(self) -> bool:
+        return any(own.finding.severity == "error" for own in self.findings)
+
+
 def grouped(found: Iterable[tuple[str, NodeFinding]]) -> tuple[FleetFinding, ...]:
     """Of (node, finding): errors first, then what most nodes have, then by code and text."""
     nodes: dict[NodeFinding, set[str]] = {}

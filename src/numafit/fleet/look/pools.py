@@ -64,7 +64,9 @@ def _key(member: PoolMember) -> tuple[tuple[str, str], ...]:
 
 def _difference(member: PoolMember, expected: Mapping[str, str], pool: str, number: int) -> NodeFinding:
     told = member.told
-    fields = sorted(name for name in told.keys() | expected.keys() if told.get(name) != expected.get(name))
+    fields = [name for name in told.keys() | expected.keys() if told.get(name) != expected.get(name)]
+    # Policies decide most, and come first.
+    fields.sort(key=lambda name: ("Policy" not in name, name))
     words = [f"{name} is {told.get(name, 'not set')} here and {expected.get(name, 'not set')} there" for name in fields]
     others = "1 other node" if number == 1 else f"{number} other nodes"
     text = f"is not configured like {others} of {pool}: {some_of(words, MOST_FIELDS)}"

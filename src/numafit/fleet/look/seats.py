@@ -47,6 +47,12 @@ def seat_of(state: NodeState, uid: str) -> PodSeat | None:
     )
 
 
+def seats_of(state: NodeState) -> tuple[PodSeat, ...]:
+    """Of all pods of the node, by name."""
+    seats = [seat for uid in state.ledger.active if (seat := seat_of(state, uid)) is not None]
+    return tuple(sorted(seats, key=lambda seat: seat.pod.known_name))
+
+
 def split_pods(state: NodeState) -> tuple[str, ...]:
     """Their names, sorted."""
     node, ledger = state.node, state.ledger

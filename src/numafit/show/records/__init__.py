@@ -9,6 +9,7 @@
     ledger settings node agent  the node that an agent shows: who holds what, its kubelet, its state, its decisions
     leases plan docker          a host: who holds what, where a job or a container would go
     audit shares                what processes really do, one job's shares
+    fleet                       all nodes of a cluster: the table, a pod, how many fit, what is wrong with which
     gpu_links replay            how the GPUs of a machine reach each other, what became of recorded cases
     time                        a moment as records write it
 

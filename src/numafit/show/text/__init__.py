@@ -7,6 +7,7 @@
     unchecked                  checks that were not made, and what they lacked
     leases audit               who holds what, what processes really do
     notes outcomes             what an answer stands on, the block below it; what could have come out, too
+    fleet/                     all nodes of a cluster
     plan docker                where a job would go, what a script with `docker run` lines asks for
 
 Each module reads alone, but for `advice`, `events` and `outcomes`, which show a decision as `simulation` does, and

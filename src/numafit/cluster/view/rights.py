@@ -1,0 +1,56 @@
+"""What one must be allowed to see of a cluster, and the rule to add where that lacks."""
+
+import msgspec
+
+from numafit.cluster.topology.model import GROUP, PLURAL
+
+ROLE = "numafit-view"
+NO_AGENT = "let numafit's agent run on the nodes: numafit node-agent --manifest, docs/node-agent.md"
+"""What to do where nobody tells how nodes stand."""
+
+
+class Right(msgspec.Struct, frozen=True, order=True):
+    group: str
+    resource: str
+    verbs: tuple[str, ...] = ("get", "list")
+
+
+NODES_RIGHT = Right("", "nodes")
+PODS_RIGHT = Right("", "pods")
+TOPOLOGIES_RIGHT = Right(GROUP, PLURAL)
+RIGHTS = (NODES_RIGHT, PODS_RIGHT, TOPOLOGIES_RIGHT)
+"""All that these commands look at."""
+
+
+def role_text() -> str:
+    """A ClusterRole and its binding, to be pasted: always with all rights, since it may take the place of an older
+    one."""
+    lines = [
+        "apiVersion: rbac.authorization.k8s.io/v1",
+        "kind: ClusterRole",
+        "metadata:",
+        f"  name: {ROLE}",
+        "rules:",
+    ]
+    for right in RIGHTS:
+        lines += [
+            f'- apiGroups: ["{right.group}"]',
+            f"  resources: [{right.resource}]",
+            f"  verbs: [{', '.join(right.verbs)}]",
+        ]
+    lines += [
+        "---",
+        "apiVersion: rbac.authorization.k8s.io/v1",
+        "kind: ClusterRoleBinding",
+        "metadata:",
+        f"  name: {ROLE}",
+        "roleRef:",
+        "  apiGroup: rbac.authorization.k8s.io",
+        "  kind: ClusterRole",
+        f"  name: {ROLE}",
+        "subjects:",
+        "- apiGroup: rbac.authorization.k8s.io",
+        "  kind: User",
+        "  name: YOU  # as `kubectl auth whoami` tells it",
+    ]
+    return "\n".join(lines)
