@@ -12,7 +12,7 @@ def fleet_run_text(run: FleetRunAnswer, screen: Screen = PLAIN) -> str:
     if any(own.large for own in run.rules):
         watched = "; ".join(f"{own.name}: {_amounts(own.requests)}" for own in run.large)
         rows = aligned(_rooms(run), range(1, 9), screen)
-        parts.append(f"Large pods that could still come (and how often none could); stranded CPUs and GPUs:\n{rows}")
+        parts.append(f"Large pods that could still come (how often none could); stranded CPUs, GPUs:\n{rows}")
         parts.append(f"Such a pod asks for: {watched}.")
     return "\n\n".join(parts)
 
