@@ -153,7 +153,9 @@ def command_names() -> Iterator[str]:
 
 def test_each_command_has_a_page() -> None:
     """Also those of a group."""
-    rows = re.findall(r"^\| `numafit ([a-z]+(?:-[a-z]+)*(?: [a-z]+)*)` \| .* \| \[.*\]\(.*\) \|$", INDEX, re.MULTILINE)
+    rows = re.findall(
+        r"^\| `numafit ([a-z]+(?:-[a-z]+)*(?: [a-z]+(?:-[a-z]+)*)*)` \| .* \| \[.*\]\(.*\) \|$", INDEX, re.MULTILINE
+    )
     assert sorted(rows) == sorted(command_names())
 
 

@@ -24,14 +24,14 @@ from numafit.errors import ApiServerError, InputError, meant_or_there
 from numafit.notes import Note
 from numafit.workload.api_server import subdomain_problem
 
-Pages = list[bytes]
+ListPages = list[bytes]
 
 
 def read_cluster(client: Client, *, namespace: str, pods: bool = True) -> ClusterView:
     """`pods`: those of all namespaces that have not ended; where that is not allowed, of `namespace`. Raises
     ApiServerError where the server does not answer."""
     view = ClusterView()
-    asked: list[Callable[[], Pages | ApiServerError]] = [
+    asked: list[Callable[[], ListPages | ApiServerError]] = [
         lambda: listed(client, NODES),
         lambda: listed(client, PATH),
     ]
@@ -85,7 +85,7 @@ def _no_topology(client: Client, name: str) -> InputError:
     return InputError(f"there is no node {name}", cure=meant_or_there(name, names))
 
 
-def listed(client: Client, path: str, parameters: dict[str, str] | None = None) -> Pages | ApiServerError:
+def listed(client: Client, path: str, parameters: dict[str, str] | None = None) -> ListPages | ApiServerError:
     """An error of 403 or 404 is an answer, too."""
     try:
         return client.pages(path, parameters or {})
@@ -95,7 +95,7 @@ def listed(client: Client, path: str, parameters: dict[str, str] | None = None) 
         raise
 
 
-def items_of(client: Client, pages: Pages) -> Iterator[msgspec.Raw]:
+def items_of(client: Client, pages: ListPages) -> Iterator[msgspec.Raw]:
     for page in pages:
         yield from list_page(page, client.access.cluster.server).items or ()
 
@@ -106,7 +106,7 @@ def pods_in(view: ClusterView, client: Client, namespace: str) -> list[ClusterPo
     return [pod for item in items_of(client, pages) if (pod := view.read_pod(item)) is not None]
 
 
-def _take_nodes(view: ClusterView, client: Client, pages: Pages | ApiServerError) -> None:
+def _take_nodes(view: ClusterView, client: Client, pages: ListPages | ApiServerError) -> None:
     if isinstance(pages, ApiServerError):
         view.lacks(NODES_RIGHT, "labels, taints and cordons are not known, and nodes that report nothing are not seen")
         return
@@ -117,7 +117,7 @@ def _take_nodes(view: ClusterView, client: Client, pages: Pages | ApiServerError
             view.notes.append(Note(PARTLY, "nodes", f"one cannot be read: {error}"))
 
 
-def _take_pods(view: ClusterView, client: Client, pages: Pages | ApiServerError, namespace: str) -> None:
+def _take_pods(view: ClusterView, client: Client, pages: ListPages | ApiServerError, namespace: str) -> None:
     if isinstance(pages, ApiServerError):
         effect = f"only those of {namespace} are looked at, and what others ask for without holding it is not counted"
         view.lacks(PODS_RIGHT, effect)
@@ -129,11 +129,11 @@ def _take_pods(view: ClusterView, client: Client, pages: Pages | ApiServerError,
         pages = own
     for item in items_of(client, pages):
         pod = view.read_pod(item)
-        if pod is not None:
+        if pod is not None and not pod.ended:
             view.book.pod_told(pod)
 
 
-def _take_topologies(view: ClusterView, client: Client, pages: Pages | ApiServerError) -> None:
+def _take_topologies(view: ClusterView, client: Client, pages: ListPages | ApiServerError) -> None:
     if isinstance(pages, ApiServerError):
         if pages.status == HTTPStatus.FORBIDDEN:
             view.sightless = f"you may not list {TOPOLOGIES_RIGHT.resource} of {TOPOLOGIES_RIGHT.group}"

@@ -9,7 +9,7 @@ from numafit.fleet.look.seats import split_pods
 from numafit.fleet.look.usage import KindUsage, NodeUsage, usage_of
 
 
-class NodeRow(msgspec.Struct, frozen=True):
+class FleetRow(msgspec.Struct, frozen=True):
     name: str
     usage: NodeUsage
     policy: str
@@ -28,7 +28,7 @@ class NodeRow(msgspec.Struct, frozen=True):
         return sum(own.stranded / own.total for own in (usage.cpus, usage.gpus, usage.memory) if own.total)
 
 
-def rows_of(fleet: Fleet) -> tuple[NodeRow, ...]:
+def rows_of(fleet: Fleet) -> tuple[FleetRow, ...]:
     """By name. What is counted is the same for nodes that stand alike."""
     usages: dict[bytes, NodeUsage] = {}
     rows = []
@@ -40,9 +40,9 @@ def rows_of(fleet: Fleet) -> tuple[NodeRow, ...]:
     return tuple(rows)
 
 
-def row_of(node: FleetNode, usage: NodeUsage | None = None) -> NodeRow:
+def row_of(node: FleetNode, usage: NodeUsage | None = None) -> FleetRow:
     state, topology = node.state, node.state.node.topology
-    return NodeRow(
+    return FleetRow(
         node.name,
         usage or usage_of(state),
         topology.policy,
@@ -53,7 +53,7 @@ def row_of(node: FleetNode, usage: NodeUsage | None = None) -> NodeRow:
     )
 
 
-ORDERS: dict[str, Callable[[NodeRow], tuple[float, ...]]] = {
+ORDERS: dict[str, Callable[[FleetRow], tuple[float, ...]]] = {
     "stranded": lambda row: (-row.stranded, -len(row.split)),
     "split": lambda row: (-len(row.split), -row.stranded),
     "free": lambda row: (-row.usage.cpus.free, -row.usage.gpus.free),
@@ -65,11 +65,11 @@ ORDERS: dict[str, Callable[[NodeRow], tuple[float, ...]]] = {
 """What comes first: the most of it. Equals by name."""
 
 
-def in_order(rows: Iterable[NodeRow], order: str) -> list[NodeRow]:
+def in_order(rows: Iterable[FleetRow], order: str) -> list[FleetRow]:
     return sorted(rows, key=lambda row: (ORDERS[order](row), row.name))
 
 
-def total_of(rows: Sequence[NodeRow]) -> NodeUsage:
+def total_of(rows: Sequence[FleetRow]) -> NodeUsage:
     """`largest` is that of the node with most."""
     cpus = gpus = memory = KindUsage()
     for row in rows:

@@ -11,7 +11,7 @@ from numafit.decision.story.story import story_of
 from numafit.fleet.look.account import PodAccount
 from numafit.fleet.look.capacity import FleetCount
 from numafit.fleet.look.findings import FleetCheckup, KubeletGroup
-from numafit.fleet.look.rows import NodeRow, total_of
+from numafit.fleet.look.rows import FleetRow, total_of
 from numafit.fleet.look.seats import PodSeat
 from numafit.fleet.look.usage import NodeUsage
 from numafit.fleet.waiting.why import AsideNodes, Ending, NodesAlike
@@ -54,7 +54,7 @@ class SeatRecord(msgspec.Struct, frozen=True):
     """Those whose GPUs could be nearer to each other."""
 
 
-class WaitingRecord(msgspec.Struct, frozen=True, rename="camel"):
+class WhyWaitingRecord(msgspec.Struct, frozen=True, rename="camel"):
     sentence: str
     nodes: int
     unknown: int
@@ -84,7 +84,7 @@ class AccountRecord(msgspec.Struct, frozen=True):
     unknown: str | UnsetType = UNSET
     now: Explained | UnsetType = UNSET
     """What the kubelet would decide as the node stands now."""
-    waiting: WaitingRecord | UnsetType = UNSET
+    waiting: WhyWaitingRecord | UnsetType = UNSET
 
 
 class AccountsAnswer(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ class FindingRecord(msgspec.Struct, frozen=True):
     nodes: tuple[str, ...]
 
 
-class CheckupAnswer(msgspec.Struct, frozen=True):
+class FleetCheckupAnswer(msgspec.Struct, frozen=True):
     nodes: int
     known: int
     kubelets: tuple[KubeletGroup, ...]
@@ -138,11 +138,11 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     notes: tuple[Note, ...] = ()
 
 
-def top_record(rows: Sequence[NodeRow], unknown: Sequence[str], notes: Sequence[Note]) -> TopAnswer:
+def top_record(rows: Sequence[FleetRow], unknown: Sequence[str], notes: Sequence[Note]) -> TopAnswer:
     return TopAnswer(tuple(map(_line, rows)), total_of(rows), tuple(unknown), tuple(notes))
 
 
-def _line(row: NodeRow) -> NodeLine:
+def _line(row: FleetRow) -> NodeLine:
     return NodeLine(row.name, row.usage, row.policy, row.scope, row.split, row.promised, row.schedulable)
 
 
@@ -191,11 +191,11 @@ def _account(account: PodAccount) -> AccountRecord:
     )
 
 
-def _waiting(account: PodAccount) -> WaitingRecord | UnsetType:
+def _waiting(account: PodAccount) -> WhyWaitingRecord | UnsetType:
     why = account.why
     if why is None:
         return UNSET
-    return WaitingRecord(
+    return WhyWaitingRecord(
         waiting_sentence(why),
         why.nodes,
         why.unknown,
@@ -222,15 +222,15 @@ def _shape(count: FleetCount, wanted: int) -> ShapeCountRecord:
     return ShapeCountRecord(count.shape.full_name, wanted, count.total, count.nodes, counts)
 
 
-def checkup_answer(checkup: FleetCheckup, notes: Sequence[Note]) -> CheckupAnswer:
+def checkup_answer(checkup: FleetCheckup, notes: Sequence[Note]) -> FleetCheckupAnswer:
     findings = tuple(
         FindingRecord(own.finding.code, own.finding.severity, own.finding.text, own.finding.cure, own.nodes)
         for own in checkup.findings
     )
-    return CheckupAnswer(checkup.nodes, checkup.known, checkup.kubelets, findings, tuple(notes))
+    return FleetCheckupAnswer(checkup.nodes, checkup.known, checkup.kubelets, findings, tuple(notes))
 
 
 def node_record(
-    row: NodeRow, release: str, seats: Sequence[PodSeat], coming: Sequence[str], notes: Sequence[Note]
+    row: FleetRow, release: str, seats: Sequence[PodSeat], coming: Sequence[str], notes: Sequence[Note]
 ) -> NodeAnswer:
     return NodeAnswer(_line(row), release, tuple(map(seat_record, seats)), tuple(coming), tuple(notes))

@@ -12,8 +12,10 @@ MOST_NODES = 5
 
 
 def fleet_checkup_text(checkup: FleetCheckup, screen: Screen = PLAIN) -> str:
-    known = "all of them tell" if checkup.known == checkup.nodes else f"{checkup.known} of them tell"
-    parts = [f"{count_text(checkup.nodes, 'node')}; {known} how they stand."]
+    known = "all tell how they stand"
+    if checkup.known != checkup.nodes:
+        known = f"{checkup.known} tell{'s how it stands' if checkup.known == 1 else ' how they stand'}"
+    parts = [f"{count_text(checkup.nodes, 'node')}, of which {known}."]
     if checkup.kubelets:
         rows: list[Sequence[str]] = [("NODES", "RELEASE", "CPU", "MEMORY", "TOPOLOGY", "SCOPE", "")]
         rows += [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from numafit.amounts import size_text
 from numafit.bits import cpuset_text
-from numafit.fleet.look.rows import NodeRow
+from numafit.fleet.look.rows import FleetRow
 from numafit.fleet.look.seats import PodSeat
 from numafit.show.table import PLAIN, WARNING, Screen, aligned
 from numafit.show.text.fleet.top import stranded_text
@@ -13,7 +13,7 @@ from numafit.show.words import ids_text, printable
 HEADS = ("POD", "NUMA", "CPUS", "MEMORY", "DEVICES", "")
 
 
-def node_head(row: NodeRow, release: str) -> str:
+def node_head(row: FleetRow, release: str) -> str:
     usage = row.usage
     cordoned = "" if row.schedulable else ", cordoned"
     parts = [f"{row.name}: kubelet {release}, topology policy {row.policy}{cordoned}"]

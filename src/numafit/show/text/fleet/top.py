@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from numafit.amounts import count_text, size_text
 from numafit.errors import some_of
-from numafit.fleet.look.rows import NodeRow, total_of
+from numafit.fleet.look.rows import FleetRow, total_of
 from numafit.fleet.look.usage import KindUsage, NodeUsage
 from numafit.show.table import PLAIN, WARNING, Screen, aligned
 
@@ -15,7 +15,7 @@ MOST_NODES = 5
 
 
 def top_text(
-    rows: Sequence[NodeRow], unknown: Sequence[str] = (), most: int | None = None, screen: Screen = PLAIN
+    rows: Sequence[FleetRow], unknown: Sequence[str] = (), most: int | None = None, screen: Screen = PLAIN
 ) -> str:
     """`most`: so many rows are shown, and the rest only counted."""
     shown = rows if most is None else rows[:most]
@@ -39,7 +39,7 @@ def top_text(
     return "\n\n".join(parts) or "There are no nodes."
 
 
-def _row(row: NodeRow, screen: Screen) -> Sequence[str]:
+def _row(row: FleetRow, screen: Screen) -> Sequence[str]:
     name = row.name if row.schedulable else f"{row.name} (cordoned)"
     split = screen.paint(str(len(row.split)), WARNING) if row.split else "-"
     return (name, *_cells(row.usage), split, row.policy)
