@@ -2,7 +2,7 @@
 
 import pytest
 
-from numafit.fleet.simulation.rules import RULES, Chooser, Order, PlacingRule, least_score, most_score
+from numafit.fleet.simulation.rules import RULES, Chooser, NodeOrder, PlacingRule, least_score, most_score
 from numafit.fleet.simulation.run import fleet_of
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.state import NodeState
@@ -20,7 +20,7 @@ def with_pods(state: NodeState, *pods: Pod) -> NodeState:
     return state
 
 
-def chosen(order: Order, states: dict[str, NodeState], own: Pod, *, exact: bool = True) -> str | None:
+def chosen(order: NodeOrder, states: dict[str, NodeState], own: Pod, *, exact: bool = True) -> str | None:
     chooser = Chooser(PlacingRule(order, exact), VerdictMemory(), SchedulerView())
     return chooser.choose(fleet_of(states), own, shape_digest(own))
 

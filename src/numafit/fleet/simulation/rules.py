@@ -24,11 +24,11 @@ MOST_SCORE = 100
 WANTED = 8
 """Nodes that `numafit place` offers to a pod: it compares three times as many. The pod goes to the best of them."""
 
-Order = Literal["numafit", "least-allocated", "most-allocated"]
+NodeOrder = Literal["numafit", "least-allocated", "most-allocated"]
 
 
 class PlacingRule(msgspec.Struct, frozen=True):
-    order: Order
+    order: NodeOrder
     exact: bool = True
 
     @property
@@ -56,7 +56,7 @@ def most_score(asked: int, offered: int) -> int:
     return min(asked, offered) * MOST_SCORE // offered
 
 
-SCORES: dict[Order, Callable[[int, int], int]] = {"least-allocated": least_score, "most-allocated": most_score}
+SCORES: dict[NodeOrder, Callable[[int, int], int]] = {"least-allocated": least_score, "most-allocated": most_score}
 
 
 class Chooser:

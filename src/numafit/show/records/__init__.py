@@ -10,6 +10,7 @@
     leases plan docker          a host: who holds what, where a job or a container would go
     audit shares                what processes really do, one job's shares
     fleet                       all nodes of a cluster: the table, a pod, how many fit, what is wrong with which
+    fleet_run                   pods in time on a fleet: what came of each rule
     gpu_links replay            how the GPUs of a machine reach each other, what became of recorded cases
     time                        a moment as records write it
 
