@@ -9,6 +9,7 @@
     places      the question: which nodes, in which order, why not the others
     waiting/    pods that no node takes: why, what would help, who comes first, and who comes together
     look/       what people ask about all nodes: what is stranded, who is split, how many more fit
+    simulation/ pods that come and go in time, placed by several rules
 
 A module calls only those above it. Everything here is a value or remembers what it would find again; who speaks to a
 cluster keeps one fleet, changes it by reports, and asks.

@@ -21,6 +21,10 @@ MOST_KINDS = 512
 """Kinds of nodes whose units are remembered."""
 
 
+Freedom = Mapping[str, float]
+"""Resource -> the part of it that is free on the whole node."""
+
+
 class Unit(msgspec.Struct, frozen=True):
     """A part of a node that a large pod may want as a whole."""
 
@@ -33,7 +37,19 @@ class Unit(msgspec.Struct, frozen=True):
 
 def room_of(state: NodeState) -> float:
     """Larger is better. Numbers of nodes of different kinds cannot be compared; what a pod takes of them can."""
-    return sum(_value(unit, state) for unit in _units(state))
+    sums = _summed(state)
+    return sum(_value(unit, state, sums) for unit in _units(state))
+
+
+def _summed(state: NodeState) -> Freedom:
+    """What the node as a whole has left by sums: pods without CPUs or memory of their own are nowhere else."""
+    found: dict[str, float] = {}
+    for name in ("cpu", "memory"):
+        offered = (state.allocatable or {}).get(name)
+        whole = 0 if offered is None else offered.milli() if name == "cpu" else offered.value()
+        if whole > 0:
+            found[name] = max(1.0 - state.load.amounts.get(name, 0) / whole, 0.0)
+    return found
 
 
 def _units(state: NodeState) -> tuple[Unit, ...]:
@@ -76,10 +92,6 @@ def _linked(node: Node) -> Iterator[Unit]:
             yield Unit(0, frozenset(), frozenset(pairs.gpus[own].id for own in group))
 
 
-Freedom = Mapping[str, float]
-"""Resource -> the part of it that is free on the whole node."""
-
-
 def freedom_of(state: NodeState) -> Freedom:
     node, device = state.node, state.ledger.device
     found: dict[str, float] = {}
@@ -94,11 +106,15 @@ def freedom_of(state: NodeState) -> Freedom:
     parts = list(_memory_parts(whole, state))
     if parts:
         found["memory"] = min(parts)
+    for name, part in _summed(state).items():
+        found[name] = min(found.get(name, 1.0), part)
     return found
 
 
-def _value(unit: Unit, state: NodeState) -> float:
+def _value(unit: Unit, state: NodeState, sums: Freedom) -> float:
     parts = list(_free_parts(unit, state))
+    if unit.cpus == state.node.cpu.topology.cpus:
+        parts += sums.values()
     return sum(part * part for part in parts) + min(parts) ** 2 if parts else 0.0
 
 

@@ -6,6 +6,7 @@
     top           nodes: what is free, what is stranded, who is split
     node          one node, drawn
     fit           how many more pods fit, and where
+    simulate      pods that arrive and end in time, placed by several rules; it asks no cluster
     doctor        configuration and release of every node
     view          what they share: which cluster, one look at it, rights that lack
 

@@ -10,6 +10,7 @@ COMMANDS: dict[str, LazyCommand] = {
     "explain": LazyCommand("numafit.cli.fleet.explain:explain", "Tell how a pod stands, and why."),
     "fit": LazyCommand("numafit.cli.fleet.fit:fit", "Count how many more pods fit, and where."),
     "node": LazyCommand("numafit.cli.fleet.node:node", "Draw a node, with who sits where."),
+    "simulate": LazyCommand("numafit.cli.fleet.simulate:simulate", "Play pods in time, placed by several rules."),
     "top": LazyCommand("numafit.cli.fleet.top:top", "Show what is free, what is stranded, and who is split."),
     "why-pending": LazyCommand("numafit.cli.fleet.why_pending:why_pending", "Say why pods wait, one sentence each."),
 }

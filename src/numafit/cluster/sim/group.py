@@ -11,7 +11,7 @@ from numafit.cluster.sim.kubelet import SimulatedKubelet
 from numafit.cluster.sim.node_object import STORAGE, NodeMark, node_labels
 from numafit.cluster.sim.state import StateFolder
 from numafit.cluster.sim.status import StatusStyle, style_of
-from numafit.decision.history.situation import situation_of
+from numafit.decision.history.situation import Situation, situation_of
 from numafit.decision.start import Start, again, start
 from numafit.errors import InputError, KubeletError, StartError
 from numafit.ledger.state_files import read_state_files
@@ -48,6 +48,13 @@ def simulated_nodes(groups: Iterable[SimulatedGroup], state: Path | None) -> Ite
             config = known.config if group.topology else None
             yield SimulatedNode(kubelet, group.mark, style, group.sockets, own, config)
             number += 1
+
+
+def idle_situation(group: SimulatedGroup) -> Situation:
+    """A node of the group with nobody on it, whatever it is called. Raises InputError where a kubelet would not
+    start."""
+    known = _started(group)
+    return situation_of(known.node, known.ledger, known.allocatable)
 
 
 def check_groups(groups: Iterable[SimulatedGroup]) -> None:

@@ -4,6 +4,7 @@
     account     how a pod stands: where it sits, why it was rejected, why it waits
     capacity    how many more pods fit, and on which nodes
     checkup     configuration and release of every node, and what is wrong with which
+    simulation  pods in time, placed by several rules: what each led to
     node        one node, drawn, with who sits where
 
 Each reads alone, but for `node`, which tells a seat as `account` does. Long lists of nodes are cut, with the number of

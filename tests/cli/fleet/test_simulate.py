@@ -1,0 +1,94 @@
+"""`numafit fleet simulate`: what it prints, and what it says where its files are wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from numafit.__main__ import main
+
+NODES = """\
+nodes:
+  - name: box
+    count: 2
+    machine: sketch:2 sockets x 4 cores x 2 threads, 16Gi per numa, gpu 0@0 1@1
+    kubelet: {cpuManagerPolicy: static, topologyManagerPolicy: single-numa-node, reservedSystemCPUs: "0"}
+"""
+TRACE = """\
+arrival,run,cpu,memory,nvidia.com/gpu
+0,100,5,1Gi,1
+0,300,5,1Gi,
+0,300,5,1Gi,
+5,300,5,1Gi,
+10,5,5,1Gi,1
+20,5,9,1Gi,
+500,1,1.5,1Gi,
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    nodes, trace = tmp_path / "nodes.yaml", tmp_path / "trace.csv"
+    nodes.write_text(NODES)
+    trace.write_text(TRACE)
+    return nodes, trace
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    assert main(["fleet", "simulate", *map(str, words)]) == 0
+    return capsys.readouterr().out
+
+
+def test_it_prints_a_line_for_each_rule(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    text = told(capsys, *files)
+    assert text.startswith("6 pods in 8.3 min on 2 nodes; 1 more fit no empty node, and are left out\n")
+    lines = [line for line in text.splitlines() if line.startswith("numafit ")]
+    assert lines[0].split() == ["numafit", "0", "83.3%", "15", "s", "90", "s", "90", "s", "0"]
+    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("Such"))
+
+
+def test_json_has_all_of_it(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(told(capsys, *files, "-o", "json", "--rule", "numafit", "--rule", "most-allocated, blind"))
+    assert (found["nodes"], found["pods"], found["impossible"], found["seconds"]) == (2, 6, 1, 500.0)
+    ours, blind = found["rules"]
+    assert (ours["rule"], ours["rejections"], ours["meanWait"]) == ("numafit", 0, 15.0)
+    assert blind["rejections"] > 0
+    assert [own["devices"] for own in ours["sizes"]] == [0, 1]
+    assert found["large"][0]["requests"].keys() == {"cpu", "memory"}
+
+
+def test_pods_may_come_faster_and_a_large_pod_of_ones_own_is_watched(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("-o", "json", "--speed", "10", "--most", "3", "--large", "cpu=8,memory=1Gi", "--rule", "numafit")
+    found = json.loads(told(capsys, *files, *words))
+    assert (found["pods"], found["seconds"]) == (3, 0.0)
+    assert found["large"] == [{"name": "cpu=8,memory=1Gi", "requests": {"cpu": "8", "memory": "1Gi"}}]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--speed", "0"), "--speed: 0 is no number of times (more than 0)"),
+        (("--large", "cpu"), '--large: "cpu": '),
+        (("--rule", "random"), "random"),
+        (("--most", "0"), "0"),
+    ],
+)
+def test_a_wrong_option_is_told(
+    files: tuple[Path, Path], words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fleet", "simulate", *map(str, files), *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_trace_for_which_no_node_is_made_is_told(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes, trace = files
+    trace.write_text("arrival,cpu,memory\n0,99,1Gi\n")
+    assert main(["fleet", "simulate", str(nodes), str(trace)]) == 2
+    assert "none of its pods fits an empty node" in capsys.readouterr().err
+    trace.write_text("arrival,cpu,memory\n0,x,1Gi\n")
+    assert main(["fleet", "simulate", str(nodes), str(trace)]) == 2
+    assert "trace.csv:2: cpu:" in capsys.readouterr().err
