@@ -24,20 +24,20 @@ MOST_IN_A_ROW = 512
 finds one that fits where the next does not."""
 
 
-def fewer(trial: Trial) -> Iterator[Proposal]:
+def fewer(trial: Trial, in_a_row: int = MOST_IN_A_ROW) -> Iterator[Proposal]:
     """Less of one resource; or, where no single one helps, less of several at once."""
     pod = trial.pod
     knobs = knobs_of(pod)
     found = False
     for knob in knobs:
         most = -(-amount_of(pod, knob) // knob.step) - 1
-        steps = largest(most, _turned(trial, pod, knob))
+        steps = largest(most, _turned(trial, pod, knob), in_a_row)
         decision = None if steps is None else trial.tried(turned(pod, knob, steps * knob.step))
         if decision is not None:
             found = True
             yield from _proposal(trial, decision, (knob,))
     if not found:
-        decision = _together(trial, knobs)
+        decision = _together(trial, knobs, in_a_row)
         if decision is not None:
             yield from _proposal(trial, decision, knobs)
 
@@ -86,9 +86,9 @@ def _more(trial: Trial, pod: Pod, knobs: Sequence[Knob]) -> Iterator[Proposal]:
         yield Proposal("more", text, (decision,), loses=loses, pods=(decision.pod,))
 
 
-def largest(most: int, fits: Callable[[int], bool]) -> int | None:
+def largest(most: int, fits: Callable[[int], bool], in_a_row: int = MOST_IN_A_ROW) -> int | None:
     """A number from 1 to `most` that fits while the next one does not (or is beyond `most`)."""
-    if most <= MOST_IN_A_ROW:
+    if most <= in_a_row:
         return next((number for number in range(most, 0, -1) if fits(number)), None)
     if fits(most):
         return most
@@ -108,7 +108,7 @@ def _turned(trial: Trial, pod: Pod, knob: Knob) -> Callable[[int], bool]:
     return lambda steps: trial.tried(turned(pod, knob, steps * knob.step)) is not None
 
 
-def _together(trial: Trial, knobs: tuple[Knob, ...]) -> Decision | None:
+def _together(trial: Trial, knobs: tuple[Knob, ...], in_a_row: int) -> Decision | None:
     """Everything at its least, then each number back up as far as it goes: devices first, then CPUs, then memory."""
     pod = _bottom(trial, knobs) if len(knobs) > 1 else None
     if pod is None:
@@ -118,7 +118,7 @@ def _together(trial: Trial, knobs: tuple[Knob, ...]) -> Decision | None:
         if trial.tried(turned(pod, knob, wanted)) is not None:
             pod = turned(pod, knob, wanted)
             continue
-        steps = largest(-(-wanted // knob.step) - 1, _turned(trial, pod, knob))
+        steps = largest(-(-wanted // knob.step) - 1, _turned(trial, pod, knob), in_a_row)
         if steps is not None:
             pod = turned(pod, knob, steps * knob.step)
     return trial.tried(pod)

@@ -99,6 +99,8 @@ class PodMetadata(msgspec.Struct, frozen=True, gc=False):
     labels: Mapping[str, str] = NO_LABELS
     annotations: Mapping[str, str] = NO_LABELS
     """Those that somebody looks at."""
+    annotated: bool = False
+    """It has some, whether or not somebody looks at them: a patch has to know."""
 
 
 class ClusterPod(msgspec.Struct, frozen=True):
@@ -171,6 +173,7 @@ class PodKeeper:
                 meta.deletionTimestamp,
                 self._shared(labels),
                 self._shared({name: text for name, text in annotations.items() if name.startswith(KEPT)}),
+                bool(annotations),
             ),
             pod,
             self._text(head.nodeName),

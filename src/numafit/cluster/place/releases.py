@@ -1,0 +1,95 @@
+"""The patch that releases a pod, sent once, and what became of it: that is always found out before anything follows."""
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Literal
+
+import msgspec
+
+from numafit.cluster.kube.api import JSON_PATCH, KubeApi
+from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.kube.objects import ObjectMeta
+from numafit.cluster.kube.pace import Backoff
+from numafit.cluster.live.pods import ClusterPod, SchedulingGate
+from numafit.cluster.live.words import PLACE_GATE, PLACER
+from numafit.errors import ApiServerError, InputError
+
+SEND_SECONDS = 5.0
+"""Less than a leader goes on without its lease: nothing of it arrives after the next one has begun."""
+
+ReleaseResult = Literal["released", "changed", "gone", "refused"]
+"""`changed`: the pod is no longer what was decided about. `refused`: the API server does not let us."""
+
+
+class ReleaseOutcome(msgspec.Struct, frozen=True):
+    result: ReleaseResult
+    why: str = ""
+
+
+class _LookedSpec(msgspec.Struct):
+    schedulingGates: tuple[SchedulingGate, ...] | None = None
+
+
+class _Looked(msgspec.Struct):
+    metadata: ObjectMeta
+    spec: _LookedSpec = msgspec.field(default_factory=_LookedSpec)
+
+
+def pod_path(pod: ClusterPod) -> str:
+    return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
+
+
+class Releaser:
+    def __init__(self, api: KubeApi, health: ApiHealth) -> None:
+        self._api, self._health = api, health
+
+    async def release(self, pod: ClusterPod, patch: Callable[[bool], bytes]) -> ReleaseOutcome:
+        """`patch` is made for a pod that has annotations, or that has none: somebody may have given it the first."""
+        annotated = pod.metadata.annotated
+        for last in (False, True):
+            try:
+                async with asyncio.timeout(SEND_SECONDS):
+                    await self._api.patch(
+                        pod_path(pod), patch(annotated), JSON_PATCH, {"fieldManager": PLACER}
+                    )
+                return ReleaseOutcome("released")
+            except TimeoutError:
+                return await self._found_out(pod)
+            except ApiServerError as error:
+                status = error.status
+                if status == HTTPStatus.UNPROCESSABLE_ENTITY and not last:
+                    annotated = not annotated
+                    continue
+                self._health.failed(error)
+                if status == HTTPStatus.NOT_FOUND:
+                    return ReleaseOutcome("gone")
+                if status in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):
+                    return ReleaseOutcome("changed", error.message)
+                if status and status < HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.TOO_MANY_REQUESTS:
+                    return ReleaseOutcome("refused", error.message)
+                return await self._found_out(pod)
+            except InputError as error:
+                # Credentials that cannot be read: nothing was sent.
+                self._health.failed(error)
+                return ReleaseOutcome("refused", str(error))
+        raise AssertionError("the second try returns")
+
+    async def _found_out(self, pod: ClusterPod) -> ReleaseOutcome:
+        """Nobody said what became of it."""
+        backoff = Backoff()
+        while True:
+            try:
+                found = msgspec.json.decode(await self._api.get(pod_path(pod)), type=_Looked)
+                break
+            except ApiServerError as error:
+                self._health.failed(error)
+                if error.status == HTTPStatus.NOT_FOUND:
+                    return ReleaseOutcome("gone")
+            except InputError as error:
+                self._health.failed(error)
+            await asyncio.sleep(backoff.seconds())
+        if found.metadata.uid != pod.metadata.uid:
+            return ReleaseOutcome("gone")
+        gated = any(gate.name == PLACE_GATE for gate in found.spec.schedulingGates or ())
+        return ReleaseOutcome("changed", "no answer came") if gated else ReleaseOutcome("released")
