@@ -11,6 +11,7 @@
     sim/        nodes without hardware: simulated kubelets of a real cluster
     switch/     another configuration for this node's kubelet: a plan, steps in a journal, and the way back
     orders/     the same for any node, ordered through the API server and done by its agent
+    live/       the cluster as a fleet: Nodes, NodeTopologies and pods, and what follows from them
     case/       one node as the cluster tells of it, kept as a value or as a folder
 
 Read `kube/` first. Whatever only a cluster needs is an extra (`numafit[kubernetes]`): nothing outside this room

@@ -13,7 +13,7 @@ from numafit.errors import ApiServerError
 from numafit.machine.file.read import read_machine_file
 from numafit.service.node import Snapshot
 from numafit.service.sources import cluster
-from numafit.service.sources.cluster import ClusterNode
+from numafit.service.sources.cluster import ReplayedNode
 from tests.cluster.api_server import PODS, ApiServer, Reply, recorded, refusal
 from tests.cluster.conftest import config, server
 from tests.service.agents import ROOT
@@ -30,14 +30,14 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def source(config: Path) -> Iterator[ClusterNode]:
+def source(config: Path) -> Iterator[ReplayedNode]:
     machine = read_machine_file((EXAMPLE / "machine.json").read_text(), "machine.json")
     kubelet = (EXAMPLE / "kubelet.yaml").read_text()
     with Client(access(config, None)) as client:
-        yield ClusterNode("node gpu-1", machine, kubelet, "v1.36.4", lambda: pods_of(client, "gpu-1"))
+        yield ReplayedNode("node gpu-1", machine, kubelet, "v1.36.4", lambda: pods_of(client, "gpu-1"))
 
 
-def test_the_pods_that_run_are_shown_where_they_would_sit(source: ClusterNode) -> None:
+def test_the_pods_that_run_are_shown_where_they_would_sit(source: ReplayedNode) -> None:
     (change,) = changes_of(source)
     view = Snapshot(source.place, change.stage, change.known).view()
     assert {holder.name: holder.cpus for holder in view.holders} == {
@@ -50,7 +50,7 @@ def test_the_pods_that_run_are_shown_where_they_would_sit(source: ClusterNode) -
     )
 
 
-def test_a_pod_that_goes_is_told(server: ApiServer, source: ClusterNode) -> None:
+def test_a_pod_that_goes_is_told(server: ApiServer, source: ReplayedNode) -> None:
     def end() -> None:
         pods = recorded("pods.json")
         kept = [pod for pod in pods["items"] if pod["metadata"]["name"] != "cache-0"]
@@ -61,7 +61,7 @@ def test_a_pod_that_goes_is_told(server: ApiServer, source: ClusterNode) -> None
     assert change.happened.sentence == "ml/cache-0 holds nothing any more."
 
 
-def test_pods_that_cannot_sit_together_are_doubted(server: ApiServer, source: ClusterNode) -> None:
+def test_pods_that_cannot_sit_together_are_doubted(server: ApiServer, source: ReplayedNode) -> None:
     """They run, so the kubelet admitted them: in another order, or beside others."""
     pods = recorded("pods.json")
     for pod in pods["items"]:
@@ -74,13 +74,13 @@ def test_pods_that_cannot_sit_together_are_doubted(server: ApiServer, source: Cl
     )
 
 
-def test_a_node_without_pods_is_empty(server: ApiServer, source: ClusterNode) -> None:
+def test_a_node_without_pods_is_empty(server: ApiServer, source: ReplayedNode) -> None:
     server.replies[PODS] = Reply(body=b'{"kind": "PodList", "metadata": {}, "items": []}')
     (change,) = changes_of(source)
     assert (change.known, change.warning) == ({}, "")
 
 
-def test_an_api_server_that_refuses_raises(server: ApiServer, source: ClusterNode) -> None:
+def test_an_api_server_that_refuses_raises(server: ApiServer, source: ReplayedNode) -> None:
     """The application asks again, and keeps showing what was read last."""
     server.replies[PODS] = refusal(403, "pods is forbidden")
     with pytest.raises(ApiServerError, match="pods is forbidden"):

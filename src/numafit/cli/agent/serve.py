@@ -168,7 +168,7 @@ def _cluster_node(
 
     client = new_client(cluster)
     from numafit.cluster.case.fetch import fetched, pods_of, published_of
-    from numafit.service.sources.cluster import ClusterNode
+    from numafit.service.sources.cluster import ReplayedNode
     from numafit.service.sources.published import PublishedNode
 
     case = fetched(client, name)
@@ -186,7 +186,7 @@ def _cluster_node(
     machine = with_total_memory(resolve_machine(specs or (parts.machine_source(),)).machine, node)
     release = parse_version(version) if version else node.version()
     facts = facts_told(node.facts(), (), machine)
-    return ClusterNode(f"node {name}", machine, read_text(file), str(release), lambda: pods_of(client, name), facts)
+    return ReplayedNode(f"node {name}", machine, read_text(file), str(release), lambda: pods_of(client, name), facts)
 
 
 def _token(path: Path | None) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cluster.kube.objects import ObjectMeta
+from numafit.cluster.live.spec import OS_LABEL, engine_pod
 from numafit.cluster.sim.bound import (
     EXIT_CODE,
     RUN_SECONDS,
@@ -19,21 +20,15 @@ from numafit.cluster.sim.bound import (
     PodManner,
 )
 from numafit.cluster.sim.status import OWN
-from numafit.document import Document
 from numafit.errors import InputError
 from numafit.quantity import QuantityError, quantity_of
 from numafit.show.records.time import seconds_of
 from numafit.workload.api_server import stored
-from numafit.workload.kinds import Template
-from numafit.workload.manifest import read_workload
 from numafit.workload.pod import Container, Pod, Resources
-from numafit.workload.served import Life
-from numafit.workload.values import ObjectPart
 
 NOTHING = msgspec.Raw(b"{}")
 MOST_TEMPLATES = 2000
 """Remembered at once."""
-OS_LABEL = "kubernetes.io/os"
 
 
 class PodMeta(ObjectMeta, frozen=True, gc=False):
@@ -197,14 +192,7 @@ class PodReader:
 
 
 def _made(spec: _Spec, told: dict[str, str], system: str | None, source: str) -> _Shape:
-    # The name is another one for each pod of this shape.
-    metadata: dict[str, Any] = {"name": "x"}
-    if system is not None:
-        metadata["labels"] = {OS_LABEL: system}
-    value: dict[str, Any] = {"metadata": metadata, "spec": msgspec.to_builtins(spec)}
-    # Places are of no use to anybody here.
-    part = ObjectPart(Document(value, source), value)
-    pod = read_workload(part, "Pod", Template(part), life=Life(served=True)).pod
+    pod = engine_pod(spec, system, source)
     containers = [*(spec.initContainers or ()), *spec.containers]
     manner = PodManner(
         spec.restartPolicy,
@@ -214,7 +202,7 @@ def _made(spec: _Spec, told: dict[str, str], system: str | None, source: str) ->
         _run_seconds(told.get(RUN_SECONDS)),
         _exit_code(told.get(EXIT_CODE)),
     )
-    return _Shape(replace(pod, unread=()), manner)
+    return _Shape(pod, manner)
 
 
 def _run_seconds(text: str | None) -> float | None:

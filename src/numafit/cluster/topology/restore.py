@@ -68,7 +68,7 @@ def stage_of(
     nothing in the object are not added. Raises InputError for what makes no node.
     """
     source = source or f"{KIND} {topology.name}"
-    known = _start(topology, facts, source)
+    known = start_of(topology, facts, source)
     ledger = ledger_of(topology, known.node, pods, source)
     notes = (*start_notes(known), *topology.status.notes)
     return Stage(known.node, ledger, known.allocatable, known.config, notes=notes)
@@ -126,8 +126,9 @@ def plugins_in(topology: NodeTopology, machine: Machine) -> dict[str, Plugin]:
     return plugins
 
 
-def _start(topology: NodeTopology, facts: NodeFacts, source: str) -> Start:
+def start_of(topology: NodeTopology, facts: NodeFacts = NO_FACTS, source: str = "") -> Start:
     """All but who is there."""
+    source = source or f"{KIND} {topology.name}"
     machine = machine_of(topology, source)
     known = Start(
         version=release_of(topology, source),
@@ -241,9 +242,7 @@ class _Reader:
                 raise InputError(message, source=self.source, field=f"status.devices[{index}].devices")
             bad = frozenset(own.unhealthy)
             if own.devices:
-                devices[own.resource] = {
-                    id: replace(known[own.resource, id], healthy=id not in bad) for id in own.devices
-                }
+                devices[own.resource] = {id: _judged(known[own.resource, id], id not in bad) for id in own.devices}
             if own.registered:
                 healthy[own.resource] = frozenset(own.devices) - bad
             if own.unheld:
@@ -265,6 +264,10 @@ class _Reader:
             return parse(text)
         except (ValueError, KubeletError) as error:
             raise InputError(f"is damaged: {error}", source=self.source, field=field) from None
+
+
+def _judged(device: Device, healthy: bool) -> Device:
+    return device if device.healthy == healthy else replace(device, healthy=healthy)
 
 
 def _held(

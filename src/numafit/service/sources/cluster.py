@@ -28,7 +28,7 @@ MOST_NAMES = 3
 """Of pods, in a sentence."""
 
 
-class ClusterNode:
+class ReplayedNode:
     """`ask` fetches the list of the pods on the node; it may raise errors of `errors`."""
 
     def __init__(

@@ -1,0 +1,28 @@
+"""Names of ours that stand in objects of the cluster: people search for them, so each is written here only."""
+
+PLACE_GATE = "numafit.io/place"
+"""Scheduling gate of a pod whose nodes are still to be chosen."""
+HOLD_GATE = "numafit.io/hold"
+"""Scheduling gate of a pod whose owner's pods were rejected again and again."""
+OUR_GATES = (PLACE_GATE, HOLD_GATE)
+
+NODES_ANNOTATION = "numafit.io/nodes"
+"""On a pod: the nodes that it was offered, written together with the removal of the gate."""
+
+PLACE_LABEL, GUARD_LABEL = "numafit.io/place", "numafit.io/guard"
+"""On a namespace: whether its pods are placed, and whether its loops are held."""
+ENABLED, DISABLED = "enabled", "disabled"
+
+PLACED = "numafit.io/Placed"
+"""Condition of a pod: why it waits, or that it was released."""
+
+GROUP, GROUP_SIZE = "numafit.io/group", "numafit.io/group-size"
+"""On a pod, as label or annotation: with whom it has to start, and how many they are."""
+
+PLACER, GUARD = "numafit-place", "numafit-guard"
+"""Who tells an event or writes a field."""
+
+
+def offered_names(text: str) -> tuple[str, ...]:
+    """Of the annotation, in its order."""
+    return tuple(dict.fromkeys(name for name in text.split(",") if name))
