@@ -98,7 +98,8 @@ COMMANDS: dict[str, LazyCommand] = {
         "numafit.cli.host.run:run", "Run a command on free and aligned CPUs, memory and devices.", linux=True
     ),
     "scheduler-config": LazyCommand(
-        "numafit.cli.cluster.scheduler_config:scheduler_config", "Print what a kube-scheduler needs to ask the extender."
+        "numafit.cli.cluster.scheduler_config:scheduler_config",
+        "Print what a kube-scheduler needs to ask the extender.",
     ),
     "serve": LazyCommand(
         "numafit.cli.agent.serve:serve", "Show a machine and who sits where: page, HTTP API and metrics."

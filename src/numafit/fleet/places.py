@@ -5,7 +5,7 @@ free, that the pod wants or that it does not. Among a multiple of the wanted num
 lose least. Where too few admit it, all were asked.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
@@ -43,11 +43,13 @@ class Placing(msgspec.Struct, frozen=True):
     """Nodes that were not asked, since enough others admit it."""
 
 
-def places(fleet: Fleet, pod: Pod, memory: VerdictMemory, most: int | None = None) -> Placing:
+def places(
+    fleet: Fleet, pod: Pod, memory: VerdictMemory, most: int | None = None, among: Collection[str] | None = None
+) -> Placing:
     """As if the pod were offered to nobody yet. Nodes that stand alike are asked once; a node that has it already is
-    not asked. `most`: so many nodes are enough."""
+    not asked. `most`: so many nodes are enough. `among`: no others are asked; looked into often, so better a set."""
     fleet = fleet.withdrawn(pod.uid)
-    search = _Search(fleet, pod, memory)
+    search = _Search(fleet, pod, memory, among)
     found: list[tuple[float, str]] = []
     for standing, names in search.candidates():
         if most is not None and len(found) >= most * LOOKED_AT:
@@ -61,8 +63,8 @@ def places(fleet: Fleet, pod: Pod, memory: VerdictMemory, most: int | None = Non
 
 
 class _Search:
-    def __init__(self, fleet: Fleet, pod: Pod, memory: VerdictMemory) -> None:
-        self.fleet, self.pod, self.memory = fleet, pod, memory
+    def __init__(self, fleet: Fleet, pod: Pod, memory: VerdictMemory, among: Collection[str] | None) -> None:
+        self.fleet, self.pod, self.memory, self.among = fleet, pod, memory, among
         self.promise = promise_of(pod)
         self.refusals: dict[PlaceRefusal, list[str]] = {}
         self.holding = 0
@@ -72,7 +74,10 @@ class _Search:
         """Groups that are not out of the question, the most promising first."""
         tolerated: dict[tuple[object, ...], PlaceRefusal | None] = {}
         guessed = []
-        for standing, names in self.fleet.groups.items():
+        for standing, all_names in self.fleet.groups.items():
+            names = all_names if self.among is None else tuple(filter(self.among.__contains__, all_names))
+            if not names:
+                continue
             refusal = None
             if not standing.schedulable:
                 refusal = PlaceRefusal(UNSCHEDULABLE, "it is cordoned")
