@@ -95,9 +95,9 @@ def running_extender(kubeconfig: Path, port: int, log: Path, *options: str) -> I
 
     def ready() -> bool:
         assert process.poll() is None, log.read_text()
-        with suppress(OSError):
-            with urllib.request.urlopen(f"http://127.0.0.1:{metrics}/readyz", timeout=5) as answer:
-                return bool(answer.status == 200)
+        place = f"http://127.0.0.1:{metrics}/readyz"
+        with suppress(OSError), urllib.request.urlopen(place, timeout=5) as answer:
+            return bool(answer.status == 200)
         return False
 
     try:
@@ -127,19 +127,6 @@ def pod_object(index: int) -> Json:
         "metadata": {"name": f"rate-{index}"},
         "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
     }
-
-
-class _Placed(msgspec.Struct):
-    nodeName: str = ""
-
-
-class _WatchedPod(msgspec.Struct):
-    spec: _Placed = _Placed()
-
-
-class _Watched(msgspec.Struct):
-    type: str
-    object: _WatchedPod
 
 
 class Rates:
@@ -222,18 +209,20 @@ def _nothing() -> Iterator[Callable[[], float]]:
 def rates(ways: Sequence[Way], sizes: Sequence[int], rounds: int, tell: Callable[[str], None]) -> list[Measured]:
     """The median of some rounds, in each of which every way comes once."""
     found: list[Measured] = []
-    with tempfile.TemporaryDirectory(prefix="numafit-rates-") as folder:
-        with ControlPlane(Path(folder) / "cluster", binaries()) as cluster:
-            own = Rates(cluster, Path(folder))
-            for size in sizes:
-                own.grow(size)
-                rows: dict[str, list[Measured]] = {}
-                for _ in range(rounds):
-                    for way in ways:
-                        row = own.measure(way, POD_NUMBERS.get(size, 2 * size))
-                        rows.setdefault(way.name, []).append(row)
-                        tell(f"  {size} nodes, {way.name}: {row.rate:.0f} pods/s, {row.bound} of {row.pods} bound")
-                found += [_median(each) for each in rows.values()]
+    with (
+        tempfile.TemporaryDirectory(prefix="numafit-rates-") as folder,
+        ControlPlane(Path(folder) / "cluster", binaries()) as cluster,
+    ):
+        own = Rates(cluster, Path(folder))
+        for size in sizes:
+            own.grow(size)
+            rows: dict[str, list[Measured]] = {}
+            for _ in range(rounds):
+                for way in ways:
+                    row = own.measure(way, POD_NUMBERS.get(size, 2 * size))
+                    rows.setdefault(way.name, []).append(row)
+                    tell(f"  {size} nodes, {way.name}: {row.rate:.0f} pods/s, {row.bound} of {row.pods} bound")
+            found += [_median(each) for each in rows.values()]
     return found
 
 

@@ -9,7 +9,6 @@ from numafit.cluster.extender.counts import ExtenderCounts, FilterOutcome
 from numafit.cluster.extender.messages import (
     MOST_SCORE,
     ExtenderArgs,
-    FilterResult,
     HostPriority,
     SentNames,
     read_args,
@@ -54,43 +53,45 @@ class Extender:
         args = read_args(content)
         sent = sent_names(args)
         try:
-            outcome, result = self._filtered(args, sent)
+            outcome, answer = self._filtered(args, sent)
         except Exception as error:
             # Of ours, whatever it is: pods are scheduled as without an extender.
             self.counts.last = f"{type(error).__name__}: {error}"
-            outcome, result = "failed", sent.result(sent.names)
+            outcome, answer = "failed", sent.all()
         self.counts.filtered[outcome] += 1
-        answer = msgspec.json.encode(result)
         self.counts.seconds += time.process_time() - began
         return answer
 
-    def _filtered(self, args: ExtenderArgs, sent: SentNames) -> tuple[FilterOutcome, FilterResult]:
+    def _filtered(self, args: ExtenderArgs, sent: SentNames) -> tuple[FilterOutcome, bytes]:
         if not self.live.synced.is_set():
-            return "not_ready", sent.result(sent.names)
+            return "not_ready", sent.all()
         pod = self._keeper.kept(self._sent_pod.decode(args.pod))
         # Who has its nodes from the placer counts on them already.
         if pod.offered or not self.needs(pod):
-            return "not_needed", sent.result(sent.names)
-        known = self.live.fleet.nodes
-        unknown = [name for name in sent.names if name not in known]
+            return "not_needed", sent.all()
         tried = self.offers.tried(pod.uid)
         self.counts.again += bool(tried)
-        placing = self._placing(pod, len(tried), frozenset(sent.names))
+        placing = self._placing(pod, len(tried), sent)
         if placing.places:
             chosen = self._chosen(placing.places, tried)
             self.live.offer(pod, chosen)
             self.offers.made(pod.uid, chosen, tried, self.clock())
             self.refused.over(pod.uid)
-            return "offered", sent.result([*chosen, *unknown] if self.options.offer is None else chosen)
+            return "offered", sent.result([*chosen, *self._unknown(sent)] if self.options.offer is None else chosen)
         self.live.withdraw(pod.uid)
         self.offers.over(pod.uid)
+        unknown = self._unknown(sent)
         if unknown:
             self.refused.over(pod.uid)
             return "unknown", sent.result(unknown)
         self.refused.refused(pod, self.clock())
         return "refused", sent.result([], refused_texts(placing.refusals))
 
-    def _placing(self, pod: ClusterPod, tried: int, among: frozenset[str] | None = None) -> Placing:
+    def _unknown(self, sent: SentNames) -> list[str]:
+        known = self.live.fleet.nodes
+        return [name for name in sent.names if name not in known]
+
+    def _placing(self, pod: ClusterPod, tried: int, among: SentNames) -> Placing:
         most = None if self.options.offer is None else self.options.offer + tried
         return places(self.live.fleet, pod.pod, self.live.memory, most, among)
 

@@ -10,6 +10,10 @@ from numafit.cluster.kube.objects import ObjectMeta
 MOST_SCORE = 10
 """The best; a scheduler multiplies it by the weight of the extender, and by ten."""
 
+NULL = msgspec.Raw(b"null")
+MOST_SEARCHES = 16
+"""Names that are looked for in the text; reading all of them takes as long as some twenty searches."""
+
 
 class SentNode(msgspec.Struct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
@@ -26,7 +30,7 @@ class ExtenderArgs(msgspec.Struct, frozen=True, rename="pascal"):
 
     pod: msgspec.Raw
     nodes: NodeList | None = None
-    node_names: list[str] | None = None
+    node_names: msgspec.Raw = NULL
 
 
 class NodeAnswer(msgspec.Struct, frozen=True):
@@ -49,21 +53,49 @@ class HostPriority(msgspec.Struct, frozen=True, rename="pascal"):
     score: int
 
 
-class SentNames(msgspec.Struct, frozen=True):
-    """The nodes of a request by name, in the order in which they came."""
+class SentNames:
+    """The nodes of a request. Of thousands of names only a few are looked for, so they are not read before many are."""
 
-    names: list[str]
-    whole: dict[str, msgspec.Raw] | None = None
-    """As they were sent, where not only their names were."""
+    def __init__(self, raw: bytes, whole: dict[str, msgspec.Raw] | None = None) -> None:
+        self._raw, self._whole = raw, whole
+        """As they were sent, where not only their names were."""
+        self._names: list[str] | None = None if whole is None else list(whole)
+        self._known: frozenset[str] | None = None
+        self._searches = 0
 
-    def result(self, names: list[str], failed: dict[str, str] | None = None) -> FilterResult:
+    @property
+    def names(self) -> list[str]:
+        """In the order in which they came."""
+        if self._names is None:
+            self._names = _NAMES.decode(self._raw)
+        return self._names
+
+    def __contains__(self, name: object) -> bool:
+        if self._known is None:
+            if self._whole is None and self._searches < MOST_SEARCHES:
+                self._searches += 1
+                # No name of a node has anything in it that JSON writes otherwise.
+                return f'"{name}"'.encode() in self._raw
+            self._known = frozenset(self.names)
+        return name in self._known
+
+    def all(self) -> bytes:
+        """The answer that all of them will do."""
+        if self._whole is None:
+            return b'{"NodeNames":' + self._raw + b"}"
+        return self.result(self.names)
+
+    def result(self, names: list[str], failed: dict[str, str] | None = None) -> bytes:
         """In the form in which the question came."""
-        if self.whole is None:
-            return FilterResult(node_names=names, failed_and_unresolvable_nodes=failed)
-        items = tuple(self.whole[name] for name in names)
-        return FilterResult(nodes=NodeAnswer(items), failed_and_unresolvable_nodes=failed)
+        if self._whole is None:
+            own = FilterResult(node_names=names, failed_and_unresolvable_nodes=failed)
+        else:
+            items = tuple(self._whole[name] for name in names)
+            own = FilterResult(nodes=NodeAnswer(items), failed_and_unresolvable_nodes=failed)
+        return msgspec.json.encode(own)
 
 
+_NAMES = msgspec.json.Decoder(list[str])
 _ARGS, _NODE = msgspec.json.Decoder(ExtenderArgs), msgspec.json.Decoder(SentNode)
 
 
@@ -73,8 +105,11 @@ def read_args(content: bytes) -> ExtenderArgs:
 
 
 def sent_names(args: ExtenderArgs) -> SentNames:
-    if args.node_names is not None:
-        return SentNames(args.node_names)
+    """Raises msgspec.MsgspecError for what is none."""
+    names = bytes(args.node_names)
+    if names != b"null":
+        if not names.startswith(b"["):
+            raise msgspec.ValidationError("Expected `array` - at `$.NodeNames`")
+        return SentNames(names)
     items = (args.nodes.items if args.nodes else None) or ()
-    whole = {_NODE.decode(raw).metadata.name: raw for raw in items}
-    return SentNames(list(whole), whole)
+    return SentNames(b"", {_NODE.decode(raw).metadata.name: raw for raw in items})
