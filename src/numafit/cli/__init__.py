@@ -4,6 +4,7 @@
     host/       jobs on this host: run rank docker ps free history release audit
     machine/    looking at machines: show links list convert capture
     node/       nodes of a cluster: pull, kubelet-sim, and device-plugin and node-agent on one of them
+    fleet/      all nodes of a cluster together; the same commands are `kubectl numafit`
     cluster/    clusters: one of one's own (up), and the scheduler of any (extender, scheduler-config)
     agent/      serve, and the metrics that it offers
     completion  the script for a shell
@@ -66,6 +67,9 @@ COMMANDS: dict[str, LazyCommand] = {
     "explain": LazyCommand("numafit.cli.kubelet.explain:explain", "Tell why pods are admitted or rejected."),
     "extender": LazyCommand(
         "numafit.cli.cluster.extender:extender", "Answer a kube-scheduler that asks which nodes would admit a pod."
+    ),
+    "fleet": LazyCommand(
+        "numafit.cli.fleet.group:fleet", "Ask a cluster what fits where, who is split and why pods wait.", group=True
     ),
     "fit": LazyCommand("numafit.cli.kubelet.fit:fit", "Count how many more pods fit, and say what runs out."),
     "free": LazyCommand("numafit.cli.host.leases:free", "Show what is left of this host, per NUMA node.", linux=True),

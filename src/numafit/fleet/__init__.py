@@ -6,6 +6,7 @@
     orders      pods that are promised to a node and come in an order that nobody knows
     fleet       the nodes, what is promised to them and what they refused: a value
     places      the question: which nodes, in which order, why not the others
+    look/       what people ask about all nodes: what is stranded, who is split, how many more fit
 
 A module calls only those above it. Everything here is a value or remembers what it would find again; who speaks to a
 cluster keeps one fleet, changes it by reports, and asks.

@@ -26,6 +26,16 @@ def test_its_rights_are_two_roles(capsys: pytest.CaptureFixture[str]) -> None:
     assert kinds == ["ClusterRole", "Role"]
 
 
+def test_it_prints_the_definition_of_what_it_publishes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kubelet-sim", "--definition"]) == 0
+    (document,) = read_documents(capsys.readouterr().out)
+    assert isinstance(document.value, dict)
+    assert (document.value["kind"], document.value["metadata"]["name"]) == (
+        "CustomResourceDefinition",
+        "nodetopologies.topology.numafit.io",
+    )
+
+
 def test_without_a_file_there_is_nothing_to_play(capsys: pytest.CaptureFixture[str]) -> None:
     assert "it is not said which nodes" in said([], capsys)
 

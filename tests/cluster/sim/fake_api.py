@@ -25,6 +25,7 @@ class FakeApi(KubeApi):
         self.lists: dict[str, list[Any]] = {}
         self.told: asyncio.Queue[bytes] = asyncio.Queue()
         self.nodes_told: asyncio.Queue[bytes] = asyncio.Queue()
+        self.topologies_told: asyncio.Queue[bytes] = asyncio.Queue()
         self.hold = asyncio.Event()
         """While it is not set, changes wait."""
         self.hold.set()
@@ -58,4 +59,5 @@ class FakeApi(KubeApi):
 
     async def lines(self, path: str, parameters: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
         while True:
-            yield await (self.nodes_told if path.endswith("/nodes") else self.told).get()
+            queues = {"nodes": self.nodes_told, "nodetopologies": self.topologies_told}
+            yield await queues.get(path.rpartition("/")[2], self.told).get()

@@ -15,11 +15,13 @@ from numafit.cli.options.one_of import OneOf
 from numafit.cli.options.simulated import simulated_groups
 from numafit.cli.terminal import tidy_end, warn
 from numafit.cluster.sim.group import check_groups
+from numafit.cluster.topology.definition import definition
+from numafit.cluster.topology.model import GROUP, PATH, PLURAL
 from numafit.cluster.up.command import run_command
 from numafit.cluster.up.control_plane import ControlPlane, RunningProgram
 from numafit.cluster.up.folder import state_folder
 from numafit.cluster.up.programs import VARIABLE, found_programs, openssl
-from numafit.cluster.up.simulated import start_nodes
+from numafit.cluster.up.simulated import define_kind, start_nodes
 from numafit.errors import InputError
 from numafit.show.json import json_text
 
@@ -80,9 +82,9 @@ def up(
         raise InputError("there is no such program", source=command[0], cure="COMMAND is looked for on the PATH")
     programs = found_programs(binaries)
     openssl()
-    if nodes is not None:
-        # A mistake in it is told now, and not when all is up.
-        check_groups(simulated_groups(nodes))
+    # A mistake in it is told now, and not when all is up.
+    groups = simulated_groups(nodes) if nodes is not None else ()
+    check_groups(groups)
     began = time.monotonic()
     with (
         tidy_end(),
@@ -92,6 +94,8 @@ def up(
         ControlPlane(folder, programs, tell) as cluster,
     ):
         try:
+            if any(group.topology for group in groups):
+                define_kind(cluster, definition(), f"{PLURAL}.{GROUP}", PATH)
             names = start_nodes(cluster, nodes) if nodes else []
             tell("")
             if command:

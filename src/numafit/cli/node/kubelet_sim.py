@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import click
+from msgspec.structs import replace
 
 from numafit.cli.options.live import ClusterOptions, cluster_options, new_access
 from numafit.cli.terminal import warn
@@ -18,14 +19,26 @@ Examples:
   numafit kubelet-sim nodes.yaml
   numafit kubelet-sim nodes.yaml --state /tmp/nodes --context kind-test
   numafit kubelet-sim nodes.yaml --remove
-  numafit kubelet-sim --rights | kubectl apply -f -""",
+  numafit kubelet-sim --rights | kubectl apply -f -
+  numafit kubelet-sim --definition | kubectl apply -f -
+  numafit kubelet-sim nodes.yaml --topology""",
 )
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--state", type=click.Path(path_type=Path), help="Keep the kubelets' state here: a folder for each node.")
 @click.option("--remove", is_flag=True, help="Take the nodes out of the cluster at the end.")
 @click.option("--rights", is_flag=True, help="Print the roles that it needs, and end.")
+@click.option("--topology", is_flag=True, help="Publish a NodeTopology of each node, as its agent would.")
+@click.option("--definition", is_flag=True, help="Print the definition of NodeTopology, and end.")
 @cluster_options
-def kubelet_sim(file: Path | None, state: Path | None, remove: bool, rights: bool, cluster: ClusterOptions) -> int:
+def kubelet_sim(
+    file: Path | None,
+    state: Path | None,
+    remove: bool,
+    rights: bool,
+    topology: bool,
+    definition: bool,
+    cluster: ClusterOptions,
+) -> int:
     """Play the nodes of FILE in a cluster, until told to stop.
 
     Each node has a machine, a kubelet's configuration and a release. Pods that are bound to it are admitted or rejected
@@ -38,6 +51,11 @@ def kubelet_sim(file: Path | None, state: Path | None, remove: bool, rights: boo
 
         click.echo(RIGHTS, nl=False)
         return 0
+    if definition:
+        from numafit.cluster.topology.definition import definition as definition_text
+
+        click.echo(definition_text(), nl=False)
+        return 0
     if file is None:
         raise InputError("it is not said which nodes", cure="name a FILE of them; docs/kubelet-sim.md shows one")
     reached = new_access(cluster)
@@ -46,6 +64,8 @@ def kubelet_sim(file: Path | None, state: Path | None, remove: bool, rights: boo
     from numafit.cluster.sim.run import FleetOptions, play_nodes
 
     groups = simulated_groups(file)
+    if topology:
+        groups = tuple(replace(group, topology=True) for group in groups)
     names = [name for group in groups for name in group.names]
     options = FleetOptions(state, remove)
     if any(group.sockets for group in groups):

@@ -1,8 +1,6 @@
 """What a cluster needs to run the agent on its nodes: the definition of its object, an account with no more rights than
 it uses, and the DaemonSet."""
 
-from importlib.resources import files
-
 import yaml
 
 from numafit.cluster.claims.objects import GROUP as CLAIMS
@@ -10,12 +8,12 @@ from numafit.cluster.kube.events import DEFAULT_NAMESPACE
 from numafit.cluster.node.process import KUBELET_FOLDER
 from numafit.cluster.node.publish import ANNOTATION
 from numafit.cluster.node.resource_topology import API_VERSION as RESOURCE_TOPOLOGY
+from numafit.cluster.topology.definition import definition
 from numafit.cluster.topology.model import GROUP, PLURAL
 from numafit.replay.outcomes import Json
 
 NAME = "numafit-node-agent"
 ORDER_ROLE = f"{NAME}-orders"
-DEFINITION = "nodetopologies.yaml"
 METRICS_PORT = 9467
 RBAC = "rbac.authorization.k8s.io/v1"
 RESOURCE_GROUP, RESOURCE_PLURAL = RESOURCE_TOPOLOGY.partition("/")[0], "noderesourcetopologies"
@@ -30,7 +28,6 @@ def manifest(namespace: str, image: str, *, resource_topology: bool = False, ord
     """YAML documents for `kubectl apply -f -`. `orders`: how the names of ConfigMaps begin, with the node's behind it,
     that order a switch of a node; an agent that takes such orders has to be root there. Empty: it takes none."""
     allow_switch = bool(orders)
-    definition = files("numafit.cluster.topology").joinpath(DEFINITION).read_text()
     objects = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": MOUNTS_ALLOWED}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}},
@@ -42,7 +39,7 @@ def manifest(namespace: str, image: str, *, resource_topology: bool = False, ord
         *_own_node_only(namespace, orders, resource_topology=resource_topology),
         _daemon_set(namespace, image, resource_topology=resource_topology, allow_switch=allow_switch),
     ]
-    texts = [definition, *(yaml.safe_dump(each, sort_keys=False) for each in objects)]
+    texts = [definition(), *(yaml.safe_dump(each, sort_keys=False) for each in objects)]
     return "---\n".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
 
 

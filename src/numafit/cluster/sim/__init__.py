@@ -11,6 +11,7 @@
     served        pods of the API server, read and made known to a kubelet
     writer        statuses on their way to the API server
     heartbeat     Node objects and leases, kept young
+    topologies    a NodeTopology of each node, as its agent would publish it
     sockets/      what a kubelet serves on its node: PodResources, and the registry of device plugins
     fleet         all of it together, for many nodes in one process
     run, rights   the front door; what RBAC must allow

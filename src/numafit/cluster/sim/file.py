@@ -39,6 +39,7 @@ _GROUP = (
     "storage",
     "sockets",
     "startSeconds",
+    "topology",
 )
 _TAINT = ("key", "value", "effect")
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
@@ -56,6 +57,8 @@ class SimulatedGroup(msgspec.Struct, frozen=True):
     mark: NodeMark
     sockets: bool = False
     start_seconds: float = START_SECONDS
+    topology: bool = False
+    """A NodeTopology is published for each node."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -114,6 +117,7 @@ def _group(fields: Fields, folder: Path, readers: Readers) -> SimulatedGroup:
         NodeMark(dict(_labels(fields)), tuple(_taints(fields)), _storage(fields)),
         fields.flag("sockets", False),
         _start_seconds(fields),
+        fields.flag("topology", False),
     )
 
 

@@ -17,6 +17,7 @@ from numafit.cluster.kube.events import Events
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import NODES, PODS, ObjectMeta, ObjectReference
 from numafit.cluster.kube.reflector import ObjectChange, Reflector
+from numafit.cluster.node.publish import ANNOTATION
 from numafit.cluster.sim.bound import BoundPod
 from numafit.cluster.sim.group import SimulatedNode
 from numafit.cluster.sim.heartbeat import Heartbeat
@@ -24,6 +25,7 @@ from numafit.cluster.sim.kubelet import DecisionInterrupted, SimulatedKubelet
 from numafit.cluster.sim.life import PlayedPod
 from numafit.cluster.sim.node_object import SIMULATED
 from numafit.cluster.sim.served import PodReader, ServedPod
+from numafit.cluster.sim.topologies import TopologyWriter
 from numafit.cluster.sim.writer import StatusWriter
 from numafit.errors import InputError
 from numafit.settings.facts import Taint
@@ -42,6 +44,7 @@ function that it gets, which waits for its turn and tells what came of it. `Any`
 
 class _MarkedMeta(ObjectMeta, frozen=True):
     labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
 
 
 class _MarkedTaint(msgspec.Struct, frozen=True):
@@ -95,6 +98,7 @@ class SimulatedFleet:
         self._event = asyncio.Event()
         self.writer = StatusWriter(api, health, self._status_told)
         self.heartbeat = Heartbeat(api, nodes, health)
+        self.topologies = TopologyWriter(api, nodes, health, warn)
         self.reflector: Reflector[ServedPod] = Reflector(
             api, PODS, ServedPod, self._changed, parameters=BOUND, health=health, keep=self._kept
         )
@@ -112,6 +116,7 @@ class SimulatedFleet:
     async def run(self, ready: Callable[[], None]) -> None:
         """Until it is cancelled; `ready` is called once all nodes are."""
         await self._api.get(PODS, {"limit": "1", **BOUND})
+        await self.topologies.check()
         await self.heartbeat.register()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.marks.run())
@@ -120,6 +125,7 @@ class SimulatedFleet:
             group.create_task(self.reflector.run())
             await self.reflector.synced.wait()
             await self._begin()
+            await self.topologies.begin(group)
             group.create_task(self._decide())
             group.create_task(self.writer.run())
             group.create_task(self.heartbeat.run())
@@ -202,9 +208,12 @@ class SimulatedFleet:
     def _marked(self, change: ObjectChange[MarkedNode]) -> None:
         """As a kubelet, which asks the API server for its Node: labels and taints that somebody gave it count."""
         if change.after is None:
+            self.topologies.owner(change.key, "", "")
             return
+        meta = change.after.metadata
+        self.topologies.owner(change.key, meta.uid, (meta.annotations or {}).get(ANNOTATION, ""))
         place = self._places[change.key]
-        labels = change.after.metadata.labels or {}
+        labels = meta.labels or {}
         taints = tuple(Taint(own.key, own.value, own.effect) for own in change.after.spec.taints or ())
         facts = place.node.kubelet.situation.node.facts
         if (facts.labels, facts.taints) != (labels, taints):
@@ -238,6 +247,7 @@ class SimulatedFleet:
             self.writer.put(node, kubelet.changed.pop())
         if kubelet.node_changed and not kubelet.situation.down:
             self.heartbeat.changed(node)
+        self.topologies.put(node)
         if kubelet.crash and kubelet.crash != place.crash:
             self._warn(f"the kubelet of {kubelet.name} has crashed: {kubelet.crash}")
         place.crash = kubelet.crash

@@ -31,6 +31,8 @@ class SimulatedNode(msgspec.Struct, frozen=True):
     style: StatusStyle
     sockets: bool = False
     state: StateFolder | None = None
+    config: KubeletConfig | None = None
+    """Of nodes whose NodeTopology is published."""
 
 
 def simulated_nodes(groups: Iterable[SimulatedGroup], state: Path | None) -> Iterator[SimulatedNode]:
@@ -43,7 +45,8 @@ def simulated_nodes(groups: Iterable[SimulatedGroup], state: Path | None) -> Ite
             folder = None if state is None else state / name
             kubelet = _kubelet(group, known, name, number, folder)
             own = None if folder is None else StateFolder(folder)
-            yield SimulatedNode(kubelet, group.mark, style, group.sockets, own)
+            config = known.config if group.topology else None
+            yield SimulatedNode(kubelet, group.mark, style, group.sockets, own, config)
             number += 1
 
 

@@ -1,5 +1,7 @@
 """What a simulation needs to be allowed to do, for RBAC."""
 
+from numafit.cluster.topology.model import GROUP, PLURAL
+
 NAME = "numafit-kubelet-sim"
 
 RIGHTS = f"""\
@@ -23,6 +25,9 @@ rules:
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]
+- apiGroups: [{GROUP}]
+  resources: [{PLURAL}]
+  verbs: [create, patch, list, watch]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -34,4 +39,4 @@ rules:
   resources: [leases]
   verbs: [create, patch, delete]
 """
-"""`nodes: delete` and `leases: delete` only for --remove."""
+"""`nodes: delete` and `leases: delete` only for --remove; the group of NodeTopology only for nodes that publish one."""

@@ -14,7 +14,7 @@ from numafit.cluster.sim.file import SimulatedGroup
 from numafit.cluster.sim.fleet import ServeSockets, SimulatedFleet
 from numafit.cluster.sim.group import simulated_nodes
 
-CONNECTIONS = 24
+CONNECTIONS = 32
 LAST_SECONDS = 3.0
 """For what is still to be told when it ends."""
 

@@ -10,6 +10,7 @@
     compare     what others tell of the node otherwise
 
 Both ways together change nothing: a decision on what `restore` makes is the decision on what `write` was given.
-`nodetopologies.yaml` is the definition for the API server. Lists and sets are texts and everything at its default is
-left out, since 5,000 of these objects go through one API server: 100 pods take less than 32 kB.
+`definition` has the definition for the API server, which is `nodetopologies.yaml`. Lists and sets are texts and
+everything at its default is left out, since 5,000 of these objects go through one API server: 100 pods take less than
+32 kB.
 """

@@ -47,16 +47,35 @@ UPKEEP = frozenset(
 POLICIES = ("cpuManagerPolicy", "memoryManagerPolicy", "topologyManagerPolicy", "topologyManagerScope")
 
 
+class MachinePart(msgspec.Struct, frozen=True):
+    """What the object says of the machine: long, and the same until other devices are listed."""
+
+    value: dict[str, Any]
+    """A machine file. `Any`: its values."""
+    digest: str
+
+
+def machine_part(node: Node, ledger: DeviceLedger) -> MachinePart:
+    value = machine_value(listed_machine(node, ledger))
+    return MachinePart(value, machine_digest(value))
+
+
 def topology_of(
-    name: str, stage: Stage, *, notes: Sequence[Note] = (), claims: Mapping[str, Sequence[ClaimedDevice]] | None = None
+    name: str,
+    stage: Stage,
+    *,
+    notes: Sequence[Note] = (),
+    claims: Mapping[str, Sequence[ClaimedDevice]] | None = None,
+    machine: MachinePart | None = None,
 ) -> NodeTopology:
-    """`name`: of the node. `claims`: pod UID -> devices that resource claims give to it.
+    """`name`: of the node. `claims`: pod UID -> devices that resource claims give to it. `machine`: where it was made
+    before, which takes most of the time.
 
     Pods are called by the names that they have in `stage.ledger.active`; one that is called by its UID has none. Of
     the stage's own notes none is taken over.
     """
     node, ledger = stage.node, stage.ledger
-    machine = machine_value(listed_machine(node, ledger.device))
+    machine = machine or machine_part(node, ledger.device)
     status = TopologyStatus(
         digest="",
         format=FORMAT,
@@ -64,8 +83,8 @@ def topology_of(
         kubelet=kubelet_fields(stage.config),
         root_dir="" if stage.config.root_dir == ROOT_DIR else stage.config.root_dir,
         ignore_eviction=stage.config.ignore_eviction,
-        machine_digest=machine_digest(machine),
-        machine=machine,
+        machine_digest=machine.digest,
+        machine=machine.value,
         shared_pool=cpuset_text(ledger.cpu.default),
         holders=tuple(_holders(ledger, claims or {})),
         memory=tuple(_memory(ledger.memory)),

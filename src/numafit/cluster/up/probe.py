@@ -1,4 +1,4 @@
-"""The few questions to an API server while its cluster starts, with Python's own HTTP."""
+"""The little that an API server is asked and told while its cluster starts, with Python's own HTTP."""
 
 import http.client
 import json
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 SECONDS = 10
+APPLY = "application/apply-patch+yaml"
 
 
 class ApiProbe:
@@ -22,13 +23,17 @@ class ApiProbe:
         text = self.text(path)
         return None if text is None else json.loads(text)
 
-    def text(self, path: str) -> str | None:
+    def apply(self, path: str, content: str) -> str | None:
+        """Server-side, YAML; None where it is not taken."""
+        return self.text(f"{path}?fieldManager=numafit&force=true", "PATCH", content.encode(), APPLY)
+
+    def text(self, path: str, method: str = "GET", content: bytes | None = None, kind: str = "") -> str | None:
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=SECONDS, context=self.context)
         try:
-            connection.request("GET", path)
+            connection.request(method, path, content, {"Content-Type": kind} if kind else {})
             answer = connection.getresponse()
-            content = answer.read().decode(errors="replace")
-            return content if answer.status == http.client.OK else None
+            text = answer.read().decode(errors="replace")
+            return text if answer.status in (http.client.OK, http.client.CREATED) else None
         except (OSError, http.client.HTTPException):
             return None
         finally:

@@ -10,10 +10,17 @@ from numafit.cluster.up.control_plane import ControlPlane
 NAME = "kubelet-sim"
 NODES = "/api/v1/nodes"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NODE_SECONDS = 300
 """A thousand of them take a while."""
 _ALL_THERE = re.compile(r"^(\d+) nodes? (?:is|are) ready", re.MULTILINE)
 """What it prints when it has told the API server of each; which ones are in its file only it knows."""
+
+
+def define_kind(cluster: ControlPlane, definition: str, name: str, path: str) -> None:
+    """`definition`: a CustomResourceDefinition `name` as YAML; returns once its objects are served at `path`."""
+    cluster.wait_for("a kind is defined", lambda: cluster.probe.apply(f"{DEFINITIONS}/{name}", definition))
+    cluster.wait_for("a kind is served", lambda: cluster.probe.get(path))
 
 
 def start_nodes(cluster: ControlPlane, file: Path) -> list[str]:
