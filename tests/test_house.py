@@ -41,7 +41,18 @@ IMPURE = {
 }
 BY_NAME = {"importlib", "pkgutil", "runpy", "__import__"}
 """What loads a module whose name a reader of the imports does not see."""
-EXTRAS = {"google", "grpc", "httpx", "httpx2", "lightkube", "prometheus_client", "pynvml", "starlette", "uvicorn"}
+EXTRAS = {
+    "cryptography",
+    "google",
+    "grpc",
+    "httpx",
+    "httpx2",
+    "lightkube",
+    "prometheus_client",
+    "pynvml",
+    "starlette",
+    "uvicorn",
+}
 LARGEST_MODULE = 400
 WAY = ROOT / "docs" / "house.md"
 SIMULATE = ["simulate", str(ROOT / "examples" / "small-node")]

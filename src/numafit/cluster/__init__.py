@@ -10,6 +10,7 @@
     up/         a control plane of one's own on this host
     sim/        nodes without hardware: simulated kubelets of a real cluster
     switch/     another configuration for this node's kubelet: a plan, steps in a journal, and the way back
+    admission/  the webhook: gates for pods that are created, its certificate and its configuration
     orders/     the same for any node, ordered through the API server and done by its agent
     live/       the cluster as a fleet: Nodes, NodeTopologies and pods, and what follows from them
     extender/   which nodes would admit a pod, for a kube-scheduler that asks

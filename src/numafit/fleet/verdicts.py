@@ -52,7 +52,7 @@ def tried(state: NodeState, pod: Pod) -> tuple[Decision, NodeState | None]:
     return decision, state_with(state.kind, node, ledger, load, state.allocatable)
 
 
-def _unlisted(state: NodeState, pod: Pod) -> str:
+def unlisted(state: NodeState, pod: Pod) -> str:
     """What a kubelet drops from the requests of a pod, and no scheduler does: a resource that the node does not
     list."""
     listed = {*(state.allocatable or ()), *state.ledger.device.healthy}
@@ -82,9 +82,9 @@ class VerdictMemory:
 
     def _decided(self, state: NodeState, pod: Pod) -> FleetVerdict:
         self.decided += 1
-        unlisted = _unlisted(state, pod)
-        if unlisted:
-            return FleetVerdict(False, NOT_OFFERED, f"it offers no {unlisted}")
+        missing = unlisted(state, pod)
+        if missing:
+            return FleetVerdict(False, NOT_OFFERED, f"it offers no {missing}")
         decision, after = tried(state, pod)
         if after is None:
             reason = CRASH if decision.panic else decision.reason
