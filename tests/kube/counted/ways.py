@@ -1,0 +1,121 @@
+"""The four ways: which programs of numafit run, on a control plane and a fleet of their own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.kube.control_plane import ControlPlane
+from tests.kube.counted.fleet import GROUP, HOLDERS, fill
+from tests.kube.counted.owners import prepare
+from tests.kube.counted.watched import Watched
+from tests.kube.processes import free_ports, start, stop, until
+from tests.kube.simulation import simulated
+
+WAYS = ("stock", "guard", "place", "extender")
+
+
+class Way:
+    def __init__(self, name: str, cluster: ControlPlane, folder: Path) -> None:
+        self.name, self.cluster, self.folder = name, cluster, folder
+        self.watched = Watched(cluster.kubeconfig)
+        self.programs: dict[str, subprocess.Popen[bytes]] = {}
+
+    def numafit(self, name: str, *arguments: str, kubeconfig: bool = True) -> Path:
+        """Starts one; its log."""
+        log = self.folder / f"{name}.log"
+        access = [f"--kubeconfig={self.cluster.kubeconfig}"] if kubeconfig else []
+        self.programs[name] = start([sys.executable, "-m", "numafit", *arguments, *access], log)
+        return log
+
+    def check(self) -> None:
+        for name, process in self.programs.items():
+            if process.poll() is not None:
+                raise AssertionError(f"{name} ended: {(self.folder / f'{name}.log').read_text()[-2000:]}")
+
+
+def _nothing(_: Way) -> None:
+    return
+
+
+def _guard(way: Way) -> None:
+    metrics = free_ports(1)[0]
+    way.numafit("guard", "guard", "--enforce", "--by=policy", f"--metrics-port={metrics}")
+    _until_ready(way, metrics)
+
+
+def _place(way: Way) -> None:
+    port, metrics = free_ports(2)
+    url = f"--url=https://127.0.0.1:{port}"
+    way.numafit("place", "place", url, "--address=127.0.0.1", f"--port={port}", f"--metrics-port={metrics}")
+    _until_ready(way, metrics)
+
+
+def _extender(way: Way) -> None:
+    port, metrics = free_ports(2)
+    at = "--address=127.0.0.1"
+    way.numafit("extender", "extender", at, f"--port={port}", f"--metrics-port={metrics}")
+    _until_ready(way, metrics)
+    cluster, scheduler = way.cluster, "kube-scheduler"
+    file = way.folder / "scheduler.yaml"
+    command = [sys.executable, "-m", "numafit", "scheduler-config", f"--url=http://127.0.0.1:{port}"]
+    access = cluster.authority.folder / f"{scheduler}.kubeconfig"
+    made = subprocess.run([*command, f"--scheduler-kubeconfig={access}"], capture_output=True, text=True, check=True)
+    file.write_text(made.stdout)
+    cluster.processes[scheduler].kill()
+    cluster.processes[scheduler].wait()
+    cluster.run(scheduler, [f"--config={file}", "--leader-elect=false", "--secure-port=0"])
+
+
+BEGIN: dict[str, Callable[[Way], None]] = {
+    "stock": _nothing,
+    "guard": _guard,
+    "place": _place,
+    "extender": _extender,
+}
+
+
+def _until_ready(way: Way, port: int) -> None:
+    import httpx
+
+    def ready() -> bool:
+        way.check()
+        try:
+            return httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False).is_success
+        except httpx.TransportError:
+            return False
+
+    until("it is ready", 60, ready)
+
+
+@contextmanager
+def begun(name: str, folder: Path, binaries: Path, leaving_seconds: float) -> Iterator[Way]:
+    """A cluster whose fleet is filled, and whose programs are ready."""
+    os.environ.setdefault("NO_PROXY", "127.0.0.1")
+    folder.mkdir(parents=True, exist_ok=True)
+    with ControlPlane(folder / "c", binaries) as cluster:
+        definition = [sys.executable, "-m", "numafit", "kubelet-sim", "--definition"]
+        crd = subprocess.run(definition, capture_output=True, check=True).stdout
+        kubectl = [str(binaries / "kubectl"), f"--kubeconfig={cluster.kubeconfig}", "apply", "-f", "-"]
+        subprocess.run(kubectl, input=crd, check=True, capture_output=True)
+        with simulated(cluster.kubeconfig, folder / "sim", [GROUP], "--topology"):
+            way = Way(name, cluster, folder)
+            count = fill(cluster.api, leaving_seconds)
+            prepare(cluster.api)
+            until("all holders run", 120, lambda: _running(cluster, count))
+            way.watched.start()
+            way.watched.ready.wait(30)
+            try:
+                BEGIN[name](way)
+                yield way
+            finally:
+                for process in way.programs.values():
+                    stop(process)
+                way.watched.stop()
+
+
+def _running(cluster: ControlPlane, count: int) -> bool:
+    phases = [pod["status"].get("phase") for pod in cluster.api.pods(HOLDERS).values()]
+    return phases.count("Running") + phases.count("Succeeded") == count
