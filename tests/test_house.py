@@ -60,7 +60,7 @@ MOST_CROSSED = 112
 MOST_RUN = 96
 """Modules on one pod's way, and those of them in which a function runs; docs/house.md tells the numbers, too."""
 IN_FUNCTIONS = {
-    "__main__.py": "only trouble is told: 2 ms",
+    "__main__.py": "only trouble is told, and kubectl's plugin has a group of its own: 2 ms",
     "cli/agent/serve.py": "starlette and uvicorn are an extra; one of four sources: 65 to 190 ms",
     "cli/files.py": "only writing needs tempfile: 4 ms",
     "cli/host/docker/run.py": "only --dry-run plans: 3 ms",

@@ -28,9 +28,21 @@ UNIX_MODULES = frozenset({"fcntl", "grp", "pwd", "resource", "termios"})
 
 def main(arguments: list[str] | None = None) -> int:
     """`arguments` are those of the process when None. A command chooses its exit status by returning it."""
+    return _run(numafit, "numafit", arguments)
+
+
+def kubectl(arguments: list[str] | None = None) -> int:
+    """`kubectl numafit`: kubectl starts the program `kubectl-numafit`, whose commands are those of `numafit fleet`."""
+    # Not at the top: `numafit --help` loads no command.
+    from numafit.cli.fleet.group import fleet
+
+    return _run(fleet, "kubectl numafit", arguments)
+
+
+def _run(command: click.Group, name: str, arguments: list[str] | None) -> int:
     _open_streams()
     try:
-        status = numafit.main(args=arguments, prog_name="numafit", standalone_mode=False)
+        status = command.main(args=arguments, prog_name=name, standalone_mode=False)
         # Flushed here and not at interpreter exit, where a failure could only be complained about.
         sys.stdout.flush()
     except click.Abort:

@@ -4,7 +4,8 @@
     host/       jobs on this host: run rank docker ps free history release audit
     machine/    looking at machines: show links list convert capture
     node/       nodes of a cluster: pull, kubelet-sim, and device-plugin and node-agent on one of them
-    cluster/    clusters of one's own: up
+    fleet/      all nodes of a cluster together; the same commands are `kubectl numafit`
+    cluster/    clusters: one of one's own (up), and the scheduler of any (extender, scheduler-config)
     agent/      serve, and the metrics that it offers
     completion  the script for a shell
     options/    options that several commands share, up to the value that they stand for
@@ -64,6 +65,12 @@ COMMANDS: dict[str, LazyCommand] = {
         "numafit.cli.kubelet.doctor:doctor", "Say whether the kubelet would start, and check its state."
     ),
     "explain": LazyCommand("numafit.cli.kubelet.explain:explain", "Tell why pods are admitted or rejected."),
+    "extender": LazyCommand(
+        "numafit.cli.cluster.extender:extender", "Answer a kube-scheduler that asks which nodes would admit a pod."
+    ),
+    "fleet": LazyCommand(
+        "numafit.cli.fleet.group:fleet", "Ask a cluster what fits where, who is split and why pods wait.", group=True
+    ),
     "fit": LazyCommand("numafit.cli.kubelet.fit:fit", "Count how many more pods fit, and say what runs out."),
     "free": LazyCommand("numafit.cli.host.leases:free", "Show what is left of this host, per NUMA node.", linux=True),
     "history": LazyCommand(
@@ -93,6 +100,10 @@ COMMANDS: dict[str, LazyCommand] = {
     ),
     "run": LazyCommand(
         "numafit.cli.host.run:run", "Run a command on free and aligned CPUs, memory and devices.", linux=True
+    ),
+    "scheduler-config": LazyCommand(
+        "numafit.cli.cluster.scheduler_config:scheduler_config",
+        "Print what a kube-scheduler needs to ask the extender.",
     ),
     "serve": LazyCommand(
         "numafit.cli.agent.serve:serve", "Show a machine and who sits where: page, HTTP API and metrics."

@@ -1,6 +1,7 @@
 """On Kubernetes: what numafit asks a cluster, and what it makes of the answers.
 
     kube/       the API server: which one, as whom, its answers and its refusals
+    https/      a small server for what others ask of us, with certificates from files
     wire/       the kubelet's own sockets: messages and calls of device plugins and PodResources
     device/     the device plugin: devices of this node, offered to its kubelet
     node/       the agent of a node: learns it, publishes it, compares its decisions
@@ -12,6 +13,7 @@
     admission/  the webhook: gates for pods that are created, its certificate and its configuration
     orders/     the same for any node, ordered through the API server and done by its agent
     live/       the cluster as a fleet: Nodes, NodeTopologies and pods, and what follows from them
+    extender/   which nodes would admit a pod, for a kube-scheduler that asks
     case/       one node as the cluster tells of it, kept as a value or as a folder
 
 Read `kube/` first. Whatever only a cluster needs is an extra (`numafit[kubernetes]`): nothing outside this room

@@ -5,8 +5,10 @@
     verdicts    a pod on a node as it stands: decided once for equal nodes and equal pods
     orders      pods that are promised to a node and come in an order that nobody knows
     fleet       the nodes, what is promised to them and what they refused: a value
+    needs       whether it matters for a pod who chooses its node: some node may refuse it though its sums have room
     places      the question: which nodes, in which order, why not the others
     waiting/    pods that no node takes: why, what would help, who comes first, and who comes together
+    look/       what people ask about all nodes: what is stranded, who is split, how many more fit
 
 A module calls only those above it. Everything here is a value or remembers what it would find again; who speaks to a
 cluster keeps one fleet, changes it by reports, and asks.

@@ -7,6 +7,7 @@
     server         HTTPS: many connections, none of which can stop the others
     store          the Secret that replicas share
     options        how it is reached, and which pods it is asked about
+    needs          the wish of the placer: which pods get its gate
     configuration  the MutatingWebhookConfiguration, kept as it should be
     rights         what all that needs to be allowed to do
     webhook        all of it: run one with wishes, functions from a pod to gates

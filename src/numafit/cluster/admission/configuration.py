@@ -11,9 +11,10 @@ from http import HTTPStatus
 import msgspec
 
 from numafit.cluster.admission.counts import AdmissionCounts
-from numafit.cluster.admission.options import DISABLED, ENABLED, PATH, SYSTEM_NAMESPACE, WebhookOptions
+from numafit.cluster.admission.options import PATH, SYSTEM_NAMESPACE, WebhookOptions
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.objects import ObjectJson
+from numafit.cluster.live.words import DISABLED, ENABLED
 from numafit.errors import ApiServerError
 
 GROUP, PLURAL, KIND = "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"

@@ -4,12 +4,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from numafit.cluster.live.words import PLACE_LABEL, PLACER
 from numafit.errors import InputError
 
 PATH = "/pods"
 SYSTEM_NAMESPACE = "kube-system"
-ENABLED, DISABLED = "enabled", "disabled"
-"""Values of the label of a namespace."""
 
 
 class MatchCondition(msgspec.Struct, frozen=True):
@@ -46,13 +45,13 @@ GUARD_CONDITIONS = (NOT_BOUND, NOT_OF_DAEMON, OWNED)
 class WebhookOptions(msgspec.Struct, frozen=True):
     namespace: str = "numafit"
     """Our own: it has the Service and the Secret, and its pods are never asked about."""
-    name: str = "numafit-place"
+    name: str = PLACER
     """Of the Service and of the configuration; the Secret's has `-webhook` behind it."""
     url: str = ""
     """`https://HOST:PORT`: the API server asks there, and not by a Service."""
     address: str = "0.0.0.0"
     port: int = 9443
-    label: str = "numafit.io/place"
+    label: str = PLACE_LABEL
     """Of namespaces: `disabled` leaves one out, and with `opt_in` only those are in that have `enabled`."""
     opt_in: bool = False
     conditions: tuple[MatchCondition, ...] = PLACE_CONDITIONS

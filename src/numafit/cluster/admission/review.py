@@ -5,18 +5,10 @@ Every pod is allowed: all that an answer may hold is gates to add.
 
 import msgspec
 
+from numafit.cluster.live.pods import OwnerEntry, PodController, SchedulingGate
+
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 NOTHING = msgspec.Raw(b"{}")
-
-
-class PodController(msgspec.Struct, frozen=True):
-    """Whatever made the pod, and makes the next one."""
-
-    apiVersion: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    controller: bool | None = None
 
 
 class AdmittedMeta(msgspec.Struct, frozen=True):
@@ -24,17 +16,13 @@ class AdmittedMeta(msgspec.Struct, frozen=True):
     generateName: str = ""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
-    ownerReferences: tuple[PodController, ...] | None = None
-
-
-class _Gate(msgspec.Struct, frozen=True):
-    name: str
+    ownerReferences: tuple[OwnerEntry, ...] | None = None
 
 
 class _Spec(msgspec.Struct, frozen=True):
     nodeName: str = ""
     schedulerName: str = ""
-    schedulingGates: tuple[_Gate, ...] | None = None
+    schedulingGates: tuple[SchedulingGate, ...] | None = None
 
 
 class AdmittedPod(msgspec.Struct, frozen=True):
@@ -51,8 +39,11 @@ class AdmittedPod(msgspec.Struct, frozen=True):
 
     @property
     def owner(self) -> PodController | None:
-        """The controller."""
-        return next((own for own in self.metadata.ownerReferences or () if own.controller), None)
+        """The controller that makes the next one."""
+        for own in self.metadata.ownerReferences or ():
+            if own.controller:
+                return PodController(own.kind, own.name, own.uid, own.apiVersion)
+        return None
 
 
 class _Object(msgspec.Struct, frozen=True):
