@@ -67,6 +67,7 @@ IN_FUNCTIONS = {
     "cli/host/leases.py": "--agent, --picture and --write-state: 8 to 30 ms",
     "cli/host/plan.py": "no ledger for another machine, Docker's words only for its line: 7 ms",
     "cli/host/rank.py": "many ranks start at once, in a lease that says what the machine has: 3 ms",
+    "cli/cluster/guard.py": "what only a cluster needs is an extra, which --help does without: 200 ms",
     "cli/host/run.py": "only --dry-run and --print plan: 26 ms",
     "cli/kubelet/explain.py": "pods need no log, no events and, as text, no records: 9 to 12 ms",
     "cli/kubelet/simulate.py": "--picture, --write-state and --record: 2 to 30 ms",

@@ -5,7 +5,7 @@
     machine/    looking at machines: show links list convert capture
     node/       nodes of a cluster: pull, kubelet-sim, and device-plugin and node-agent on one of them
     fleet/      all nodes of a cluster together; the same commands are `kubectl numafit`
-    cluster/    clusters: one of one's own (up), and the scheduler of any (extender, scheduler-config)
+    cluster/    clusters: one of one's own (up), loops in one (guard), the scheduler of one (extender, scheduler-config)
     agent/      serve, and the metrics that it offers
     completion  the script for a shell
     options/    options that several commands share, up to the value that they stand for
@@ -73,6 +73,9 @@ COMMANDS: dict[str, LazyCommand] = {
     ),
     "fit": LazyCommand("numafit.cli.kubelet.fit:fit", "Count how many more pods fit, and say what runs out."),
     "free": LazyCommand("numafit.cli.host.leases:free", "Show what is left of this host, per NUMA node.", linux=True),
+    "guard": LazyCommand(
+        "numafit.cli.cluster.guard:guard", "Let owners wait whose pods kubelets reject again and again."
+    ),
     "history": LazyCommand(
         "numafit.cli.host.leases:history", "Show what happened to the leases of this host.", linux=True
     ),

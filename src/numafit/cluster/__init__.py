@@ -14,6 +14,7 @@
     orders/     the same for any node, ordered through the API server and done by its agent
     live/       the cluster as a fleet: Nodes, NodeTopologies and pods, and what follows from them
     extender/   which nodes would admit a pod, for a kube-scheduler that asks
+    guard/      the loop guard: owners whose pods are rejected again and again wait
     case/       one node as the cluster tells of it, kept as a value or as a folder
 
 Read `kube/` first. Whatever only a cluster needs is an extra (`numafit[kubernetes]`): nothing outside this room

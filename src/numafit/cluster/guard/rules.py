@@ -1,0 +1,362 @@
+"""When the pods of an owner are held, and when one is let go: what is heard goes in, what is to be done comes out.
+
+No clock, no network: whoever asks says what time it is. From the third rejection of an owner's pods within a minute its
+next pods are held. They are let go when the engine finds nodes for them, else one after 10 seconds, and each time that
+one comes to grief the next after twice as long, up to 15 minutes. Where the engine knows every node and none can take
+the pod, it is tried blindly after the 15 minutes only. A pod that runs ends the hold, and all is forgotten.
+
+Admission has to know of an owner before its fourth pod is made, which is some milliseconds after the third one has
+failed: so an owner is armed by its first rejection. A pod that is gated before the third one is let go after a moment:
+the rejection before it may be heard of later than the pod.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from numafit.cluster.guard.record import MOST_REJECTIONS, LoopRecord, PodRejection, new_record
+from numafit.cluster.live.pods import ClusterPod, PodController
+from numafit.cluster.live.words import HOLD_GATE, OUR_GATES
+
+REJECTIONS, WINDOW = 3, timedelta(minutes=1)
+"""So many within so long are a loop."""
+FIRST_PATIENCE, LONGEST_PATIENCE = timedelta(seconds=10), timedelta(minutes=15)
+MOST_HOLDS = 100
+"""Owners whose pods may be gated at once, in the cluster."""
+MOST_COUNTED = 1000
+"""Owners of which anything is remembered."""
+DOUBT = timedelta(seconds=0.5)
+"""For which a pod of an armed owner waits that has no loop yet."""
+IDLE = timedelta(minutes=5)
+"""Without a pod that waits or was let go: the owner is gone, or wants no pod any more."""
+EXPLAINED_AGAIN = timedelta(minutes=1)
+EXPLAINED_ONLY = ("DaemonSet", "Job", "Node")
+"""Owners that are not held: a DaemonSet's pod has one node only, and both it and a Job wait longer each time."""
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """To be told of a pod that was rejected."""
+
+    pod: ClusterPod
+    record: LoopRecord | None = None
+    """Of its owner, where that can be held."""
+
+
+class HoldBegun(msgspec.Struct, frozen=True):
+    owner: str
+    record: LoopRecord
+
+
+class HoldEnded(msgspec.Struct, frozen=True):
+    owner: str
+    record: LoopRecord
+    why: str
+
+
+LetGoCause = Literal["engine", "patience", "doubt", "end"]
+"""Why a pod is let go: a node can take it; it waited long enough; there is no loop yet; nobody holds it any more."""
+
+
+class LetGo(msgspec.Struct, frozen=True):
+    """The pod loses our gate."""
+
+    pod: ClusterPod
+    cause: LetGoCause
+    why: str
+    nodes: tuple[str, ...] = ()
+    """Where the engine found a place for it, the best first."""
+
+
+class Remember(msgspec.Struct, frozen=True):
+    owner: str
+    record: LoopRecord | None
+    """None: nothing is known of it any more."""
+    armed: bool = False
+
+
+Instruction = Explanation | HoldBegun | HoldEnded | LetGo | Remember
+
+
+class _Gated(msgspec.Struct):
+    pod: ClusterPod
+    since: datetime
+
+
+def patience(tries: int) -> timedelta:
+    """After so many pods that came to grief."""
+    longer: timedelta = FIRST_PATIENCE * 2 ** min(tries, 10)
+    return min(longer, LONGEST_PATIENCE)
+
+
+def can_be_held(owner: PodController | None) -> bool:
+    return owner is not None and owner.kind not in EXPLAINED_ONLY
+
+
+class LoopRules:
+    def __init__(self, records: Mapping[str, LoopRecord] | None = None) -> None:
+        self.records: dict[str, LoopRecord] = dict(records or {})
+        """By the owner's UID."""
+        self.on = True
+        self._gated: dict[str, _Gated] = {}
+        self._known = {own.pod for record in self.records.values() for own in record.rejections}
+        self._living: set[str] = set()
+        """UIDs of pods that were let go and live."""
+
+    # --- what is heard ------------------------------------------------------------------------------------------------
+
+    def rejected(self, pod: ClusterPod, at: datetime, now: datetime) -> list[Instruction]:
+        """`at`: when that happened, as far as is known. A pod counts once, and what is older than the window does not
+        count."""
+        if pod.uid in self._known:
+            return []
+        self._known.add(pod.uid)
+        if now - at > WINDOW and not self._was_let_go(pod):
+            return []
+        owner = pod.owner
+        if owner is None or not can_be_held(owner) or not self.on:
+            return [Explanation(pod)]
+        before = self.records.get(owner.uid)
+        if before is None and len(self.records) >= MOST_COUNTED:
+            return [Explanation(pod)]
+        record = before or new_record(owner, pod.metadata.namespace)
+        rejection = PodRejection(pod.uid, pod.node, pod.reason, min(at, now))
+        rejections = (*record.rejections, rejection)[-MOST_REJECTIONS:]
+        record = replace(record, rejections=rejections, rejected=record.rejected + 1)
+        begun = False
+        if pod.uid in record.released:
+            record = _failed_try(record, pod.uid, now)
+        elif record.held is None and _loops(record, now) and self._may_hold(owner.uid):
+            record, begun = replace(record, held=now, last=now, tries=0), True
+        explained = record.rejected <= REJECTIONS or record.told is None or now - record.told >= EXPLAINED_AGAIN
+        if explained:
+            record = replace(record, told=now)
+        found: list[Instruction] = [self._remember(owner.uid, record)]
+        if explained:
+            found.append(Explanation(pod, record))
+        if begun:
+            found.append(HoldBegun(owner.uid, record))
+        return found
+
+    def seen(self, pod: ClusterPod, now: datetime) -> list[Instruction]:
+        """A pod that has not ended, as it is now."""
+        owner = pod.owner
+        if owner is None:
+            return self._nobodys(pod, now)
+        record = self.records.get(owner.uid)
+        if HOLD_GATE in pod.gates:
+            known = self._gated.get(pod.uid)
+            self._gated[pod.uid] = _Gated(pod, known.since if known else now)
+            if record is None or not self.on:
+                return self._nobodys(pod, now)
+            return []
+        self._gated.pop(pod.uid, None)
+        if record is None:
+            return []
+        if pod.uid in record.released:
+            self._living.add(pod.uid)
+        if pod.phase == "Running" and _came_after(pod, record):
+            return self._ended(owner.uid, record, "a pod of it runs")
+        return []
+
+    def gone(self, uid: str) -> None:
+        """It was deleted, or has ended."""
+        self._gated.pop(uid, None)
+        self._living.discard(uid)
+
+    def forgotten(self, uid: str) -> None:
+        """A rejected pod whose object is gone."""
+        self._known.discard(uid)
+
+    def fits(self, uid: str, nodes: tuple[str, ...], now: datetime) -> list[Instruction]:
+        """The engine found these for a pod of `hopeful`."""
+        gated = self._gated.get(uid)
+        if gated is None or gated.pod.owner is None:
+            return []
+        record = self.records.get(gated.pod.owner.uid)
+        if record is None or record.held is None or record.mistrusted or not nodes:
+            return []
+        return self._let_go(gated, record, now, "a node can take it", nodes)
+
+    def switched(self, on: bool, now: datetime) -> list[Instruction]:
+        """Off: all that waits is let go, and nothing is remembered."""
+        self.on = on
+        if on:
+            return []
+        return [*self._all_open("the guard is switched off"), *self._all_forgotten("the guard is switched off")]
+
+    def opened(self) -> list[Instruction]:
+        """Everything, since nobody will look after it."""
+        return [*self._all_open("the guard ends"), *self._all_forgotten("the guard ends")]
+
+    def left(self, namespace: str) -> list[Instruction]:
+        """A namespace that does not want to be guarded any more."""
+        why = "its namespace is not guarded"
+        found: list[Instruction] = list(self._all_open(why, namespace))
+        return [*found, *self._all_forgotten(why, namespace)]
+
+    # --- what time brings ---------------------------------------------------------------------------------------------
+
+    def hopeful(self) -> Iterator[ClusterPod]:
+        """Pods to ask the engine about, the oldest of each owner first."""
+        for uid, record in self.records.items():
+            if record.held is not None and not record.mistrusted:
+                yield from (own.pod for own in self._waiting(uid))
+
+    def due(self, now: datetime, hopeless: Callable[[ClusterPod], bool] = lambda _: False) -> list[Instruction]:
+        """`hopeless`: each node is known, and none can take the pod."""
+        found: list[Instruction] = []
+        for uid, record in list(self.records.items()):
+            waiting = self._waiting(uid)
+            if record.held is None:
+                for own in waiting:
+                    if now - own.since >= DOUBT:
+                        found.append(LetGo(own.pod, "doubt", "there is no loop yet"))
+                        del self._gated[own.pod.uid]
+                if not _recent(record, now) and not waiting:
+                    found += self._forget(uid)
+                continue
+            if waiting and now - (record.last or now) >= patience(record.tries):
+                first = waiting[0]
+                late = now - (record.last or now) >= LONGEST_PATIENCE
+                if late or not hopeless(first.pod):
+                    found += self._let_go(first, record, now, f"tried again after {_seconds(patience(record.tries))}")
+            elif not waiting and not self._living & set(record.released) and now - _newest(record) >= IDLE:
+                found += self._ended(uid, record, "it has made no pod for a while")
+        return found
+
+    @property
+    def held(self) -> int:
+        """Owners."""
+        return sum(record.held is not None for record in self.records.values())
+
+    @property
+    def gated(self) -> int:
+        """Pods that wait."""
+        return len(self._gated)
+
+    def next_try(self, uid: str) -> datetime | None:
+        record = self.records.get(uid)
+        if record is None or record.last is None:
+            return None
+        return record.last + patience(record.tries)
+
+    # --- how ----------------------------------------------------------------------------------------------------------
+
+    def _was_let_go(self, pod: ClusterPod) -> bool:
+        record = self.records.get(pod.owner.uid) if pod.owner else None
+        return record is not None and pod.uid in record.released
+
+    def _may_hold(self, uid: str) -> bool:
+        return uid in self._armed()
+
+    def _armed(self) -> set[str]:
+        """Those that are held come first, then those that were counted first."""
+        order = sorted(self.records, key=lambda uid: self.records[uid].held is None)
+        return set(order[:MOST_HOLDS])
+
+    def _remember(self, uid: str, record: LoopRecord) -> Remember:
+        self.records[uid] = record
+        return Remember(uid, record, uid in self._armed())
+
+    def _forget(self, uid: str) -> list[Instruction]:
+        record = self.records.pop(uid)
+        self._living -= set(record.released)
+        return [Remember(uid, None)]
+
+    def _waiting(self, uid: str) -> list[_Gated]:
+        """Only pods that nobody else holds back."""
+        mine = (own for own in self._gated.values() if own.pod.owner is not None and own.pod.owner.uid == uid)
+        free = (own for own in mine if not set(own.pod.gates) - set(OUR_GATES))
+        return sorted(free, key=lambda own: (own.pod.metadata.creationTimestamp, own.pod.metadata.name))
+
+    def _let_go(
+        self, gated: _Gated, record: LoopRecord, now: datetime, why: str, nodes: tuple[str, ...] = ()
+    ) -> list[Instruction]:
+        uid = gated.pod.uid
+        owner = gated.pod.owner
+        assert owner is not None
+        del self._gated[uid]
+        self._living.add(uid)
+        living = tuple(own for own in record.released if own in self._living)
+        foreseen = tuple(own for own in record.foreseen if own in self._living)
+        record = replace(record, released=(*living, uid), foreseen=(*foreseen, uid) if nodes else foreseen, last=now)
+        return [self._remember(owner.uid, record), LetGo(gated.pod, "engine" if nodes else "patience", why, nodes)]
+
+    def _ended(self, uid: str, record: LoopRecord, why: str) -> list[Instruction]:
+        found: list[Instruction] = [LetGo(own.pod, "end", why) for own in self._waiting(uid)]
+        for own in found:
+            assert isinstance(own, LetGo)
+            del self._gated[own.pod.uid]
+        if record.held is not None:
+            found.append(HoldEnded(uid, record, why))
+        return [*found, *self._forget(uid)]
+
+    def _nobodys(self, pod: ClusterPod, now: datetime) -> list[Instruction]:
+        """A pod with our gate that no record tells of: nobody would ever let it go."""
+        if HOLD_GATE not in pod.gates:
+            return []
+        self._gated.pop(pod.uid, None)
+        return [LetGo(pod, "end", "nothing is known of a loop" if self.on else "the guard is switched off")]
+
+    def _all_open(self, why: str, namespace: str = "") -> Iterable[LetGo]:
+        for own in list(self._gated.values()):
+            if namespace in ("", own.pod.metadata.namespace):
+                del self._gated[own.pod.uid]
+                yield LetGo(own.pod, "end", why)
+
+    def _all_forgotten(self, why: str, namespace: str = "") -> list[Instruction]:
+        found: list[Instruction] = []
+        for uid, record in list(self.records.items()):
+            if namespace in ("", record.namespace):
+                if record.held is not None:
+                    found.append(HoldEnded(uid, record, why))
+                found += self._forget(uid)
+        return found
+
+
+def _failed_try(record: LoopRecord, uid: str, now: datetime) -> LoopRecord:
+    return replace(
+        record,
+        tries=record.tries + 1,
+        last=now,
+        released=tuple(own for own in record.released if own != uid),
+        foreseen=tuple(own for own in record.foreseen if own != uid),
+        mistrusted=record.mistrusted or uid in record.foreseen,
+    )
+
+
+def _loops(record: LoopRecord, now: datetime) -> bool:
+    return sum(now - own.at <= WINDOW for own in record.rejections) >= REJECTIONS
+
+
+def _recent(record: LoopRecord, now: datetime) -> bool:
+    return now - _newest(record) <= WINDOW
+
+
+def _newest(record: LoopRecord) -> datetime:
+    times = [own.at for own in record.rejections]
+    return max([*times, *([record.last] if record.last else [])], default=datetime(1970, 1, 1, tzinfo=UTC))
+
+
+def _came_after(pod: ClusterPod, record: LoopRecord) -> bool:
+    """It was let go by us, or made in a later second than any rejection: pods that ran before say nothing."""
+    if pod.uid in record.released:
+        return True
+    made = moment(pod.metadata.creationTimestamp)
+    return made is not None and all(made > own.at for own in record.rejections)
+
+
+def moment(text: str) -> datetime | None:
+    """As the API server writes it."""
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _seconds(time: timedelta) -> str:
+    seconds = int(time.total_seconds())
+    return f"{seconds} s" if seconds < 60 else f"{seconds // 60} min {seconds % 60} s".replace(" 0 s", "")

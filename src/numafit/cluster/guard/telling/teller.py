@@ -1,0 +1,87 @@
+"""Events about loops: on the pod, and on whoever stands behind it."""
+
+import asyncio
+
+import msgspec
+
+from numafit.cluster.guard.counts import GuardCounts
+from numafit.cluster.guard.record import LoopRecord
+from numafit.cluster.guard.rules import Explanation, HoldBegun, HoldEnded, LetGo
+from numafit.cluster.guard.telling.owners import TopOwners
+from numafit.cluster.guard.telling.story import hold_story, rejection_story, try_story
+from numafit.cluster.guard.words import ENDED, HELD, REJECTED, RELEASED, WOULD
+from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.events import Events
+from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.kube.objects import ObjectReference
+from numafit.cluster.live.fleet import LiveFleet
+from numafit.cluster.live.pods import ClusterPod, PodController
+from numafit.cluster.live.words import GUARD
+
+MOST_WAITING = 200
+"""What is to be told and was not yet; more is only counted."""
+JOB_CURE = (
+    " A Job need not fail for it: let `podFailurePolicy` ignore pods with the condition DisruptionTarget"
+    " (docs/guard.md)."
+)
+
+News = Explanation | HoldBegun | HoldEnded | LetGo
+
+
+class _Waiting(msgspec.Struct, frozen=True):
+    what: News
+    record: LoopRecord | None = None
+
+
+class LoopTeller:
+    def __init__(
+        self, api: KubeApi, health: ApiHealth, live: LiveFleet, counts: GuardCounts, *, enforced: bool
+    ) -> None:
+        self._live, self._counts, self._enforced = live, counts, enforced
+        self._events = Events(api, GUARD, health)
+        self._owners = TopOwners(api, health)
+        self._news: asyncio.Queue[_Waiting] = asyncio.Queue()
+
+    def tell(self, what: News, record: LoopRecord | None = None) -> None:
+        """Soon."""
+        if self._news.qsize() >= MOST_WAITING:
+            self._counts.unexplained += isinstance(what, Explanation)
+            return
+        self._news.put_nowait(_Waiting(what, record))
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            news = await self._news.get()
+            await self._tell(news)
+
+    async def _tell(self, news: _Waiting) -> None:
+        match news.what:
+            case Explanation(pod=pod):
+                text = rejection_story(pod, self._live)
+                if pod.owner is not None and pod.owner.kind == "Job":
+                    text += JOB_CURE
+                await self._events.tell(_about(pod), "Warning", REJECTED, text)
+                if pod.owner is not None and pod.owner.kind != "Node":
+                    await self._on_owner(pod.owner, pod.metadata.namespace, "Warning", REJECTED, text)
+                self._counts.explained += 1
+            case HoldBegun(owner=uid, record=record):
+                text = hold_story(record, enforced=self._enforced)
+                await self._on_owner(record.controller(uid), record.namespace, "Warning", self._reason(HELD), text)
+            case HoldEnded(owner=uid, record=record, why=why):
+                text = f"its pods are held no longer: {why}."
+                await self._on_owner(record.controller(uid), record.namespace, "Normal", self._reason(ENDED), text)
+            case LetGo(pod=pod, why=why, nodes=nodes):
+                text = try_story(why, nodes, news.record, enforced=self._enforced)
+                await self._events.tell(_about(pod), "Normal", self._reason(RELEASED), text)
+
+    def _reason(self, reason: str) -> str:
+        return reason if self._enforced else f"{WOULD}{reason}"
+
+    async def _on_owner(self, owner: PodController, namespace: str, kind: str, reason: str, text: str) -> None:
+        await self._events.tell(await self._owners.top(owner, namespace), kind, reason, text)
+
+
+def _about(pod: ClusterPod) -> ObjectReference:
+    meta = pod.metadata
+    return ObjectReference("Pod", meta.name, meta.uid, meta.namespace)
