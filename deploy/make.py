@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from numafit import __version__
+from numafit.cluster.guard.manifest import guard_manifest
 from numafit.cluster.node.manifest import manifest as agent_manifest
 from numafit.cluster.orders.words import ORDERS
 
@@ -41,6 +42,7 @@ def made() -> dict[Path, str]:
     return {
         CHART / "files" / DEFINITION.name: MADE + DEFINITION.read_text(),
         RIGHTS / "node-agent.yaml": rights(agent_variants()),
+        RIGHTS / "guard.yaml": rights(guard_variants()),
         CHART / "Chart.yaml": chart_with_version(),
         **kustomize_base(),
         DEPLOY / "requirements.lock": locked(runtime_packages()),
@@ -62,11 +64,30 @@ def agent_variants() -> dict[str, str]:
     }
 
 
+def guard_variants() -> dict[str, str]:
+    acting = {
+        "-".join(("enforce", *(["opt-in"] if opt_in else []), *(["jobs"] if jobs else []))): guard_manifest(
+            PLACEHOLDER, IMAGE, enforce=True, opt_in=opt_in, jobs=jobs
+        )
+        for opt_in in (False, True)
+        for jobs in (False, True)
+    }
+    return {"dry-run": guard_manifest(PLACEHOLDER, IMAGE), **acting}
+
+
 def rights(variants: Mapping[str, str]) -> str:
-    """What is no workload and no definition of each variant, which the chart has templates for."""
+    """What is no workload and no definition, which the chart has templates for: each object once, with the variants
+    that have it."""
     left_out = (*WORKLOADS, "Namespace", "CustomResourceDefinition")
-    own = {name: [each for each in objects(text) if each["kind"] not in left_out] for name, text in variants.items()}
-    return MADE + text_of(own)
+    found: list[Json] = []
+    for name, text in variants.items():
+        for own in objects(text):
+            same = [each for each in found if each["object"] == own]
+            if same:
+                same[0]["variants"].append(name)
+            elif own["kind"] not in left_out:
+                found.append({"variants": [name], "object": own})
+    return MADE + text_of(found)
 
 
 def objects(manifest: str) -> list[Json]:

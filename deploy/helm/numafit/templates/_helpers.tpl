@@ -74,13 +74,16 @@ seccompProfile:
   type: RuntimeDefault
 {{- end -}}
 
-{{/* Objects with rights, as the code defines them: a file, and the variant in it. */}}
+{{/* Objects with rights, as the code defines them: those in a file that belong to a variant. */}}
 {{- define "numafit.rights" -}}
-{{- $all := .root.Files.Get (printf "files/rights/%s.yaml" .file) | replace "namespace-of-the-release" .root.Release.Namespace | fromYaml -}}
+{{- $all := .root.Files.Get (printf "files/rights/%s.yaml" .file) | replace "namespace-of-the-release" .root.Release.Namespace | fromYamlArray -}}
 {{- $labels := include "numafit.labels" . | fromYaml -}}
-{{- range index $all .variant }}
+{{- $variant := .variant -}}
+{{- range $all }}
+{{- if has $variant .variants }}
 ---
-{{ $metadata := merge (dict "labels" $labels) .metadata -}}
-{{ merge (dict "metadata" $metadata) . | toYaml }}
+{{ $metadata := merge (dict "labels" $labels) .object.metadata -}}
+{{ merge (dict "metadata" $metadata) .object | toYaml }}
+{{- end }}
 {{- end }}
 {{- end -}}
