@@ -74,6 +74,7 @@ IN_FUNCTIONS = {
     "cli/machine/show.py": "one of five formats: 1 to 30 ms",
     "cli/node/kubelet_sim.py": "what only a cluster needs is an extra, and --rights needs none of it: 200 ms",
     "cli/node/device_plugin.py": "grpcio is an extra, and --dry-run needs none of it: 90 ms",
+    "cli/cluster/place.py": "lightkube is an extra, which --help does without: 200 ms",
     "cli/node/node_agent.py": "grpcio and lightkube are an extra, which --help does without: 200 ms",
     "cli/node/over_agent.py": "an extra, for --over-agent only: 200 ms",
     "cli/node/switch.py": "an extra, which --help does without: 180 ms",

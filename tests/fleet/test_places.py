@@ -251,3 +251,20 @@ def test_a_small_memory_answers_the_same() -> None:
     for number in range(20):
         own = pod_by_chance(f"new-{number}", chance)
         assert places(fleet, own, small) == places(fleet, own, large)
+
+
+def test_of_pods_that_are_alike_many_are_promised_to_one_node() -> None:
+    """Which of them comes first makes no difference: seven with two CPUs each, of 15 CPUs for pods on two NUMA nodes
+    of eight, of which one CPU is reserved."""
+    fleet = Fleet().reported("a", idle())
+    promised = 0
+    while names(fleet, pod(f"p{promised}")):
+        fleet = fleet.offered(pod(f"p{promised}"), ["a"])
+        promised += 1
+    node, ledger = KINDS["strict"]
+    fitting = next(
+        number
+        for number in range(20)
+        if admitted_all(node, ledger, [pod(f"{own}") for own in range(number + 1)]) is None
+    )
+    assert promised == fitting == 7

@@ -93,6 +93,9 @@ COMMANDS: dict[str, LazyCommand] = {
     "node-agent": LazyCommand(
         "numafit.cli.node.node_agent:node_agent", "Publish how this node stands, and compare its decisions.", linux=True
     ),
+    "place": LazyCommand(
+        "numafit.cli.cluster.place:place", "Let pods of a cluster wait until a node has room, and send them there."
+    ),
     "ps": LazyCommand("numafit.cli.host.leases:ps", "Show who holds what of this host.", linux=True),
     "release": LazyCommand("numafit.cli.host.release:release", "Give a lease back.", linux=True),
     "rank": LazyCommand(

@@ -15,6 +15,7 @@
     live/       the cluster as a fleet: Nodes, NodeTopologies and pods, and what follows from them
     extender/   which nodes would admit a pod, for a kube-scheduler that asks
     guard/      the loop guard: owners whose pods are rejected again and again wait
+    place/      the placer: pods wait behind a gate until a node has room, and go there
     case/       one node as the cluster tells of it, kept as a value or as a folder
 
 Read `kube/` first. Whatever only a cluster needs is an extra (`numafit[kubernetes]`): nothing outside this room

@@ -1,14 +1,17 @@
 """Pods that are promised to one node and that its kubelet has not decided yet: they come in an order nobody knows.
 
 A further pod is promised only where every order admits all of them. Pods of which the managers keep nothing change
-nothing for each other but sums, and those are looked at as if each came last; of the others at most a few are promised
-at once, since their orders are tried one by one.
+nothing for each other but sums, and those are looked at as if each came last. Of the others the orders are tried one by
+one, so that few are promised at once; which of two that are alike comes first makes no difference, so that of these it
+may be more.
 """
 
-from collections.abc import Sequence
-from itertools import permutations
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from math import factorial, prod
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.decision.decide import load_beside, offered_by, requests_of, shortages, wanted_of
 from numafit.decision.filters import filtered
@@ -18,7 +21,9 @@ from numafit.fleet.verdicts import FleetVerdict, VerdictMemory, shape_digest, tr
 from numafit.workload.pod import Pod
 
 MOST_ORDERED = 3
-"""Promised pods, the new one included, whose orders are tried."""
+"""Promised pods that are all unlike each other, the new one included, whose orders are tried."""
+MOST_ALIKE = 16
+"""Promised pods, where most of them are alike."""
 PROMISED = "Promised"
 """The reason where the node has no room beside what is promised to it, in some order."""
 
@@ -48,22 +53,42 @@ def together(
 
 
 def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: VerdictMemory) -> FleetVerdict:
-    kept = [own for own in all_of_them if _is_kept(state, own.pod)]
-    if len(kept) > MOST_ORDERED:
+    kept = {own.shape: own for own in all_of_them if _is_kept(state, own.pod)}
+    numbers = Counter(own.shape for own in all_of_them if own.shape in kept)
+    orders = factorial(numbers.total()) // prod(map(factorial, numbers.values()))
+    if numbers.total() > MOST_ALIKE or orders > factorial(MOST_ORDERED):
         return FleetVerdict(False, PROMISED, "others are promised to it, and not decided yet")
-    orders = {tuple(own.shape for own in order): order for order in permutations(kept)}
     cost = 0.0
-    for order in orders.values():
+    for order in _orders(numbers):
         stands = state
-        for own in order:
-            verdict = memory.verdict(stands, own.pod, own.shape)
+        for shape in order:
+            pod = _new(stands, kept[shape].pod)
+            verdict = memory.verdict(stands, pod, shape)
             if not verdict.admitted:
                 return FleetVerdict(False, PROMISED, f"beside what is promised to it: {verdict.message}")
-            if own is all_of_them[-1]:
+            if shape == all_of_them[-1].shape:
                 cost = max(cost, verdict.cost)
-            stands = tried(stands, own.pod)[1] or stands
+            stands = tried(stands, pod)[1] or stands
     pods = [own.pod for own in all_of_them]
     return _summed(state, pods) or _crowded(state, pods) or FleetVerdict(True, cost=cost)
+
+
+def _orders(numbers: Mapping[bytes, int]) -> Iterator[tuple[bytes, ...]]:
+    """Of so many of each shape, each order once."""
+    if not numbers:
+        yield ()
+    for shape, number in numbers.items():
+        left = {own: count for own, count in numbers.items() if own != shape}
+        for rest in _orders({**left, shape: number - 1} if number > 1 else left):
+            yield (shape, *rest)
+
+
+def _new(state: NodeState, pod: Pod) -> Pod:
+    """The next one of a shape has another UID."""
+    uid = pod.uid
+    while uid in state.ledger.active:
+        uid += "+"
+    return pod if uid == pod.uid else replace(pod, uid=uid)
 
 
 def _is_kept(state: NodeState, pod: Pod) -> bool:

@@ -1,6 +1,6 @@
 """Small clusters for tests of the placer: a book that nobody watches, filled by hand."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -25,9 +25,15 @@ def report(book: FleetBook, name: str, *pods: ClusterPod) -> None:
     book.reported(name, book.read(read_topology(msgspec.json.encode(topology_object(name, stage)))))
 
 
+Book = TypeVar("Book", bound=FleetBook)
+
+
 def cluster_of(*names: str, zones: bool = False) -> FleetBook:
+    return filled(FleetBook(), *names, zones=zones)
+
+
+def filled(book: Book, *names: str, zones: bool = False) -> Book:
     """128 CPUs and 8 GPUs on two NUMA nodes each, and nobody there; the zone is the first letter of the name."""
-    book = FleetBook()
     for name in names:
         told_node(book, name, {"zone": name[0]} if zones else {})
         report(book, name)

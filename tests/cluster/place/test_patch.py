@@ -30,7 +30,12 @@ def field(name: str, operator: str = "In") -> dict[str, Any]:
 
 def test_a_pod_without_wishes_gets_a_term_for_each_node_and_prefers_the_best() -> None:
     assert released({}, ["b", "a"]) == {
-        "test": {"/metadata/uid": "u", "/spec/schedulingGates": GATES, "/spec/affinity": None, "/spec/nodeSelector": None},
+        "test": {
+            "/metadata/uid": "u",
+            "/spec/schedulingGates": GATES,
+            "/spec/affinity": None,
+            "/spec/nodeSelector": None,
+        },
         "/spec/schedulingGates": None,
         "/spec/affinity": {
             "nodeAffinity": {
@@ -113,9 +118,7 @@ def test_for_nodes_to_come_the_impossible_ones_are_excluded_by_label_or_by_name(
 def test_terms_of_the_user_exclude_each_the_impossible_nodes() -> None:
     own = {"key": "pool", "operator": "Exists"}
     terms = [{"matchExpressions": [own]}, {}]
-    spec = waiting_spec(
-        json.dumps({"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}}).encode()
-    )
+    spec = waiting_spec(json.dumps({"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}}).encode())
     assert has_terms(spec)
     patch = by_path(scale_patch(spec, "u", {"a": "host-a"}, annotated=True))
     excluded = {"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["host-a"]}

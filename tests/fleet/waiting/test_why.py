@@ -15,7 +15,7 @@ from numafit.fleet.places import REFUSED, UNSCHEDULABLE
 from numafit.fleet.state import NodeState, state_of
 from numafit.fleet.verdicts import VerdictMemory
 from numafit.fleet.waiting.lack import Lack
-from numafit.fleet.waiting.why import WaitingMemory, WhyWaiting, why_waiting
+from numafit.fleet.waiting.why import WhyMemory, WhyWaiting, why_waiting
 from numafit.fleet.waiting.words import MOST_TEXT, waiting_sentence
 from numafit.managers.device.manager import free_devices
 from numafit.quantity import parse_quantity
@@ -36,7 +36,7 @@ TAINT = Taint("reserved", "", "NoSchedule")
 
 
 def asked(fleet: Fleet, own: Pod, unknown: int = 0) -> WhyWaiting:
-    return why_waiting(fleet, own, VerdictMemory(), WaitingMemory(), unknown=unknown)
+    return why_waiting(fleet, own, VerdictMemory(), WhyMemory(), unknown=unknown)
 
 
 def fleet_by_chance(chance: random.Random) -> Fleet:
@@ -241,7 +241,7 @@ def test_a_node_that_is_promised_to_others_is_told_as_such() -> None:
 def test_pods_of_one_shape_wait_for_the_same() -> None:
     """Ten thousand of them are not asked about one by one."""
     fleet = Fleet().reported("a", with_pods("strict"))
-    memory, kept = VerdictMemory(), WaitingMemory()
+    memory, kept = VerdictMemory(), WhyMemory()
     first = why_waiting(fleet, pod("one", gpus=3), memory, kept)
     decided = memory.decided
     second = why_waiting(fleet, pod("two", gpus=3), memory, kept)
@@ -264,7 +264,7 @@ def test_a_pod_that_stays_is_not_asked_to_end() -> None:
     """One of a DaemonSet comes back at once."""
     fleet = Fleet().reported("a", with_pods("strict", pod("train", "6", gpus=2), pod("other", "6", gpus=1)))
     why = why_waiting(
-        fleet, pod("new", "2", gpus=2), VerdictMemory(), WaitingMemory(), stays=lambda own: own.uid == "other"
+        fleet, pod("new", "2", gpus=2), VerdictMemory(), WhyMemory(), stays=lambda own: own.uid == "other"
     )
     assert [end.uid for end in why.ends] == ["train"]
 

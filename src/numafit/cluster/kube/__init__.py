@@ -10,6 +10,7 @@
     api         many requests at a time, changes among them; watches
     objects     the little that all objects have
     health      what went wrong, counted
+    probes      where a process tells how it is
     pace        how long to wait before another try
     reflector   a copy of all objects of a kind, kept up to date
     events      a sentence about an object

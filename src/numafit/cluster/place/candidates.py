@@ -8,10 +8,10 @@ import msgspec
 
 from numafit.cluster.live.nodes import ClusterNode
 from numafit.cluster.live.pods import NOTHING, ClusterPod
-from numafit.cluster.place.neighbours import Labels, Neighbour, Surroundings, Wisher, allowed, chosen_names
+from numafit.cluster.place.around.neighbours import Labels, Neighbour, Surroundings, Wisher, allowed, chosen_names
+from numafit.cluster.place.around.unknown import Sums, sums_of, unknown_places
+from numafit.cluster.place.around.wishes import NO_WISHES, NeighbourWish, PodWishes, read_wishes
 from numafit.cluster.place.patch import HOSTNAME
-from numafit.cluster.place.unknown import Sums, sums_of, unknown_places
-from numafit.cluster.place.wishes import NO_WISHES, NeighbourWish, PodWishes, read_wishes
 from numafit.decision.filters import untolerated, wrong_labels
 from numafit.fleet.fleet import Fleet
 from numafit.fleet.places import SCHEDULER_EFFECTS, Placing
@@ -85,9 +85,7 @@ class CandidateSearch:
         nodes = (pod.node,) if pod.node else self._cluster.fleet.offers.get(pod.uid, ())
         meta = pod.metadata
         _, apart = self._lonely.get(pod.uid, ("", ()))
-        return Neighbour(
-            meta.namespace, meta.labels, nodes, bool(pod.node), meta.deletionTimestamp is not None, apart
-        )
+        return Neighbour(meta.namespace, meta.labels, nodes, bool(pod.node), meta.deletionTimestamp is not None, apart)
 
     # --- the question -------------------------------------------------------------------------------------------------
 

@@ -65,9 +65,7 @@ def release_patch(
     return _patch(spec, uid, after, {NODES_ANNOTATION: ",".join(names)}, annotated=annotated)
 
 
-def scale_patch(
-    spec: WaitingSpec, uid: str, excluded: Mapping[str, str], *, annotated: bool
-) -> bytes:
+def scale_patch(spec: WaitingSpec, uid: str, excluded: Mapping[str, str], *, annotated: bool) -> bytes:
     """Released for nodes that are still to come. `excluded`: nodes that it must not go to -> their label of the host;
     empty where one has none."""
     before = _node_affinity(spec)

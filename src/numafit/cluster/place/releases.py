@@ -1,9 +1,8 @@
 """The patch that releases a pod, sent once, and what became of it: that is always found out before anything follows."""
 
 import asyncio
-from collections.abc import Callable
 from http import HTTPStatus
-from typing import Literal
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -20,6 +19,10 @@ SEND_SECONDS = 5.0
 
 ReleaseResult = Literal["released", "changed", "gone", "refused"]
 """`changed`: the pod is no longer what was decided about. `refused`: the API server does not let us."""
+
+
+class MadePatch(Protocol):
+    def __call__(self, *, annotated: bool) -> bytes: ...
 
 
 class ReleaseOutcome(msgspec.Struct, frozen=True):
@@ -44,14 +47,14 @@ class Releaser:
     def __init__(self, api: KubeApi, health: ApiHealth) -> None:
         self._api, self._health = api, health
 
-    async def release(self, pod: ClusterPod, patch: Callable[[bool], bytes]) -> ReleaseOutcome:
+    async def release(self, pod: ClusterPod, patch: MadePatch) -> ReleaseOutcome:
         """`patch` is made for a pod that has annotations, or that has none: somebody may have given it the first."""
         annotated = pod.metadata.annotated
         for last in (False, True):
             try:
                 async with asyncio.timeout(SEND_SECONDS):
                     await self._api.patch(
-                        pod_path(pod), patch(annotated), JSON_PATCH, {"fieldManager": PLACER}
+                        pod_path(pod), patch(annotated=annotated), JSON_PATCH, {"fieldManager": PLACER}
                     )
                 return ReleaseOutcome("released")
             except TimeoutError:

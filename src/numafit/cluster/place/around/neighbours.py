@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
-from numafit.cluster.place.wishes import NeighbourWish, PodWishes, SpreadWish, selects
+from numafit.cluster.place.around.wishes import NeighbourWish, PodWishes, SpreadWish, selects
 
 Labels = Mapping[str, str]
 
@@ -130,9 +130,7 @@ def _widened(
     return tuple(names) if enough else None
 
 
-def _counts(
-    wish: SpreadWish, wisher: Wisher, around: Surroundings, pods: Sequence[Neighbour]
-) -> SpreadCounts:
+def _counts(wish: SpreadWish, wisher: Wisher, around: Surroundings, pods: Sequence[Neighbour]) -> SpreadCounts:
     keys = [own.key for own in wisher.wishes.spread]
     domains: dict[str, str] = {}
     """Counted node -> its domain."""

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from numafit.cluster.place.neighbours import Allowed, Neighbour, Surroundings, Wisher, allowed, chosen_names
-from numafit.cluster.place.wishes import NeighbourWish, PodWishes, SelectorRule, SpreadWish
+from numafit.cluster.place.around.neighbours import Allowed, Neighbour, Surroundings, Wisher, allowed, chosen_names
+from numafit.cluster.place.around.wishes import NeighbourWish, PodWishes, SelectorRule, SpreadWish
 
 IS_WEB = (SelectorRule("app", "In", ("web",)),)
 WEB = {"app": "web"}
@@ -16,7 +16,9 @@ def web(*nodes: str, bound: bool = True, leaving: bool = False, apart: tuple[Nei
     return Neighbour("shop", WEB, nodes, bound, leaving, apart)
 
 
-def ask(wishes: PodWishes, *pods: Neighbour, suited: Sequence[str] = tuple(NODES), labels: dict[str, str] = WEB) -> Allowed:
+def ask(
+    wishes: PodWishes, *pods: Neighbour, suited: Sequence[str] = tuple(NODES), labels: dict[str, str] = WEB
+) -> Allowed:
     return allowed(Wisher("shop", labels, wishes), Surroundings(NODES, suited, tuple(NODES), pods))
 
 

@@ -8,7 +8,7 @@ from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.live.words import PLACE_GATE
 from numafit.cluster.place.candidates import wishes_of
 from numafit.cluster.place.patch import has_terms, waiting_spec
-from numafit.cluster.place.queue import QueueEntry, QueueOrder
+from numafit.cluster.place.waiting.queue import QueueEntry, QueueOrder
 from numafit.fleet.verdicts import shape_digest
 
 

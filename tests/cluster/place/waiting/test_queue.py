@@ -1,6 +1,6 @@
 """Which waiting pod is next."""
 
-from numafit.cluster.place.queue import QueueEntry, WaitingQueue
+from numafit.cluster.place.waiting.queue import QueueEntry, WaitingQueue
 
 
 def entry(key: str, priority: int = 0, made: str = "2026-01-01T00:00:00Z", kind: str = "small") -> QueueEntry:

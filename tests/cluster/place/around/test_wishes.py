@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from numafit.cluster.place.wishes import NO_WISHES, NeighbourWish, SelectorRule, SpreadWish, read_wishes, selects
+from numafit.cluster.place.around.wishes import NO_WISHES, NeighbourWish, SelectorRule, SpreadWish, read_wishes, selects
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 WEB = {"matchLabels": {"app": "web"}}
@@ -23,7 +23,13 @@ def test_soft_wishes_are_left_to_the_scheduler() -> None:
 def test_a_hard_spread_counts_by_the_defaults_of_the_scheduler() -> None:
     hard = {"topologyKey": "zone", "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": WEB}
     assert read(topologySpreadConstraints=[hard]).spread == (SpreadWish("zone", 2, IS_WEB),)
-    more = {**hard, "minDomains": 3, "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor", "matchLabelKeys": ["hash"]}
+    more = {
+        **hard,
+        "minDomains": 3,
+        "nodeAffinityPolicy": "Ignore",
+        "nodeTaintsPolicy": "Honor",
+        "matchLabelKeys": ["hash"],
+    }
     selector = (*IS_WEB, SelectorRule("hash", "In", ("1",)))
     assert read(topologySpreadConstraints=[more]).spread == (SpreadWish("zone", 2, selector, 3, False, True),)
 

@@ -71,6 +71,9 @@ class WaitingQueue:
         """Keys of those of one kind, the next one first."""
         return [key for _, key in self._kinds.get(kind, ())]
 
+    def number(self, kind: Hashable) -> int:
+        return len(self._kinds.get(kind, ()))
+
     @property
     def awake(self) -> int:
         """Entries that may be released in this round."""

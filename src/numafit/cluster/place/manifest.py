@@ -1,0 +1,210 @@
+"""What a cluster needs to run the placer: an account with no more rights than it uses, two replicas and their Service.
+
+The configuration of the webhook is not among it: the process writes that itself once somebody answers, with the
+authority of its own certificate.
+"""
+
+from collections.abc import Sequence
+from importlib.resources import files
+
+import yaml
+
+from numafit.cluster.admission.configuration import SERVICE_PORT
+from numafit.cluster.admission.options import WebhookOptions
+from numafit.cluster.admission.rights import cluster_rules, namespace_rules
+from numafit.cluster.kube.objects import ObjectJson
+from numafit.cluster.live.words import PLACER
+from numafit.cluster.topology.model import GROUP, PLURAL
+
+DEFINITION = "nodetopologies.yaml"
+RBAC = "rbac.authorization.k8s.io/v1"
+ADMISSION = "admissionregistration.k8s.io/v1"
+REPLICAS = 2
+ENDING_SECONDS = 30
+
+
+class PlaceManifest:
+    """`arguments`: of the command in the pods. `more_rules`: of the ClusterRole and of the Role in our namespace, for
+    what runs beside."""
+
+    def __init__(
+        self,
+        webhook: WebhookOptions,
+        image: str,
+        metrics_port: int,
+        arguments: Sequence[str] = (),
+        more_rules: tuple[Sequence[ObjectJson], Sequence[ObjectJson]] = ((), ()),
+    ) -> None:
+        self._webhook, self._image, self._metrics_port = webhook, image, metrics_port
+        self._arguments, self._more = arguments, more_rules
+        self._labels = {"app.kubernetes.io/name": webhook.name}
+
+    def text(self) -> str:
+        """YAML documents for `kubectl apply -f -`."""
+        definition = files("numafit.cluster.topology").joinpath(DEFINITION).read_text()
+        texts = [definition, *(yaml.safe_dump(each, sort_keys=False) for each in self.objects())]
+        return "---\n".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
+
+    def objects(self) -> list[ObjectJson]:
+        namespace = self._webhook.namespace
+        return [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._meta()},
+            *self.rights(),
+            *self._unbound_only(),
+            self._service(),
+            self._budget(),
+            self._deployment(),
+        ]
+
+    def rights(self) -> list[ObjectJson]:
+        name = self._webhook.name
+        cluster = [*place_rules(), *cluster_rules(self._webhook), *self._more[0]]
+        own = [*lease_rules(), *namespace_rules(self._webhook), *self._more[1]]
+        return [
+            {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": name}, "rules": cluster},
+            self._binding("ClusterRole", {"name": name}),
+            {"apiVersion": RBAC, "kind": "Role", "metadata": self._meta(), "rules": own},
+            self._binding("Role", self._meta()),
+        ]
+
+    def _meta(self) -> ObjectJson:
+        return {"name": self._webhook.name, "namespace": self._webhook.namespace}
+
+    def _binding(self, kind: str, metadata: ObjectJson) -> ObjectJson:
+        account = {"kind": "ServiceAccount", **self._meta()}
+        return {
+            "apiVersion": RBAC,
+            "kind": f"{kind}Binding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC.partition("/")[0], "kind": kind, "name": self._webhook.name},
+            "subjects": [account],
+        }
+
+    def _unbound_only(self) -> list[ObjectJson]:
+        """RBAC knows pods only as a whole: a policy lets the account delete none that a kubelet may have begun, but
+        for those that have failed. Clusters have it since 1.30."""
+        namespace, name = self._webhook.namespace, self._webhook.name
+        account = f"request.userInfo.username == 'system:serviceaccount:{namespace}:{name}'"
+        unbound = "!has(oldObject.spec.nodeName) || oldObject.spec.nodeName == ''"
+        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["pods"]}
+        spec = {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule]},
+            "matchConditions": [{"name": "placer", "expression": account}],
+            "validations": [
+                {
+                    "expression": f"{unbound} || oldObject.status.phase == 'Failed'",
+                    "message": "the placer deletes no pod that is bound, unless it has failed",
+                }
+            ],
+        }
+        binding = {"policyName": name, "validationActions": ["Deny"]}
+        return [
+            {
+                "apiVersion": ADMISSION,
+                "kind": "ValidatingAdmissionPolicy",
+                "metadata": {"name": name},
+                "spec": spec,
+            },
+            {
+                "apiVersion": ADMISSION,
+                "kind": "ValidatingAdmissionPolicyBinding",
+                "metadata": {"name": name},
+                "spec": binding,
+            },
+        ]
+
+    def _service(self) -> ObjectJson:
+        ports = [{"name": "webhook", "port": SERVICE_PORT, "targetPort": "webhook"}]
+        spec = {"selector": self._labels, "ports": ports}
+        return {"apiVersion": "v1", "kind": "Service", "metadata": self._meta(), "spec": spec}
+
+    def _budget(self) -> ObjectJson:
+        spec = {"minAvailable": 1, "selector": {"matchLabels": self._labels}}
+        return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": self._meta(), "spec": spec}
+
+    def _deployment(self) -> ObjectJson:
+        webhook = self._webhook
+        container = {
+            "name": "place",
+            "image": self._image,
+            "command": [
+                "numafit",
+                "place",
+                f"--namespace={webhook.namespace}",
+                f"--service={webhook.name}",
+                "--identity=$(POD_NAME)",
+                "--metrics-address=0.0.0.0",
+                f"--port={webhook.port}",
+                f"--metrics-port={self._metrics_port}",
+                *self._arguments,
+            ],
+            "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+            "ports": [
+                {"name": "webhook", "containerPort": webhook.port},
+                {"name": "metrics", "containerPort": self._metrics_port},
+            ],
+            "readinessProbe": {"httpGet": {"path": "/readyz", "port": "metrics"}, "periodSeconds": 5},
+            "livenessProbe": {
+                "httpGet": {"path": "/livez", "port": "metrics"},
+                "periodSeconds": 10,
+                "initialDelaySeconds": 30,
+            },
+            "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"memory": "1Gi"}},
+            "securityContext": {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            },
+        }
+        apart = {
+            "weight": 100,
+            "podAffinityTerm": {
+                "labelSelector": {"matchLabels": self._labels},
+                "topologyKey": "kubernetes.io/hostname",
+            },
+        }
+        pod = {
+            "serviceAccountName": webhook.name,
+            "priorityClassName": "system-cluster-critical",
+            "terminationGracePeriodSeconds": ENDING_SECONDS,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 65532,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [apart]}},
+            "containers": [container],
+        }
+        spec = {
+            "replicas": REPLICAS,
+            "selector": {"matchLabels": self._labels},
+            "template": {"metadata": {"labels": self._labels}, "spec": pod},
+        }
+        metadata = {**self._meta(), "labels": self._labels}
+        return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def place_rules() -> list[ObjectJson]:
+    """Of the ClusterRole."""
+    return [
+        _rule("", ["nodes"], ["list", "watch"]),
+        # get: what became of a patch that nobody answered. patch: the release. delete: pods that cannot be bound.
+        _rule("", ["pods"], ["get", "list", "watch", "patch", "delete"]),
+        # The condition that says why a pod waits.
+        _rule("", ["pods/status"], ["patch"]),
+        _rule("", ["events"], ["create", "patch"]),
+        _rule(GROUP, [PLURAL], ["list", "watch"]),
+    ]
+
+
+def lease_rules() -> list[ObjectJson]:
+    """Of the Role in our namespace. RBAC cannot tell by name what is created."""
+    leases = "coordination.k8s.io"
+    own = {**_rule(leases, ["leases"], ["get", "update"]), "resourceNames": [PLACER]}
+    return [_rule(leases, ["leases"], ["create"]), own]
+
+
+def _rule(group: str, resources: list[str], verbs: list[str]) -> ObjectJson:
+    return {"apiGroups": [group], "resources": resources, "verbs": verbs}

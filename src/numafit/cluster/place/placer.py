@@ -1,0 +1,390 @@
+"""The leader's work: pods that wait are decided one after the other, and released.
+
+An offer is recorded before anybody else can know of it, then its patch is sent; patches are under way side by side, up
+to a number, and what comes to nothing is taken back. The queue is gone through whenever something has changed.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Hashable
+from contextlib import suppress
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+
+from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.live.fleet import LiveChange
+from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.place.candidates import Candidates, CandidateSearch, PlacedCluster, wanted_names
+from numafit.cluster.place.counts import PlaceCounts
+from numafit.cluster.place.patch import HOSTNAME, has_terms, release_patch, scale_patch, waiting_spec
+from numafit.cluster.place.releases import MadePatch, ReleaseOutcome, Releaser
+from numafit.cluster.place.replacer import Replacer
+from numafit.cluster.place.stuck import StuckBook
+from numafit.cluster.place.waiting.entries import EntryMaker, is_ours, waits
+from numafit.cluster.place.waiting.helped import HelpedKinds
+from numafit.cluster.place.waiting.notices import NoticeBook, Teller, news
+from numafit.cluster.place.waiting.queue import WaitingQueue
+from numafit.cluster.place.waiting.sentences import Sentences
+from numafit.show.records.time import seconds_of
+
+START_SECONDS = 1.0
+"""Before the first decision: what the leader before us wrote last is on its way."""
+TICK_SECONDS = TELL_SECONDS = 1.0
+MOST_IN_FLIGHT = 48
+YIELD_SECONDS = 0.01
+"""So long decisions are made without letting others come in between."""
+SCALE_SECONDS = 10.0
+"""A pod waits so long before it is released for nodes that are still to come."""
+RETRY_SECONDS, MOST_RETRY_SECONDS = 0.5, 60.0
+MOST_REJECTED = 10_000
+LAST_SECONDS = 3.0
+"""For patches that are under way when it ends."""
+REJECTED, NOT_RELEASED = "UnpredictedRejection", "NotReleased"
+"""Reasons of events."""
+
+
+class WatchedCluster(PlacedCluster, Protocol):
+    synced: asyncio.Event
+
+    def listen(self, heard: Callable[[LiveChange], None]) -> None: ...
+
+
+class PlacerOptions(msgspec.Struct, frozen=True):
+    names: int = 8
+    """Nodes that a pod is offered at most."""
+    scale: bool = False
+    """What fits nowhere is released for nodes that are still to come."""
+    unknown_nodes: bool = True
+    """Nodes without a NodeTopology are offered where no other one fits."""
+    reserve_seconds: float = 600.0
+    identity: str = ""
+
+
+class _Retry(msgspec.Struct):
+    until: float
+    version: str
+    times: int
+
+
+class Placer:
+    def __init__(
+        self,
+        api: KubeApi,
+        cluster: WatchedCluster,
+        options: PlacerOptions,
+        health: ApiHealth,
+        counts: PlaceCounts,
+        say: Callable[[str], None],
+    ) -> None:
+        self._api, self._cluster, self._options, self._health = api, cluster, options, health
+        self._counts, self._say = counts, say
+        self._releaser = Releaser(api, health)
+        self._teller = Teller(api, health, options.identity)
+        self._wake = asyncio.Event()
+        self._leads = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._released: set[str] = set()
+        """UIDs whose release was confirmed and not seen yet: until then older news of them may come."""
+        cluster.listen(self._heard)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._queue, self._entries = WaitingQueue(), EntryMaker()
+        self._search = CandidateSearch(self._cluster, unknown_nodes=self._options.unknown_nodes)
+        self._helped = HelpedKinds(self._cluster)
+        self._notices, self._stuck = NoticeBook(), StuckBook()
+        self._replacer = Replacer(
+            self._api,
+            self._cluster,
+            self._search,
+            self._stuck,
+            self._teller,
+            self._counts,
+            self._health,
+            self._say,
+        )
+        self._sentences = Sentences(self._cluster)
+        self._found: dict[Hashable, Candidates] = {}
+        """Kind that sleeps -> what was found for it last."""
+        self._changed: dict[str, ClusterPod | None] = {}
+        """UIDs of which something was heard; the pod where it is gone."""
+        self._in_flight: set[str] = set()
+        self._retries: dict[str, _Retry] = {}
+        self._slots = asyncio.Semaphore(MOST_IN_FLIGHT)
+        self._rejected: set[str] = set()
+        """UIDs of rejected pods that were counted: of a failed pod more than one change is told."""
+
+    # --- what is heard ------------------------------------------------------------------------------------------------
+
+    def _heard(self, change: LiveChange) -> None:
+        if not self._leads:
+            return
+        match change.kind:
+            case "node":
+                self._helped.node_changed(change.name)
+            case "pod":
+                self._changed[change.name] = None
+                self._helped.pod_changed()
+            case "gone":
+                self._changed[change.name] = change.pod
+                self._helped.pod_gone(change.pod)
+            case "failed":
+                self._failed(change.pod)
+        self._wake.set()
+
+    def _failed(self, pod: ClusterPod | None) -> None:
+        if pod is None or not pod.rejected or pod.node not in pod.offered or pod.uid in self._rejected:
+            return
+        self._rejected.add(pod.uid)
+        if len(self._rejected) > MOST_REJECTED:
+            self._rejected.clear()
+        self._helped.refused(pod)
+        if pod.node not in self._cluster.fleet.nodes:
+            # Nobody predicted anything there.
+            return
+        self._counts.unpredicted += 1
+        text = f"the kubelet of {pod.node} rejected it ({pod.reason}): {pod.message}"
+        self._say(f"{pod.full_name} was placed, and {text}")
+        told = f"numafit predicted that it fits, but {text} No pod like it goes there before the node has changed."
+        self._spawn(self._teller.warn(pod, REJECTED, told))
+
+    # --- the leader's loop --------------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Until it is cancelled; then patches that are under way are waited for."""
+        await self._cluster.synced.wait()
+        self._begin()
+        self._leads = True
+        try:
+            await asyncio.sleep(START_SECONDS)
+            self._changed = dict.fromkeys(self._cluster.pods)
+            self._say(f"this replica decides: {sum(map(waits, self._cluster.pods.values()))} pods wait")
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._decide())
+                group.create_task(self._tell())
+                group.create_task(self._replacer.run())
+        finally:
+            self._leads = False
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=LAST_SECONDS)
+            for task in self._tasks:
+                task.cancel()
+            self._counts.waiting.clear()
+
+    async def _decide(self) -> None:
+        while True:
+            self._wake.clear()
+            await self.round()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(TICK_SECONDS):
+                    await self._wake.wait()
+
+    async def round(self) -> None:
+        """Everybody who could be helped by what has changed is asked about, in order."""
+        self._take_changes()
+        self._search.begin_round()
+        for kind in self._helped.kinds(self._queue):
+            self._queue.wake(kind)
+        begun = time.monotonic()
+        for uid in self._queue.round():
+            await self._slots.acquire()
+            if time.monotonic() - begun > YIELD_SECONDS:
+                await asyncio.sleep(0)
+                begun = time.monotonic()
+                if self._wake.is_set():
+                    # Somebody more urgent may have come: the rest is asked about after a look at what is new.
+                    self._slots.release()
+                    return
+            if not self._decided(uid):
+                self._slots.release()
+        if self._options.scale:
+            await self._release_for_more_nodes()
+        self._count_waiting()
+
+    def _take_changes(self) -> None:
+        changed, self._changed = self._changed, {}
+        now = time.monotonic()
+        for uid, gone in changed.items():
+            pod = self._cluster.pods.get(uid)
+            if pod is not None:
+                self._look(pod, now)
+            else:
+                self._forget(uid, gone)
+        for uid, retry in list(self._retries.items()):
+            if now >= retry.until and uid in self._cluster.pods:
+                self._look(self._cluster.pods[uid], now)
+
+    def _look(self, pod: ClusterPod, now: float) -> None:
+        uid = pod.uid
+        self._search.told(pod)
+        self._stuck.told(pod, now)
+        if not waits(pod):
+            self._queue.remove(uid)
+            self._entries.forget(uid)
+            self._retries.pop(uid, None)
+            self._released.discard(uid)
+            self._notices.gone(uid)
+            return
+        if uid in self._in_flight or uid in self._released:
+            return
+        retry = self._retries.get(uid)
+        if not is_ours(pod) or (retry and now < retry.until and pod.metadata.resourceVersion == retry.version):
+            self._queue.remove(uid)
+            return
+        self._notices.waits(pod, now)
+        self._queue.put(self._entries.entry(pod))
+
+    def _forget(self, uid: str, gone: ClusterPod | None) -> None:
+        self._queue.remove(uid)
+        self._entries.forget(uid)
+        self._retries.pop(uid, None)
+        self._released.discard(uid)
+        self._notices.gone(uid)
+        self._stuck.gone(uid)
+        if gone is not None:
+            self._search.gone(gone)
+
+    # --- one pod ------------------------------------------------------------------------------------------------------
+
+    def _decided(self, uid: str) -> bool:
+        """Whether a patch is under way for it, which gives the slot back."""
+        pod = self._cluster.pods.get(uid)
+        if pod is None or not is_ours(pod):
+            self._queue.remove(uid)
+            return False
+        self._counts.decided += 1
+        spec = waiting_spec(pod.spec)
+        nodes = len(self._cluster.fleet.nodes) or len(self._cluster.nodes)
+        most = wanted_names(self._options.names, nodes, self._queue.awake)
+        last = {*self._stuck.tried(pod), *self._helped.refusing(pod)}
+        found = self._search.candidates(pod, most, terms=has_terms(spec), last=last)
+        if found.names:
+            hosts = self._search.hostnames() if has_terms(spec) and len(found.names) > 1 else {}
+            patch = partial(release_patch, spec, pod.metadata.uid, found.names, hosts)
+            self._cluster.offer(pod, found.names)
+            self._search.told(pod)
+            if found.unknown:
+                self._search.offered_unknown()
+            self._send(pod, patch, "unknown" if found.unknown else "known", found.names)
+            return True
+        kind = self._queue.kind_of(uid)
+        self._found[kind] = found
+        self._queue.sleep(kind)
+        self._helped.sleeps(kind, others=bool(found.unwished))
+        return False
+
+    async def _release_for_more_nodes(self) -> None:
+        """Whoever has waited for long enough: an autoscaler does not see pods with gates."""
+        impossible = {name: self._cluster.nodes[name].labels.get(HOSTNAME, "") for name in self._cluster.fleet.nodes}
+        for uid in [uid for kind in list(self._queue.sleeping) for uid in self._queue.entries(kind)]:
+            if self._notices.waited(uid, time.monotonic()) < SCALE_SECONDS:
+                continue
+            await self._slots.acquire()
+            pod = self._cluster.pods.get(uid)
+            if pod is None or not is_ours(pod):
+                self._slots.release()
+                continue
+            spec = waiting_spec(pod.spec)
+            self._send(pod, partial(scale_patch, spec, pod.metadata.uid, impossible), "scale", ())
+
+    def _send(self, pod: ClusterPod, patch: MadePatch, nodes: str, names: tuple[str, ...]) -> None:
+        self._queue.remove(pod.uid)
+        self._in_flight.add(pod.uid)
+        self._counts.in_flight = len(self._in_flight)
+        self._spawn(self._sent(pod, patch, nodes, names))
+
+    async def _sent(self, pod: ClusterPod, patch: MadePatch, nodes: str, names: tuple[str, ...]) -> None:
+        try:
+            outcome = await self._releaser.release(pod, patch)
+        except asyncio.CancelledError:
+            # Whether it arrived is found out by whoever leads next.
+            self._in_flight.discard(pod.uid)
+            raise
+        finally:
+            self._slots.release()
+        self._in_flight.discard(pod.uid)
+        self._counts.in_flight = len(self._in_flight)
+        if outcome.result == "released":
+            self._succeeded(pod, nodes, names)
+        else:
+            self._came_to_nothing(pod, outcome)
+        self._wake.set()
+
+    def _succeeded(self, pod: ClusterPod, nodes: str, names: tuple[str, ...]) -> None:
+        seen = self._cluster.pods.get(pod.uid)
+        if seen is not None and waits(seen):
+            self._released.add(pod.uid)
+        self._retries.pop(pod.uid, None)
+        self._entries.forget(pod.uid)
+        self._counts.released[nodes] += 1
+        self._counts.offered_names += len(names)
+        with suppress(ValueError):
+            self._counts.waited(time.time() - seconds_of(pod.metadata.creationTimestamp))
+        if self._notices.gone(pod.uid):
+            text = f"It may go to {', '.join(names)}." if names else "It waits for a node that is still to come."
+            self._spawn(self._teller.released(pod, text))
+
+    def _came_to_nothing(self, pod: ClusterPod, outcome: ReleaseOutcome) -> None:
+        self._counts.failed[outcome.result] += 1
+        self._cluster.withdraw(pod.uid)
+        seen = self._cluster.pods.get(pod.uid)
+        if outcome.result == "gone" or seen is None:
+            return
+        self._search.told(seen)
+        before = self._retries.get(pod.uid)
+        times = before.times + 1 if before is not None else 1
+        seconds = min(RETRY_SECONDS * 2 ** (times - 1), MOST_RETRY_SECONDS)
+        # One that has changed since is decided anew at once.
+        version = pod.metadata.resourceVersion
+        self._retries[pod.uid] = _Retry(time.monotonic() + seconds, version, times)
+        self._changed.setdefault(pod.uid, None)
+        if outcome.result == "refused" or times == 3:
+            self._say(f"{pod.full_name} could not be released: {outcome.why}")
+            self._spawn(self._teller.warn(pod, NOT_RELEASED, f"It could not be released: {outcome.why}"))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """`Any`: as a coroutine has it."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # --- what is told -------------------------------------------------------------------------------------------------
+
+    async def _tell(self) -> None:
+        while True:
+            await asyncio.sleep(TELL_SECONDS)
+            now = time.monotonic()
+            due = (
+                (uid, lambda kind=kind, uid=uid: self._sentence(kind, uid))
+                for kind in list(self._queue.sleeping)
+                for uid in self._queue.entries(kind)
+            )
+            for uid, sentence in news(self._notices, due, now):
+                pod = self._cluster.pods.get(uid)
+                if pod is not None and waits(pod):
+                    self._notices.tell(uid, sentence, now)
+                    if await self._teller.waiting(pod, sentence):
+                        self._counts.told += 1
+
+    def _sentence(self, kind: Hashable, uid: str) -> str:
+        return self._sentences.of(self._cluster.pods[uid], self._found.get(kind))
+
+    def _count_waiting(self) -> None:
+        self._found = {kind: found for kind, found in self._found.items() if kind in self._queue.sleeping}
+        waiting = self._counts.waiting
+        waiting.clear()
+        for kind, found in self._found.items():
+            waiting[reason_of(found)] += self._queue.number(kind)
+        waiting["deciding"] = self._queue.awake
+
+
+def reason_of(found: Candidates) -> str:
+    """For the metric."""
+    if found.unwished:
+        return "other_pods"
+    if found.kept:
+        return "reserved"
+    return "no_node"

@@ -1,0 +1,172 @@
+"""The placer as a process: it answers for the webhook, decides while it leads, and ends when it is told to.
+
+Every replica knows the cluster and answers the API server; one decides. When it is told to stop, the lease is given
+back first, so that another one goes on at once; what waits behind a gate waits for that one.
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+
+import msgspec
+from prometheus_client.registry import Collector
+
+from numafit.cluster.admission.counts import AdmissionCollector, AdmissionCounts
+from numafit.cluster.admission.needs import PlaceWish
+from numafit.cluster.admission.options import WebhookOptions
+from numafit.cluster.admission.webhook import Webhook
+from numafit.cluster.kube.access import Access
+from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.election import Election
+from numafit.cluster.kube.health import ApiHealth, HealthCollector
+from numafit.cluster.kube.probes import ProbePlace, serve_probes
+from numafit.cluster.live.fleet import LiveFleet
+from numafit.cluster.live.words import PLACER
+from numafit.cluster.place.counts import PlaceCollector, PlaceCounts
+from numafit.cluster.place.placer import MOST_IN_FLIGHT, Placer, PlacerOptions
+from numafit.cluster.topology.model import PATH
+from numafit.errors import ApiServerError, InputError
+
+ALIVE_SECONDS = 60.0
+"""Without a turn of the loop the process is ill."""
+TURN_SECONDS = 1.0
+BESIDE_CONNECTIONS = 16
+
+
+class PlaceProcess(msgspec.Struct, frozen=True):
+    webhook: WebhookOptions
+    placer: PlacerOptions
+    probes: ProbePlace
+
+
+class LeaderWork(msgspec.Struct, frozen=True):
+    """What else the leader does, beside deciding."""
+
+    run: Callable[[], Awaitable[None]]
+
+
+BesideLeader = Callable[[KubeApi, ApiHealth, LiveFleet], LeaderWork]
+
+
+def serve_place(
+    access: Access,
+    options: PlaceProcess,
+    say: Callable[[str], None],
+    beside: BesideLeader | None = None,
+    collectors: Sequence[Collector] = (),
+) -> None:
+    """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin. `beside`: what the leader does, too, and
+    `collectors` what that counts."""
+    own = _Replica(access, options, say, beside)
+    known = (PlaceCollector(own.counts), AdmissionCollector(own.admission), HealthCollector(own.health), *collectors)
+    end = serve_probes(options.probes, known, own.unready, own.dead)
+    try:
+        asyncio.run(own.until_told())
+    finally:
+        end()
+
+
+class _Replica:
+    def __init__(
+        self, access: Access, options: PlaceProcess, say: Callable[[str], None], beside: BesideLeader | None
+    ) -> None:
+        self._access, self._options, self._say, self._beside = access, options, say, beside
+        self.counts, self.admission, self.health = PlaceCounts(), AdmissionCounts(), ApiHealth()
+        self._turned = time.monotonic()
+        self._webhook: Webhook | None = None
+        self._live: LiveFleet | None = None
+
+    def unready(self) -> str:
+        if self._live is None or not self._live.synced.is_set():
+            return "the cluster is not known yet"
+        if self._webhook is None or not self._webhook.ready.is_set():
+            return f"the API server does not ask here yet: {self._webhook.trouble if self._webhook else ''}"
+        return ""
+
+    def dead(self) -> str:
+        return "its loop stands still" if time.monotonic() - self._turned > ALIVE_SECONDS else ""
+
+    async def until_told(self) -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        async with KubeApi(self._access, connections=MOST_IN_FLIGHT + BESIDE_CONNECTIONS) as api:
+            await check_installed(api)
+            await self._work(api, stop)
+
+    async def _work(self, api: KubeApi, stop: asyncio.Event) -> None:
+        options, webhook_options = self._options, self._options.webhook
+        live = self._live = LiveFleet(api, self.health)
+        placer = Placer(api, live, options.placer, self.health, self.counts, self._say)
+        election = Election(api, webhook_options.namespace, PLACER, options.placer.identity, self.health)
+        webhook = self._webhook = Webhook(
+            api,
+            self.health,
+            webhook_options,
+            PlaceWish(live, webhook_options.namespace),
+            keeps=lambda: election.leads,
+            counts=self.admission,
+        )
+        beside = self._beside(api, self.health, live) if self._beside is not None else None
+
+        async def lead() -> None:
+            self.counts.leads = 1
+            try:
+                async with asyncio.TaskGroup() as group:
+                    group.create_task(placer.run())
+                    if beside is not None:
+                        group.create_task(_all_of(beside.run()))
+            finally:
+                self.counts.leads = 0
+
+        leading = asyncio.create_task(election.run(lead))
+        others = [asyncio.create_task(own) for own in (webhook.run(), live.run(), self._turn(live))]
+        told = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({leading, *others, told}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            failed = [own.exception() for own in (leading, *others) if own.done() and not own.cancelled()]
+            # Whoever leads gives the lease back first.
+            for task in (leading, *others, told):
+                task.cancel()
+                with suppress(asyncio.CancelledError, Exception):
+                    await task
+        for error in failed:
+            if error is not None:
+                raise _first(error)
+
+    async def _turn(self, live: LiveFleet) -> None:
+        told = False
+        while True:
+            self._turned = time.monotonic()
+            self.counts.synced = int(live.synced.is_set())
+            if self.counts.synced and not told:
+                told = True
+                unknown = sum(name not in live.fleet.nodes for name in live.nodes)
+                self._say(f"the cluster is known: {len(live.fleet.nodes)} nodes, and {unknown} without a NodeTopology")
+            await asyncio.sleep(TURN_SECONDS)
+
+
+async def _all_of(work: Awaitable[None]) -> None:
+    await work
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+async def check_installed(api: KubeApi) -> None:
+    """Raises InputError where the cluster does not know NodeTopologies, or this account may not read them."""
+    try:
+        await api.get(PATH, {"limit": "1"})
+    except ApiServerError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            cure = "install the node agent first: numafit node-agent --manifest --image IMAGE | kubectl apply -f -"
+            why = "this cluster has no NodeTopology, so nobody tells how its nodes stand"
+            raise InputError(why, source=error.source, cure=cure) from None
+        raise

@@ -1,0 +1,148 @@
+"""Pods that were released, and that the scheduler cannot bind: what they want nobody knew, or it came later.
+
+A released pod cannot be changed any more. Where a controller owns it, it is deleted, and the next one gets other nodes
+first. That is done seldom: with patience that doubles for each owner, and only while nothing of the pod can have begun.
+A Job counts each of its pods that goes as a failed one, so its pods are told only, as those that nobody owns are.
+"""
+
+from collections.abc import Collection, Mapping
+from http import HTTPStatus
+from typing import Literal
+
+import msgspec
+
+from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.kube.objects import ObjectMeta
+from numafit.cluster.live.nodes import ClusterNode
+from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.place.patch import SCALED_ANNOTATION
+from numafit.cluster.place.releases import pod_path
+from numafit.errors import ApiServerError, InputError
+
+PATIENCE, LOST_PATIENCE, MOST_PATIENCE = 60.0, 10.0, 900.0
+"""Seconds: for the first pod of an owner; where none of its nodes is left; at most."""
+FORGET_SECONDS = 3600.0
+"""After which an owner's earlier pods, and the nodes that they did not get, are forgotten."""
+BETWEEN_SECONDS = 2.0
+"""Between two deletions in the whole cluster."""
+MOST_OWNERS = 10_000
+NOT_REPLACED = ("Job", "Node", "DaemonSet")
+"""Kinds of owners whose pods are told only."""
+UNSCHEDULABLE = "Unschedulable"
+
+StuckAnswer = Literal["", "tell", "replace"]
+
+
+class StuckOwner(msgspec.Struct):
+    times: int = 0
+    at: float = 0.0
+    """When its last pod was deleted."""
+    nodes: dict[str, float] = {}
+    """Nodes that its pods did not get, and when that was."""
+
+
+class StuckBook:
+    """No network: whoever calls tells what time it is."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+        """UID of a pod -> since when the scheduler says that it cannot bind it."""
+        self._told: set[str] = set()
+        self._owners: dict[str, StuckOwner] = {}
+        self._last = -BETWEEN_SECONDS
+
+    def told(self, pod: ClusterPod, now: float) -> None:
+        """A pod that is not bound and has no gate; others are not stuck."""
+        if is_released(pod) and scheduler_refuses(pod):
+            self._since.setdefault(pod.uid, now)
+        else:
+            self.gone(pod.uid)
+
+    def gone(self, uid: str) -> None:
+        self._since.pop(uid, None)
+        self._told.discard(uid)
+
+    def stuck(self) -> Collection[str]:
+        return tuple(self._since)
+
+    def answer(self, pod: ClusterPod, nodes: Mapping[str, ClusterNode], *, elsewhere: bool, now: float) -> StuckAnswer:
+        """`elsewhere`: another node would take it than those that it was offered."""
+        lost = bool(pod.offered) and not any(_open(nodes.get(name)) for name in pod.offered)
+        waited = now - self._since.get(pod.uid, now)
+        owner = pod.owner
+        times = self._owners[owner.uid].times if owner is not None and owner.uid in self._owners else 0
+        patience = min((LOST_PATIENCE if lost else PATIENCE) * 2**times, MOST_PATIENCE)
+        if waited < patience:
+            return ""
+        if owner is None or owner.kind in NOT_REPLACED or not (lost or elsewhere):
+            return "" if pod.uid in self._told or SCALED_ANNOTATION in pod.metadata.annotations else "tell"
+        return "replace" if now - self._last >= BETWEEN_SECONDS else ""
+
+    def was_told(self, uid: str) -> None:
+        self._told.add(uid)
+
+    def replaced(self, pod: ClusterPod, now: float) -> None:
+        self._last = now
+        self._since.pop(pod.uid, None)
+        if pod.owner is None:
+            return
+        for uid in [uid for uid, own in self._owners.items() if now - own.at >= FORGET_SECONDS]:
+            del self._owners[uid]
+        while len(self._owners) >= MOST_OWNERS:
+            del self._owners[next(iter(self._owners))]
+        own = self._owners.setdefault(pod.owner.uid, StuckOwner())
+        own.times, own.at = own.times + 1, now
+        own.nodes = {**own.nodes, **dict.fromkeys(pod.offered, now)}
+
+    def tried(self, pod: ClusterPod) -> Collection[str]:
+        """Nodes that come last for it, since earlier pods of its owner did not get them."""
+        own = self._owners.get(pod.owner.uid) if pod.owner is not None else None
+        return own.nodes.keys() if own is not None else ()
+
+
+def is_released(pod: ClusterPod) -> bool:
+    """By us, and not bound yet."""
+    annotated = bool(pod.offered) or SCALED_ANNOTATION in pod.metadata.annotations
+    return annotated and not pod.node and not pod.gates and pod.metadata.deletionTimestamp is None
+
+
+def scheduler_refuses(pod: ClusterPod) -> bool:
+    condition = pod.condition("PodScheduled")
+    return condition is not None and condition.status == "False" and condition.reason == UNSCHEDULABLE
+
+
+def _open(node: ClusterNode | None) -> bool:
+    return node is not None and not node.unschedulable
+
+
+class _SeenSpec(msgspec.Struct):
+    nodeName: str = ""
+
+
+class _SeenStatus(msgspec.Struct):
+    nominatedNodeName: str = ""
+    phase: str = ""
+
+
+class _Seen(msgspec.Struct):
+    metadata: ObjectMeta
+    spec: _SeenSpec = msgspec.field(default_factory=_SeenSpec)
+    status: _SeenStatus = msgspec.field(default_factory=_SeenStatus)
+
+
+async def delete_unbound(api: KubeApi, pod: ClusterPod, health: ApiHealth) -> bool:
+    """Whether it is deleted now: only the pod that was seen last, by UID and version, so that a binding that comes in
+    between wins; and never one for which the scheduler is making room."""
+    try:
+        seen = msgspec.json.decode(await api.get(pod_path(pod)), type=_Seen)
+        if seen.metadata.uid != pod.metadata.uid or seen.spec.nodeName or seen.status.nominatedNodeName:
+            return False
+        preconditions = {"uid": seen.metadata.uid, "resourceVersion": seen.metadata.resourceVersion}
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+        await api.delete(pod_path(pod), msgspec.json.encode(options))
+    except InputError as error:
+        if not (isinstance(error, ApiServerError) and error.status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)):
+            health.failed(error)
+        return False
+    return True

@@ -1,0 +1,64 @@
+"""All gates of the placer are taken away, as if it had never been there: for an uninstall."""
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+
+import msgspec
+
+from numafit.cluster.kube.access import Access
+from numafit.cluster.kube.api import JSON_PATCH, KubeApi
+from numafit.cluster.kube.objects import PODS, ObjectMeta
+from numafit.cluster.live.pods import SchedulingGate
+from numafit.cluster.live.words import PLACE_GATE, PLACER
+from numafit.cluster.place.patch import ungate_patch
+from numafit.errors import ApiServerError
+
+AT_ONCE = 16
+PENDING = {"fieldSelector": "status.phase=Pending"}
+
+
+class _GatedSpec(msgspec.Struct):
+    schedulingGates: tuple[SchedulingGate, ...] | None = None
+
+
+class _GatedPod(msgspec.Struct):
+    metadata: ObjectMeta
+    spec: _GatedSpec
+
+    @property
+    def gates(self) -> tuple[str, ...]:
+        return tuple(gate.name for gate in self.spec.schedulingGates or ())
+
+
+def ungate_all(access: Access, say: Callable[[str], None]) -> int:
+    """How many pods were released. Raises ApiServerError."""
+
+    async def work() -> int:
+        async with KubeApi(access) as api:
+            return await ungated(api, say)
+
+    return asyncio.run(work())
+
+
+async def ungated(api: KubeApi, say: Callable[[str], None]) -> int:
+    found: list[_GatedPod] = []
+    async for page in api.pages(PODS, PENDING):
+        pods = (msgspec.json.decode(raw, type=_GatedPod) for raw in page.items or ())
+        found += [pod for pod in pods if PLACE_GATE in pod.gates]
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def release(pod: _GatedPod) -> bool:
+        meta = pod.metadata
+        path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}"
+        async with slots:
+            try:
+                await api.patch(path, ungate_patch(pod.gates, meta.uid), JSON_PATCH, {"fieldManager": PLACER})
+            except ApiServerError as error:
+                if error.status == HTTPStatus.NOT_FOUND:
+                    return False
+                say(f"{meta.namespace}/{meta.name}: {error.message}")
+                return False
+        return True
+
+    return sum(await asyncio.gather(*map(release, found)))

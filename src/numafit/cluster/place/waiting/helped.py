@@ -1,0 +1,115 @@
+"""Which kinds of waiting pods may be helped by what has changed: only those are asked about again.
+
+A kind that no known node takes is helped by a node that has changed, if that one takes it now. Where more than the
+known nodes decides (other pods, nodes that nobody knows, rejections there), it is asked again by and by.
+"""
+
+import time
+from collections.abc import Collection, Hashable, Iterator, Mapping
+
+from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.place.candidates import PlacedCluster
+from numafit.cluster.place.waiting.queue import WaitingQueue
+from numafit.fleet.fleet import Fleet, FleetNode
+from numafit.fleet.places import places
+from numafit.fleet.verdicts import shape_digest
+
+AGAIN_SECONDS = 2.0
+"""Between two looks at what more than known nodes decides."""
+REFUSED_SECONDS = 600.0
+"""For which an unknown node that rejected a pod comes last for others like it."""
+MOST_REFUSED = 10_000
+NOBODY: Mapping[str, FleetNode] = {}
+
+
+class HelpedKinds:
+    def __init__(self, cluster: PlacedCluster) -> None:
+        self._cluster = cluster
+        self._seen = NOBODY
+        self._others_changed = self._unknown_changed = False
+        self._by_others: set[Hashable] = set()
+        self._last = 0.0
+        self._refused: dict[tuple[bytes, str], float] = {}
+
+    def node_changed(self, name: str) -> None:
+        if name not in self._cluster.fleet.nodes:
+            self._unknown_changed = True
+
+    def pod_gone(self, pod: ClusterPod | None) -> None:
+        self._others_changed = True
+        if pod is not None and pod.node and pod.node not in self._cluster.fleet.nodes:
+            self._unknown_changed = True
+
+    def pod_changed(self) -> None:
+        self._others_changed = True
+
+    def refused(self, pod: ClusterPod) -> None:
+        """By a kubelet of which nothing is known."""
+        if pod.node in self._cluster.fleet.nodes:
+            return
+        if len(self._refused) >= MOST_REFUSED:
+            self._refused.clear()
+        self._refused[shape_digest(pod.pod), pod.node] = time.monotonic() + REFUSED_SECONDS
+
+    def refusing(self, pod: ClusterPod) -> Collection[str]:
+        """Unknown nodes that come last for it."""
+        if not self._refused:
+            return ()
+        shape, now = shape_digest(pod.pod), time.monotonic()
+        return {node for (own, node), end in self._refused.items() if own == shape and now < end}
+
+    def sleeps(self, kind: Hashable, *, others: bool) -> None:
+        """`others`: nodes would take it, and other pods keep it from them."""
+        (self._by_others.add if others else self._by_others.discard)(kind)
+
+    def kinds(self, queue: WaitingQueue) -> Iterator[Hashable]:
+        """Those to be woken."""
+        fleet = self._cluster.fleet
+        better = (
+            [node for name, node in fleet.nodes.items() if _may_be_better(self._seen.get(name), node)]
+            if fleet.nodes is not self._seen
+            else []
+        )
+        self._seen = fleet.nodes
+        woken: set[Hashable] = set()
+        if better and queue.sleeping:
+            part = part_of(fleet, better)
+            for kind in list(queue.sleeping):
+                pod = self._cluster.pods.get(queue.first_of(kind))
+                if pod is None or places(part, pod.pod, self._cluster.memory, 1).places:
+                    woken.add(kind)
+        now = time.monotonic()
+        if now - self._last >= AGAIN_SECONDS:
+            self._last = now
+            self._by_others &= set(queue.sleeping)
+            if self._unknown_changed:
+                woken |= set(queue.sleeping)
+            elif self._others_changed:
+                woken |= self._by_others
+            self._unknown_changed = self._others_changed = False
+        yield from woken
+
+
+def _may_be_better(before: FleetNode | None, after: FleetNode) -> bool:
+    """One to which only more was promised is not."""
+    if before is after:
+        return False
+    if before is None:
+        return True
+    same = before.state is after.state and before.facts is after.facts and before.refused == after.refused
+    kept = len(after.promised) >= len(before.promised) and after.promised[: len(before.promised)] == before.promised
+    return not (same and kept and before.schedulable == after.schedulable)
+
+
+def part_of(fleet: Fleet, nodes: Collection[FleetNode]) -> Fleet:
+    """The fleet as if it had these only."""
+    groups: dict[object, list[str]] = {}
+    for node in sorted(nodes, key=lambda own: own.name):
+        groups.setdefault(node.standing, []).append(node.name)
+    names = {node.name for node in nodes}
+    return Fleet(
+        {node.name: node for node in nodes},
+        {standing: tuple(own) for standing, own in groups.items()},  # type: ignore[misc]
+        {},
+        fleet.refusing & names,
+    )

@@ -1,0 +1,371 @@
+"""The leader's work: who is released, where to, when, and what happens when that fails."""
+
+import asyncio
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from numafit.cluster.live.words import PLACE_GATE
+from numafit.cluster.place.placer import PlacerOptions
+from tests.cluster.place.clusters import filled, report, told_node, waiting
+from tests.cluster.place.played import Play, PlayedFleet, PlayedRequest, run
+
+UNSCHEDULABLE = ({"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no volume"},)
+
+
+def fleet_of(*names: str) -> PlayedFleet:
+    return filled(PlayedFleet(), *names)
+
+
+def failing(status: int, times: int = 1) -> Callable[[PlayedRequest], int | None]:
+    left = [status] * times
+
+    def refuse(asked: PlayedRequest) -> int | None:
+        return left.pop() if asked.method == "PATCH" and "json-patch" in asked.kind and left else None
+
+    return refuse
+
+
+def test_a_waiting_pod_is_released_to_nodes_that_admit_it() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1", "n2")
+        async with Play(fleet) as play:
+            fleet.tell(waiting("p", gpus=8))
+            await play.until(lambda: fleet.pods["p"].gates == ())
+            assert play.names("p") == ("n1", "n2")
+            assert fleet.fleet.offers == {"p": ("n1", "n2")}
+            fleet.bind("p", "n2")
+            assert fleet.fleet.offers == {"p": ("n2",)}
+
+    run(test())
+
+
+def test_those_that_waited_before_the_leader_came_are_released_by_priority_and_age() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1", "n2", "n3", "n4")
+        fleet.tell(waiting("young", made="2026-03-01T00:00:00Z"))
+        fleet.tell(waiting("old", made="2026-02-01T00:00:00Z"))
+        fleet.tell(waiting("urgent", made="2026-04-01T00:00:00Z", priority=10))
+        async with Play(fleet) as play:
+            await play.until(lambda: len(play.api.releases) == 3)
+            assert play.api.releases == ["urgent", "old", "young"]
+
+    run(test())
+
+
+def test_gates_of_others_come_first() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        async with Play(fleet) as play:
+            fleet.tell(waiting("p", gates=("kueue.x-k8s.io/admission", PLACE_GATE)))
+            fleet.tell(waiting("q"))
+            await play.until(lambda: fleet.pods["q"].gates == ())
+            assert play.api.releases == ["q"]
+            fleet.tell(waiting("p", gates=(PLACE_GATE,), nodeSelector={"kubernetes.io/hostname": "n1"}))
+            await play.until(lambda: fleet.pods["p"].gates == ())
+
+    run(test())
+
+
+def test_one_node_is_not_promised_twice_in_one_round() -> None:
+    """kueue#14570."""
+
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        for name in ("a", "b", "c"):
+            fleet.tell(waiting(name, gpus=8))
+        async with Play(fleet) as play:
+            await play.until(lambda: bool(play.api.conditions))
+            assert play.api.releases == ["a"]
+            assert fleet.fleet.offers == {"a": ("n1",)}
+
+    run(test())
+
+
+def test_what_fits_nowhere_stays_gated_is_told_why_once_and_is_released_when_a_node_can_take_it() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        holder = waiting("holder", gpus=8, gates=(), node="n1")
+        fleet.tell(holder)
+        report(fleet, "n1", holder)
+        async with Play(fleet) as play:
+            fleet.tell(waiting("p", gpus=4))
+            await play.until(lambda: bool(play.api.events))
+            await asyncio.sleep(0.3)
+            ((name, condition),) = play.api.conditions
+            assert (name, condition["type"], condition["status"]) == ("p", "numafit.io/Placed", "False")
+            assert condition["reason"] == "Waiting"
+            assert "team/holder" in condition["message"]
+            assert play.api.events == [("p", "Waiting", condition["message"])]
+            assert play.counts.waiting["no_node"] == 1
+            fleet.end("holder")
+            await asyncio.sleep(0.1)
+            assert play.api.releases == []
+            report(fleet, "n1")
+            fleet.node("n1")
+            await play.until(lambda: fleet.pods["p"].gates == ())
+            await play.until(lambda: len(play.api.conditions) == 2)
+            assert play.api.conditions[-1][1]["status"] == "True"
+
+    run(test())
+
+
+def test_a_release_that_fails_is_taken_back_and_tried_again() -> None:
+    async def test() -> None:
+        for status in (409, 403, 500):
+            fleet = fleet_of("n1")
+            async with Play(fleet) as play:
+                play.api.refuse = failing(status)
+                fleet.tell(waiting("p", gpus=8))
+                await play.until(lambda fleet=fleet: fleet.pods["p"].gates == ())  # type: ignore[misc]
+                assert play.api.releases == ["p", "p"]
+
+    run(test())
+
+
+def test_a_pod_that_is_not_what_it_was_is_tried_with_and_without_annotations_and_then_later() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        async with Play(fleet) as play:
+            play.api.refuse = failing(422, 2)
+            fleet.tell(waiting("p", gpus=8))
+            await play.until(lambda: fleet.pods["p"].gates == ())
+            assert play.api.releases == ["p", "p", "p"]
+            assert play.counts.failed == {"changed": 1}
+
+    run(test())
+
+
+def test_an_answer_that_is_lost_is_found_out_and_nothing_is_sent_twice() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        async with Play(fleet) as play:
+            play.api.lost_answers = 1
+            fleet.tell(waiting("p", gpus=8))
+            await play.until(lambda: play.counts.released["known"] == 1)
+            assert play.api.releases == ["p"]
+            assert fleet.fleet.offers == {"p": ("n1",)}
+
+    run(test())
+
+
+def test_a_pod_that_vanishes_under_way_leaves_nothing_behind() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        async with Play(fleet) as play:
+            play.api.hold.clear()
+            fleet.tell(waiting("p", gpus=8))
+            await play.until(lambda: play.api.releases == ["p"])
+            fleet.end("p")
+            fleet.tell(waiting("q", gpus=8))
+            play.api.hold.set()
+            await play.until(lambda: fleet.pods["q"].gates == ())
+            assert fleet.fleet.offers == {"q": ("n1",)}
+
+    run(test())
+
+
+def test_old_news_of_a_released_pod_do_not_release_it_again() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        async with Play(fleet) as play:
+            play.api.unseen = True
+            old = waiting("p", gpus=4)
+            fleet.tell(old)
+            await play.until(lambda: play.counts.released["known"] == 1)
+            fleet.tell(replace(old, metadata=replace(old.metadata, resourceVersion="2")))
+            await asyncio.sleep(0.1)
+            assert play.api.releases == ["p"]
+
+    run(test())
+
+
+def test_no_pod_goes_to_the_node_that_has_just_refused_one_like_it() -> None:
+    """kueue#14092; and what was placed and rejected is counted and told."""
+
+    async def test() -> None:
+        fleet = fleet_of("n1", "n2")
+        async with Play(fleet, PlacerOptions(names=1)) as play:
+            fleet.tell(waiting("p", gpus=8))
+            await play.until(lambda: fleet.pods["p"].gates == ())
+            first = play.names("p")[0]
+            fleet.reject("p", first)
+            fleet.tell(waiting("p2", gpus=8))
+            await play.until(lambda: fleet.pods["p2"].gates == ())
+            assert play.names("p2") == tuple({"n1", "n2"} - {first})
+            fleet.tell(waiting("p3", gpus=8))
+            await play.until(lambda: bool(play.api.conditions))
+            assert fleet.pods["p3"].gates
+            assert play.counts.unpredicted == 1
+            await play.until(lambda: any(event[1] == "UnpredictedRejection" for event in play.api.events))
+
+    run(test())
+
+
+def test_an_owned_pod_whose_nodes_are_gone_is_replaced_and_its_successor_goes_elsewhere() -> None:
+    """kueue#11858."""
+
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        async with Play(fleet) as play:
+            pod = waiting("p", owner="web")
+            fleet.tell(pod)
+            await play.until(lambda: fleet.pods["p"].gates == ())
+            told_node(fleet, "n2")
+            report(fleet, "n2")
+            fleet.node_gone("n1")
+            released = waiting(
+                "p", owner="web", gates=(), annotations={"numafit.io/nodes": "n1"}, conditions=UNSCHEDULABLE
+            )
+            fleet.tell(released)
+            await play.until(lambda: "p" not in fleet.pods)
+            assert play.counts.replaced == 1
+            assert ("p", "Replaced") in [event[:2] for event in play.api.events]
+            fleet.tell(waiting("p2", owner="web"))
+            await play.until(lambda: fleet.pods["p2"].gates == ())
+            assert play.names("p2") == ("n2",)
+
+    run(test())
+
+
+def test_a_stuck_pod_is_replaced_only_where_another_node_would_take_it_and_tried_nodes_come_last() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        async with Play(fleet) as play:
+            stuck = waiting(
+                "p", owner="web", gates=(), annotations={"numafit.io/nodes": "n1"}, conditions=UNSCHEDULABLE
+            )
+            fleet.tell(stuck)
+            await play.until(lambda: [event[:2] for event in play.api.events] == [("p", "NotBound")])
+            await asyncio.sleep(0.3)
+            assert "p" in fleet.pods
+            told_node(fleet, "n2")
+            report(fleet, "n2")
+            fleet.node("n2")
+            await play.until(lambda: "p" not in fleet.pods)
+            fleet.tell(waiting("p2", owner="web"))
+            await play.until(lambda: fleet.pods["p2"].gates == ())
+            assert play.names("p2") == ("n2", "n1")
+
+    run(test())
+
+
+def test_a_stuck_pod_that_nobody_owns_or_a_job_owns_is_told_only() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1", "n2")
+        async with Play(fleet) as play:
+            for name in ("bare", "job"):
+                pod = waiting(
+                    name, owner="x", gates=(), annotations={"numafit.io/nodes": "n1"}, conditions=UNSCHEDULABLE
+                )
+                assert pod.owner is not None
+                owner = None if name == "bare" else replace(pod.owner, kind="Job")
+                fleet.tell(replace(pod, owner=owner))
+            await play.until(lambda: len(play.api.events) == 2)
+            await asyncio.sleep(0.3)
+            assert {event[:2] for event in play.api.events} == {("bare", "NotBound"), ("job", "NotBound")}
+            assert {"bare", "job"} <= fleet.pods.keys()
+
+    run(test())
+
+
+def test_where_somebody_binds_a_stuck_pod_in_between_it_is_not_deleted() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1", "n2")
+        async with Play(fleet) as play:
+
+            def refuse(asked: PlayedRequest) -> int | None:
+                if asked.method == "DELETE":
+                    fleet.bind("p", "n1")
+                    return 409
+                return None
+
+            play.api.refuse = refuse
+            fleet.tell(
+                waiting("p", owner="web", gates=(), annotations={"numafit.io/nodes": "n1"}, conditions=UNSCHEDULABLE)
+            )
+            await play.until(lambda: fleet.pods["p"].node == "n1")
+            await asyncio.sleep(0.2)
+            assert play.counts.replaced == 0
+            assert "p" in fleet.pods
+
+    run(test())
+
+
+def test_with_scale_a_pod_that_fits_nowhere_is_released_for_nodes_to_come() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        async with Play(fleet, PlacerOptions(scale=True)) as play:
+            fleet.tell(waiting("p", gpus=9))
+            await play.until(lambda: fleet.pods["p"].gates == ())
+            (release,) = [own for own in play.api.requests if "json-patch" in own.kind]
+            (affinity,) = [own["value"] for own in release.content if own["path"] == "/spec/affinity" and own["value"]]
+            (term,) = affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+            assert term == {
+                "matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["n1"]}]
+            }
+            assert fleet.fleet.offers == {}
+
+    run(test())
+
+
+def test_unknown_nodes_are_offered_when_no_other_fits_and_one_that_rejected_comes_last() -> None:
+    async def test() -> None:
+        fleet = fleet_of()
+        told_node(fleet, "bare1")
+        told_node(fleet, "bare2")
+        async with Play(fleet, PlacerOptions(names=1)) as play:
+            fleet.tell(waiting("p"))
+            await play.until(lambda: fleet.pods["p"].gates == ())
+            assert play.names("p") == ("bare1",)
+            fleet.reject("p", "bare1")
+            fleet.tell(waiting("p2"))
+            await play.until(lambda: fleet.pods["p2"].gates == ())
+            assert play.names("p2") == ("bare2",)
+            assert play.counts.unpredicted == 0
+        fleet = fleet_of()
+        told_node(fleet, "bare1")
+        async with Play(fleet, PlacerOptions(unknown_nodes=False)) as play:
+            fleet.tell(waiting("p"))
+            await play.until(lambda: bool(play.api.conditions))
+            assert fleet.pods["p"].gates == (PLACE_GATE,)
+
+    run(test())
+
+
+def test_what_is_under_way_when_a_leader_ends_is_waited_for_and_the_next_one_goes_on() -> None:
+    async def test() -> None:
+        fleet = fleet_of("n1", "n2")
+        async with Play(fleet) as play:
+            play.api.hold.clear()
+            fleet.tell(waiting("p", gpus=8))
+            await play.until(lambda: play.api.releases == ["p"])
+            assert play.task is not None
+            play.task.cancel()
+            await asyncio.sleep(0.05)
+            play.api.hold.set()
+            await asyncio.gather(play.task, return_exceptions=True)
+            assert fleet.pods["p"].gates == ()
+            fleet.tell(waiting("q", gpus=8))
+            await asyncio.sleep(0.1)
+            assert play.api.releases == ["p"]
+            play.task = asyncio.create_task(play.placer.run())
+            fleet.bind("p", "n1")
+            await play.until(lambda: fleet.pods["q"].gates == ())
+            assert play.names("q") == ("n2",)
+
+    run(test())
+
+
+def test_many_that_wait_get_few_names_and_all_are_released_when_each_is_bound() -> None:
+    async def test() -> None:
+        fleet = fleet_of(*(f"n{number}" for number in range(10)))
+        for number in range(20):
+            fleet.tell(waiting(f"p{number:02}", cpus=30))
+        async with Play(fleet) as play:
+            play.api.binds = True
+            await play.until(lambda: play.counts.released["known"] == 20)
+            assert all(pod.node for pod in fleet.pods.values())
+            assert play.counts.offered_names < 60
+
+    run(test())
