@@ -16,9 +16,11 @@ from typing import Any
 import yaml
 
 from numafit import __version__
+from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.guard.manifest import guard_manifest
 from numafit.cluster.node.manifest import manifest as agent_manifest
 from numafit.cluster.orders.words import ORDERS
+from numafit.cluster.place.manifest import PlaceManifest
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -32,6 +34,7 @@ PLACEHOLDER = "namespace-of-the-release"
 IMAGE = "numafit"
 """Of the Kustomize base: an overlay gives this name a registry and a tag."""
 WORKLOADS = ("DaemonSet", "Deployment", "Job", "Service", "PodDisruptionBudget")
+PLACE_METRICS_PORT = 9468
 MADE = "# Made by `./dev deploy` from the code. Do not edit.\n"
 
 Json = dict[str, Any]
@@ -42,6 +45,7 @@ def made() -> dict[Path, str]:
     return {
         CHART / "files" / DEFINITION.name: MADE + DEFINITION.read_text(),
         RIGHTS / "node-agent.yaml": rights(agent_variants()),
+        RIGHTS / "place.yaml": rights({"place": place_manifest(PLACEHOLDER)}),
         RIGHTS / "guard.yaml": rights(guard_variants()),
         CHART / "Chart.yaml": chart_with_version(),
         **kustomize_base(),
@@ -62,6 +66,10 @@ def agent_variants() -> dict[str, str]:
         for more in (False, True)
         for orders in ("", ORDERS)
     }
+
+
+def place_manifest(namespace: str) -> str:
+    return PlaceManifest(WebhookOptions(namespace), IMAGE, PLACE_METRICS_PORT).text()
 
 
 def guard_variants() -> dict[str, str]:
@@ -115,7 +123,11 @@ def text_of(content: object) -> str:
 
 def kustomize_base() -> dict[Path, str]:
     """What `--manifest` of the commands prints, with what a chart adds to it: network policies."""
-    parts = {"node-agent": objects(agent_manifest(NAMESPACE, IMAGE))}
+    parts = {
+        "node-agent": objects(agent_manifest(NAMESPACE, IMAGE)),
+        "place": objects(place_manifest(NAMESPACE)),
+        "guard": objects(guard_manifest(NAMESPACE, IMAGE)),
+    }
     namespace = only(parts["node-agent"], "Namespace")
     shared = ("Namespace", "CustomResourceDefinition")
     files = {

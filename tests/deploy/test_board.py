@@ -40,7 +40,9 @@ SUFFIXES = {"counter": ("_total",), "gauge": ("",), "histogram": ("_bucket", "_s
 
 def mistakes(schema: str, content: object) -> list[str]:
     text = (SCHEMAS / f"{schema}.schema.json").read_text()
-    return [f"{error.instance_path}: {error.message}" for error in jsonschema_rs.validator_for(text).iter_errors(content)]
+    return [
+        f"{error.instance_path}: {error.message}" for error in jsonschema_rs.validator_for(text).iter_errors(content)
+    ]
 
 
 def known() -> dict[str, set[str]]:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import yaml
 
+from numafit.cluster.admission.options import WebhookOptions
+from numafit.cluster.guard.manifest import guard_manifest
 from numafit.cluster.node.manifest import manifest
+from numafit.cluster.place.manifest import PlaceManifest
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -32,8 +35,15 @@ def base() -> dict[tuple[str, str], object]:
 
 def test_the_base_has_all_that_the_commands_print() -> None:
     own = base()
-    for each in yaml.safe_load_all(manifest("numafit", "numafit")):
-        assert own[each["kind"], each["metadata"]["name"]] == each
+    texts = (
+        # The last: its namespace says which pods may be in it.
+        guard_manifest("numafit", "numafit"),
+        PlaceManifest(WebhookOptions(), "numafit", 9468).text(),
+        manifest("numafit", "numafit"),
+    )
+    printed = [each for text in texts for each in yaml.safe_load_all(text)]
+    expected = {(each["kind"], each["metadata"]["name"]): each for each in printed}
+    assert {key: each for key, each in own.items() if key[0] != "NetworkPolicy"} == expected
 
 
 def test_the_image_has_no_tools_of_development() -> None:

@@ -10,10 +10,14 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
+from numafit.cluster.admission.options import WebhookOptions
+from numafit.cluster.guard.manifest import guard_manifest
 from numafit.cluster.node.manifest import manifest as agent_manifest
 from numafit.cluster.orders.words import ORDERS
+from numafit.cluster.place.manifest import PlaceManifest
 from tests.kube.api import Json
 from tests.kube.build import binaries, missing, missing_for_helm
 from tests.kube.control_plane import ControlPlane
@@ -24,6 +28,8 @@ pytestmark = pytest.mark.real
 NAMESPACE = "numafit"
 IMAGE_NAME = "example.com/numafit:0.1.0"
 AGENT_ONLY = ("--set=place.enabled=false",)
+PLACE_ONLY = ("--set=agent.enabled=false",)
+GUARD_ONLY = ("--set=agent.enabled=false", "--set=place.enabled=false", "--set=guard.enabled=true")
 ADDED_BY_CHART = (
     "helm.sh/chart",
     "app.kubernetes.io/part-of",
@@ -51,6 +57,10 @@ def own_cluster(short_folder: Path) -> Iterator[ControlPlane]:
 # Beside the code
 
 
+def place_manifest(namespace: str, *arguments: str, opt_in: bool = False) -> str:
+    return PlaceManifest(WebhookOptions(namespace, opt_in=opt_in), IMAGE_NAME, 9468, arguments).text()
+
+
 def keyed(found: list[Json]) -> dict[tuple[str, str], Json]:
     by_key = {(each["kind"], each["metadata"]["name"]): each for each in found}
     assert len(by_key) == len(found)
@@ -67,8 +77,8 @@ def bare(own: Json) -> Json:
             container.pop("imagePullPolicy", None)
     for metadata in places:
         labels = {key: text for key, text in metadata.get("labels", {}).items() if key not in ADDED_BY_CHART}
-        # What is found by its name needs no label that says it again.
-        if own["kind"] not in ("DaemonSet", "Deployment", "Namespace"):
+        # Only of pods it counts: they are found by it.
+        if metadata is own["metadata"]:
             labels.pop("app.kubernetes.io/name", None)
         metadata["labels"] = labels
         if not labels:
@@ -88,8 +98,22 @@ def bare(own: Json) -> Json:
             agent_manifest("team", IMAGE_NAME, resource_topology=True),
         ),
         ((*AGENT_ONLY, "--set=agent.allowSwitch=true"), agent_manifest("team", IMAGE_NAME, orders=ORDERS)),
+        (PLACE_ONLY, place_manifest("team")),
+        (
+            (*PLACE_ONLY, "--set=place.names=4,place.unknownNodes=never,place.scale=true,place.optIn=true"),
+            place_manifest("team", "--names=4", "--unknown-nodes=never", "--scale", "--opt-in", opt_in=True),
+        ),
+        (GUARD_ONLY, guard_manifest("team", IMAGE_NAME)),
+        (
+            (*GUARD_ONLY, "--set=guard.enforce=true,guard.jobs=true,guard.optIn=true"),
+            guard_manifest("team", IMAGE_NAME, enforce=True, jobs=True, opt_in=True),
+        ),
+        ((*GUARD_ONLY, "--set=guard.enforce=true"), guard_manifest("team", IMAGE_NAME, enforce=True)),
     ],
-    ids=["agent", "agent with NodeResourceTopology", "agent that switches"],
+    ids=[
+        *("agent", "agent with NodeResourceTopology", "agent that switches"),
+        *("place", "place with options", "guard", "guard with options", "guard that acts"),
+    ],
 )
 def test_the_chart_makes_what_the_command_prints(options: tuple[str, ...], text: str) -> None:
     """But for the namespace, which helm makes, and network policies."""
@@ -200,6 +224,8 @@ VARIANTS = {
     "as it is": (),
     "agent that switches": ("--set=agent.allowSwitch=true", "--set=agent.resourceTopology=true"),
     "closed network": ("--set=networkPolicy.egress.enabled=true",),
+    "one replica": ("--set=place.replicas=1",),
+    "guard alone": ("--set=place.enabled=false", "--set=guard.enabled=true,guard.enforce=true,guard.jobs=true"),
 }
 
 
@@ -217,6 +243,31 @@ def test_the_api_server_accepts_all_objects_of_the_base(own_cluster: ControlPlan
     done = kubectl(own_cluster, "apply", "--dry-run=server", "-f", "-", data=text)
     assert done.status == 0, done.text
     assert len(done.text.splitlines()) == len(objects(text))
+
+
+@pytest.mark.parametrize(
+    ("level", "refused"), [("baseline", ["numafit-node-agent"]), ("restricted", ["numafit-node-agent"])]
+)
+def test_only_the_agent_needs_more_than_a_restricted_namespace(
+    own_cluster: ControlPlane, level: str, refused: list[str]
+) -> None:
+    """By the API server's own Pod Security admission. The agent sees folders of its host, which no level allows."""
+    labels = {"pod-security.kubernetes.io/enforce": level}
+    own_cluster.api.post("/api/v1/namespaces", {"metadata": {"name": level, "labels": labels}})
+    account = f"/api/v1/namespaces/{level}/serviceaccounts"
+    found = []
+    for each in templated("--set=guard.enabled=true,place.guard=off", namespace=level):
+        if each["kind"] in ("DaemonSet", "Deployment"):
+            name, spec = each["metadata"]["name"], each["spec"]["template"]["spec"]
+            own_cluster.api.post(account, {"metadata": {"name": name}})
+            pod = {"metadata": {"name": name}, "spec": spec}
+            answer = own_cluster.api.ask("POST", f"/api/v1/namespaces/{level}/pods?dryRun=All", pod)
+            if answer.status_code == httpx.codes.FORBIDDEN:
+                assert "violates PodSecurity" in answer.text
+                found.append(name)
+            else:
+                assert answer.is_success, answer.text
+    assert found == refused
 
 
 # Rights
@@ -257,15 +308,18 @@ def given(found: list[Json], namespace: str) -> set[tuple[str, ...]]:
 
 
 @pytest.fixture(scope="module")
-def installed(own_cluster: ControlPlane) -> Iterator[ControlPlane]:
-    done = helm("install", RELEASE_NAME, str(CHART), f"--namespace={NAMESPACE}", IMAGE, cluster=own_cluster)
+def installed(own_cluster: ControlPlane) -> ControlPlane:
+    guard = "--set=guard.enabled=true,guard.enforce=true,place.guard=off"
+    done = helm("install", RELEASE_NAME, str(CHART), f"--namespace={NAMESPACE}", IMAGE, guard, cluster=own_cluster)
     assert done.status == 0, done.text
-    yield own_cluster
-    done = helm("uninstall", RELEASE_NAME, f"--namespace={NAMESPACE}", "--no-hooks", cluster=own_cluster)
-    assert done.status == 0, done.text
+    return own_cluster
 
 
-ACCOUNTS = {"numafit-node-agent": agent_manifest(NAMESPACE, "x")}
+ACCOUNTS = {
+    "numafit-node-agent": agent_manifest(NAMESPACE, "x"),
+    "numafit-place": place_manifest(NAMESPACE),
+    "numafit-guard": guard_manifest(NAMESPACE, "x", enforce=True),
+}
 
 
 @pytest.mark.parametrize("account", ACCOUNTS)

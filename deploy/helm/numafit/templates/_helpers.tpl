@@ -65,7 +65,6 @@ affinity:
 {{- define "numafit.unprivileged" -}}
 runAsNonRoot: true
 runAsUser: 65532
-runAsGroup: 65532
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:

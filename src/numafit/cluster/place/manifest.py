@@ -169,6 +169,7 @@ class PlaceManifest:
             "serviceAccountName": webhook.name,
             "priorityClassName": "system-cluster-critical",
             "terminationGracePeriodSeconds": ENDING_SECONDS,
+            "nodeSelector": {"kubernetes.io/os": "linux"},
             "securityContext": {
                 "runAsNonRoot": True,
                 "runAsUser": 65532,
