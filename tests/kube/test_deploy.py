@@ -5,6 +5,8 @@ The workloads of the chart are templates of its own, since people choose much in
 """
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -116,8 +118,9 @@ def bare(own: Json) -> Json:
     ],
 )
 def test_the_chart_makes_what_the_command_prints(options: tuple[str, ...], text: str) -> None:
-    """But for the namespace, which helm makes, and network policies."""
-    made = keyed(templated(*options, "--set=networkPolicy.enabled=false", namespace="team"))
+    """But for the namespace, which helm makes, network policies, and what is done after the last of them."""
+    alone = "--set=networkPolicy.enabled=false,releaseOnUninstall=false"
+    made = keyed(templated(*options, alone, namespace="team"))
     printed = keyed([each for each in objects(text) if each["kind"] != "Namespace"])
     assert {key: bare(own) for key, own in made.items()} == {key: bare(own) for key, own in printed.items()}
 
@@ -348,3 +351,48 @@ def test_an_upgrade_changes_the_definition_and_an_uninstallation_leaves_it(own_c
     # A release that comes later finds what this one left, and takes it over.
     assert helm("install", *words, cluster=own_cluster).status == 0
     assert helm("uninstall", RELEASE_NAME, f"--namespace={NAMESPACE}", "--no-hooks", cluster=own_cluster).status == 0
+
+
+def account_kubeconfig(cluster: ControlPlane, account: str, path: Path) -> Path:
+    asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+    place = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
+    token = cluster.api.post(place, asked)["status"]["token"]
+    own = {"server": cluster.server, "certificate-authority": str(cluster.authority.certificate)}
+    content = {
+        "clusters": [{"name": "c", "cluster": own}],
+        "users": [{"name": "u", "user": {"token": token}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "c",
+    }
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_what_is_left_when_all_is_gone_lets_all_pods_go(own_cluster: ControlPlane, tmp_path: Path) -> None:
+    """The Job of an uninstallation, with the account that the chart gives it, and nothing else of the release."""
+    made = [each for each in templated() if "helm.sh/hook" in each["metadata"].get("annotations", {})]
+    rights = [each for each in made if each["kind"] != "Job"]
+    assert {each["metadata"]["annotations"]["helm.sh/hook"] for each in made} == {"post-delete"}
+    text = "".join(f"---\n{json.dumps(each)}\n" for each in rights)
+    assert kubectl(own_cluster, "apply", "-f", "-", data=text).status == 0
+    api, pods = own_cluster.api, "/api/v1/namespaces/default/pods"
+    container = {"name": "c", "image": "none:1"}
+    for name, gate in (("waits", "numafit.io/place"), ("held", "numafit.io/hold"), ("of-others", "example.com/gate")):
+        spec = {"containers": [container], "schedulingGates": [{"name": gate}]}
+        api.post(pods, {"metadata": {"name": name}, "spec": spec})
+    webhooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+    api.post(webhooks, {"metadata": {"name": "numafit-place"}, "webhooks": []})
+    config = account_kubeconfig(own_cluster, "numafit-uninstall", tmp_path / "config")
+    (job,) = (each for each in made if each["kind"] == "Job")
+    spec = job["spec"]["template"]["spec"]
+    for own in (*spec["initContainers"], *spec["containers"]):
+        name, *words = own["command"]
+        assert name == "numafit"
+        command = [sys.executable, "-m", "numafit", *words, f"--kubeconfig={config}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stdout[:10]) == (0, "1 released" if own["name"] == "guard" else "1 pods wer")
+    gates = {name: pod["spec"].get("schedulingGates", []) for name, pod in api.pods().items()}
+    assert gates == {"waits": [], "held": [], "of-others": [{"name": "example.com/gate"}]}
+    assert api.get(f"{webhooks}/numafit-place") is None
+    assert kubectl(own_cluster, "delete", "-f", "-", data=text).status == 0
+    api.ask("DELETE", pods)

@@ -86,3 +86,10 @@ seccompProfile:
 {{- end }}
 {{- end }}
 {{- end -}}
+
+{{/* Only made when the release was uninstalled, and gone when done. The argument is the order. */}}
+{{- define "numafit.afterwards" -}}
+helm.sh/hook: post-delete
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end -}}
