@@ -5,7 +5,13 @@ from contextlib import contextmanager
 
 from numafit.errors import InputError
 
-PACKAGES = {"google": "protobuf", "grpc": "grpcio", "httpx2": "httpx2", "lightkube": "lightkube"}
+PACKAGES = {
+    "cryptography": "cryptography",
+    "google": "protobuf",
+    "grpc": "grpcio",
+    "httpx2": "httpx2",
+    "lightkube": "lightkube",
+}
 """As they are imported -> as they are installed."""
 
 

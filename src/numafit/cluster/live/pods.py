@@ -68,12 +68,17 @@ class SchedulingGate(msgspec.Struct, frozen=True, gc=False):
     name: str
 
 
+class SchedulingGroup(msgspec.Struct, frozen=True, gc=False):
+    podGroupName: str = ""
+
+
 class _Head(msgspec.Struct, gc=False):
     """What of a spec is looked at beside what decides."""
 
     nodeName: str = ""
     schedulerName: str = ""
     schedulingGates: tuple[SchedulingGate, ...] | None = None
+    schedulingGroup: SchedulingGroup | None = None
 
 
 class SentPod(msgspec.Struct):
@@ -119,6 +124,8 @@ class ClusterPod(msgspec.Struct, frozen=True):
     """Of one that is not bound."""
     spec: msgspec.Raw = NOTHING
     """As the API server has it, of one that is not bound."""
+    scheduling_group: str = ""
+    """Name of the PodGroup whose pods the scheduler starts together."""
 
     @property
     def uid(self) -> str:
@@ -186,6 +193,7 @@ class PodKeeper:
             () if bound else status.conditions or (),
             # A copy: the part of an answer would keep the whole of it.
             NOTHING if bound else msgspec.Raw(bytes(sent.spec)),
+            self._text(head.schedulingGroup.podGroupName) if head.schedulingGroup is not None else "",
         )
 
     def _shared(self, labels: dict[str, str]) -> Mapping[str, str]:

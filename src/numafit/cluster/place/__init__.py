@@ -8,6 +8,7 @@
     waiting/      the queue, who of it could be helped, and what waiting pods are told
     stuck         pods that were released, and that the scheduler cannot bind
     replacer      what is done about those
+    decider       where a pod or a group goes, or why it sleeps on
     placer        the leader's loop over all that
     ungate        all gates are taken away, for an uninstall
     manifest      what a cluster needs to run it, with no more rights than it uses

@@ -33,6 +33,8 @@ class PlaceCounts:
         self.leads = 0
         self.synced = 0
         self.in_flight = 0
+        self.reserved = 0
+        """Nodes that are kept for large pods; now."""
         self.seconds: list[int] = [0] * (len(BOUNDS) + 1)
         self.seconds_sum = 0.0
 
@@ -66,6 +68,7 @@ class PlaceCollector(Collector):
             ("leader", "1 where this replica decides", own.leads),
             ("synced", "1 where the cluster is known as a whole", own.synced),
             ("releases_in_flight", "Patches under way", own.in_flight),
+            ("reserved_nodes", "Nodes that are kept for large pods that wait", own.reserved),
         ):
             yield GaugeMetricFamily(f"{PREFIX}_{name}", text, value)
         buckets, total = [], 0

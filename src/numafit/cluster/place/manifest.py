@@ -14,6 +14,7 @@ from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.admission.rights import cluster_rules, namespace_rules
 from numafit.cluster.kube.objects import ObjectJson
 from numafit.cluster.live.words import PLACER
+from numafit.cluster.place.waiting.sizes import group_rules
 from numafit.cluster.topology.model import GROUP, PLURAL
 
 DEFINITION = "nodetopologies.yaml"
@@ -197,6 +198,8 @@ def place_rules() -> list[ObjectJson]:
         _rule("", ["pods/status"], ["patch"]),
         _rule("", ["events"], ["create", "patch"]),
         _rule(GROUP, [PLURAL], ["list", "watch"]),
+        # How many pods of a group start together.
+        *group_rules(),
     ]
 
 

@@ -6,7 +6,7 @@ to a number, and what comes to nothing is taken back. The queue is gone through 
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol
@@ -17,17 +17,21 @@ from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.live.fleet import LiveChange
 from numafit.cluster.live.pods import ClusterPod
-from numafit.cluster.place.candidates import Candidates, CandidateSearch, PlacedCluster, wanted_names
+from numafit.cluster.place.candidates import CandidateSearch, PlacedCluster
 from numafit.cluster.place.counts import PlaceCounts
-from numafit.cluster.place.patch import HOSTNAME, has_terms, release_patch, scale_patch, waiting_spec
-from numafit.cluster.place.releases import MadePatch, ReleaseOutcome, Releaser
+from numafit.cluster.place.decider import Decider, PodRelease
+from numafit.cluster.place.releases import ReleaseOutcome, Releaser
 from numafit.cluster.place.replacer import Replacer
 from numafit.cluster.place.stuck import StuckBook
 from numafit.cluster.place.waiting.entries import EntryMaker, is_ours, waits
+from numafit.cluster.place.waiting.grouped import GroupBook
 from numafit.cluster.place.waiting.helped import HelpedKinds
 from numafit.cluster.place.waiting.notices import NoticeBook, Teller, news
 from numafit.cluster.place.waiting.queue import WaitingQueue
 from numafit.cluster.place.waiting.sentences import Sentences
+from numafit.cluster.place.waiting.sizes import GroupSizes
+from numafit.fleet.waiting.groups import group_sentence
+from numafit.fleet.waiting.members import GroupObject
 from numafit.show.records.time import seconds_of
 
 START_SECONDS = 1.0
@@ -106,9 +110,19 @@ class Placer:
             self._health,
             self._say,
         )
-        self._sentences = Sentences(self._cluster)
-        self._found: dict[Hashable, Candidates] = {}
-        """Kind that sleeps -> what was found for it last."""
+        self._sizes = GroupSizes(self._api, self._health, self._ask_size)
+        self._groups = GroupBook(self._queue, self._sizes)
+        self._decider = Decider(
+            self._cluster,
+            self._queue,
+            self._search,
+            self._helped,
+            self._stuck,
+            self._groups,
+            Sentences(self._cluster),
+            names=self._options.names,
+            reserve_seconds=self._options.reserve_seconds,
+        )
         self._changed: dict[str, ClusterPod | None] = {}
         """UIDs of which something was heard; the pod where it is gone."""
         self._in_flight: set[str] = set()
@@ -185,11 +199,9 @@ class Placer:
     async def round(self) -> None:
         """Everybody who could be helped by what has changed is asked about, in order."""
         self._take_changes()
-        self._search.begin_round()
-        for kind in self._helped.kinds(self._queue):
-            self._queue.wake(kind)
+        self._decider.begin_round()
         begun = time.monotonic()
-        for uid in self._queue.round():
+        for key in self._queue.round():
             await self._slots.acquire()
             if time.monotonic() - begun > YIELD_SECONDS:
                 await asyncio.sleep(0)
@@ -198,8 +210,12 @@ class Placer:
                     # Somebody more urgent may have come: the rest is asked about after a look at what is new.
                     self._slots.release()
                     return
-            if not self._decided(uid):
+            self._counts.decided += 1
+            releases = self._decider.decided(key)
+            if not releases:
                 self._slots.release()
+            for number, release in enumerate(releases):
+                self._send(release, slot=number == 0)
         if self._options.scale:
             await self._release_for_more_nodes()
         self._count_waiting()
@@ -216,70 +232,57 @@ class Placer:
         for uid, retry in list(self._retries.items()):
             if now >= retry.until and uid in self._cluster.pods:
                 self._look(self._cluster.pods[uid], now)
+        for source in list(self._groups.sources()):
+            self._sizes.again(source)
+
+    def _ask_size(self, source: GroupObject) -> None:
+        self._spawn(self._read_size(source))
+
+    async def _read_size(self, source: GroupObject) -> None:
+        if await self._sizes.read(source):
+            self._changed |= dict.fromkeys(self._groups.of_source(source))
+            self._wake.set()
 
     def _look(self, pod: ClusterPod, now: float) -> None:
-        uid = pod.uid
         self._search.told(pod)
         self._stuck.told(pod, now)
         if not waits(pod):
-            self._queue.remove(uid)
-            self._entries.forget(uid)
-            self._retries.pop(uid, None)
-            self._released.discard(uid)
-            self._notices.gone(uid)
-            return
-        if uid in self._in_flight or uid in self._released:
-            return
-        retry = self._retries.get(uid)
-        if not is_ours(pod) or (retry and now < retry.until and pod.metadata.resourceVersion == retry.version):
-            self._queue.remove(uid)
-            return
-        self._notices.waits(pod, now)
-        self._queue.put(self._entries.entry(pod))
+            self._settled(pod.uid)
+        queued = self._is_queued(pod, now)
+        if queued:
+            self._notices.waits(pod, now)
+        if self._groups.told(pod, queued=queued) or not queued:
+            self._queue.remove(pod.uid)
+        else:
+            self._queue.put(self._entries.entry(pod))
+
+    def _is_queued(self, pod: ClusterPod, now: float) -> bool:
+        """It waits for us, and nothing is under way for it."""
+        if not is_ours(pod) or pod.uid in self._in_flight or pod.uid in self._released:
+            return False
+        retry = self._retries.get(pod.uid)
+        return retry is None or now >= retry.until or pod.metadata.resourceVersion != retry.version
 
     def _forget(self, uid: str, gone: ClusterPod | None) -> None:
         self._queue.remove(uid)
-        self._entries.forget(uid)
-        self._retries.pop(uid, None)
-        self._released.discard(uid)
-        self._notices.gone(uid)
+        self._settled(uid)
+        self._groups.gone(uid)
         self._stuck.gone(uid)
         if gone is not None:
             self._search.gone(gone)
 
-    # --- one pod ------------------------------------------------------------------------------------------------------
+    def _settled(self, uid: str) -> None:
+        """It waits no longer."""
+        self._entries.forget(uid)
+        self._retries.pop(uid, None)
+        self._released.discard(uid)
+        self._notices.gone(uid)
 
-    def _decided(self, uid: str) -> bool:
-        """Whether a patch is under way for it, which gives the slot back."""
-        pod = self._cluster.pods.get(uid)
-        if pod is None or not is_ours(pod):
-            self._queue.remove(uid)
-            return False
-        self._counts.decided += 1
-        spec = waiting_spec(pod.spec)
-        nodes = len(self._cluster.fleet.nodes) or len(self._cluster.nodes)
-        most = wanted_names(self._options.names, nodes, self._queue.awake)
-        last = {*self._stuck.tried(pod), *self._helped.refusing(pod)}
-        found = self._search.candidates(pod, most, terms=has_terms(spec), last=last)
-        if found.names:
-            hosts = self._search.hostnames() if has_terms(spec) and len(found.names) > 1 else {}
-            patch = partial(release_patch, spec, pod.metadata.uid, found.names, hosts)
-            self._cluster.offer(pod, found.names)
-            self._search.told(pod)
-            if found.unknown:
-                self._search.offered_unknown()
-            self._send(pod, patch, "unknown" if found.unknown else "known", found.names)
-            return True
-        kind = self._queue.kind_of(uid)
-        self._found[kind] = found
-        self._queue.sleep(kind)
-        self._helped.sleeps(kind, others=bool(found.unwished))
-        return False
+    # --- what is released ---------------------------------------------------------------------------------------------
 
     async def _release_for_more_nodes(self) -> None:
-        """Whoever has waited for long enough: an autoscaler does not see pods with gates."""
-        impossible = {name: self._cluster.nodes[name].labels.get(HOSTNAME, "") for name in self._cluster.fleet.nodes}
-        for uid in [uid for kind in list(self._queue.sleeping) for uid in self._queue.entries(kind)]:
+        """Whoever has waited for long enough."""
+        for uid, _ in list(self._decider.asleep()):
             if self._notices.waited(uid, time.monotonic()) < SCALE_SECONDS:
                 continue
             await self._slots.acquire()
@@ -287,39 +290,46 @@ class Placer:
             if pod is None or not is_ours(pod):
                 self._slots.release()
                 continue
-            spec = waiting_spec(pod.spec)
-            self._send(pod, partial(scale_patch, spec, pod.metadata.uid, impossible), "scale", ())
+            self._send(self._decider.for_more_nodes(pod), slot=True)
 
-    def _send(self, pod: ClusterPod, patch: MadePatch, nodes: str, names: tuple[str, ...]) -> None:
+    def _send(self, release: PodRelease, *, slot: bool) -> None:
+        """`slot`: there is one for it already."""
+        pod = release.pod
         self._queue.remove(pod.uid)
         self._in_flight.add(pod.uid)
         self._counts.in_flight = len(self._in_flight)
-        self._spawn(self._sent(pod, patch, nodes, names))
+        self._groups.sent(pod.uid)
+        self._spawn(self._sent(release, slot=slot))
 
-    async def _sent(self, pod: ClusterPod, patch: MadePatch, nodes: str, names: tuple[str, ...]) -> None:
+    async def _sent(self, release: PodRelease, *, slot: bool) -> None:
+        pod = release.pod
         try:
-            outcome = await self._releaser.release(pod, patch)
+            if not slot:
+                await self._slots.acquire()
+            try:
+                outcome = await self._releaser.release(pod, release.patch)
+            finally:
+                self._slots.release()
         except asyncio.CancelledError:
             # Whether it arrived is found out by whoever leads next.
             self._in_flight.discard(pod.uid)
             raise
-        finally:
-            self._slots.release()
         self._in_flight.discard(pod.uid)
         self._counts.in_flight = len(self._in_flight)
         if outcome.result == "released":
-            self._succeeded(pod, nodes, names)
+            self._succeeded(release)
         else:
             self._came_to_nothing(pod, outcome)
         self._wake.set()
 
-    def _succeeded(self, pod: ClusterPod, nodes: str, names: tuple[str, ...]) -> None:
+    def _succeeded(self, release: PodRelease) -> None:
+        pod, names = release.pod, release.names
         seen = self._cluster.pods.get(pod.uid)
         if seen is not None and waits(seen):
             self._released.add(pod.uid)
         self._retries.pop(pod.uid, None)
         self._entries.forget(pod.uid)
-        self._counts.released[nodes] += 1
+        self._counts.released[release.nodes] += 1
         self._counts.offered_names += len(names)
         with suppress(ValueError):
             self._counts.waited(time.time() - seconds_of(pod.metadata.creationTimestamp))
@@ -357,11 +367,7 @@ class Placer:
         while True:
             await asyncio.sleep(TELL_SECONDS)
             now = time.monotonic()
-            due = (
-                (uid, lambda kind=kind, uid=uid: self._sentence(kind, uid))
-                for kind in list(self._queue.sleeping)
-                for uid in self._queue.entries(kind)
-            )
+            due = self._due()
             for uid, sentence in news(self._notices, due, now):
                 pod = self._cluster.pods.get(uid)
                 if pod is not None and waits(pod):
@@ -369,22 +375,17 @@ class Placer:
                     if await self._teller.waiting(pod, sentence):
                         self._counts.told += 1
 
-    def _sentence(self, kind: Hashable, uid: str) -> str:
-        return self._sentences.of(self._cluster.pods[uid], self._found.get(kind))
+    def _due(self) -> Iterator[tuple[str, Callable[[], str]]]:
+        for uid, kind in self._decider.asleep():
+            yield uid, partial(self._decider.sentence, uid, kind)
+        for uid, state in self._groups.incomplete():
+            yield uid, partial(group_sentence, state)
 
     def _count_waiting(self) -> None:
-        self._found = {kind: found for kind, found in self._found.items() if kind in self._queue.sleeping}
         waiting = self._counts.waiting
         waiting.clear()
-        for kind, found in self._found.items():
-            waiting[reason_of(found)] += self._queue.number(kind)
+        for reason, number in self._decider.reasons():
+            waiting[reason] += number
+        waiting["group"] = sum(1 for _ in self._groups.incomplete())
         waiting["deciding"] = self._queue.awake
-
-
-def reason_of(found: Candidates) -> str:
-    """For the metric."""
-    if found.unwished:
-        return "other_pods"
-    if found.kept:
-        return "reserved"
-    return "no_node"
+        self._counts.reserved = self._decider.reserved.nodes

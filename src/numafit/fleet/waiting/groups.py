@@ -117,7 +117,7 @@ def assign_group(
     before, wanted = fleet, len(pods) if needed is None else min(needed, len(pods))
     nodes: dict[str, tuple[str, ...]] = {}
     refused: Pod | None = None
-    for pod in _large_first(fleet, pods):
+    for pod in large_first(fleet, pods):
         name = _best(fleet, pod, memory) if choose is None else choose(fleet, pod)
         if name is None:
             refused = refused or pod
@@ -135,7 +135,7 @@ def _best(fleet: Fleet, pod: Pod, memory: VerdictMemory) -> str | None:
     return found[0].node if found else None
 
 
-def _large_first(fleet: Fleet, pods: Sequence[Pod]) -> list[Pod]:
+def large_first(fleet: Fleet, pods: Sequence[Pod]) -> list[Pod]:
     """By devices, then CPUs, then memory; equals in the order given."""
     node = next(iter(fleet.nodes.values()), None)
     if node is None:

@@ -117,6 +117,9 @@ class Reserver(msgspec.Struct, frozen=True):
             nodes = self._nodes(fleet, contender, {each.node for own in held for each in own.nodes})
             if nodes:
                 held.append(NodeReservation(contender.key, contender.rank, nodes, now, now + self.seconds))
+            else:
+                # It has had its turn, so that those behind it are asked about the next time.
+                turns[contender.key] = now
         return Reservations(tuple(held), turns)
 
     def kept_back(

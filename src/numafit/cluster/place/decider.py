@@ -1,0 +1,204 @@
+"""What is decided about one waiting pod or one group: where it goes, or why it sleeps on.
+
+An offer is recorded before anybody else can know of it; the patch for it is the caller's. A group is offered pod by
+pod, one node for each, and all of it is taken back where too few find one.
+"""
+
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
+
+import msgspec
+
+from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.place.candidates import Candidates, CandidateSearch, PlacedCluster, wanted_names
+from numafit.cluster.place.patch import HOSTNAME, has_terms, release_patch, scale_patch, waiting_spec
+from numafit.cluster.place.releases import MadePatch
+from numafit.cluster.place.stuck import StuckBook
+from numafit.cluster.place.waiting.entries import is_ours, order_of
+from numafit.cluster.place.waiting.grouped import GroupBook
+from numafit.cluster.place.waiting.helped import HelpedKinds
+from numafit.cluster.place.waiting.queue import WaitingQueue
+from numafit.cluster.place.waiting.reserved import ReservedNodes
+from numafit.cluster.place.waiting.sentences import Sentences
+from numafit.fleet.waiting.groups import group_sentence, large_first
+from numafit.fleet.waiting.reserve import Contender
+
+
+class PodRelease(msgspec.Struct, frozen=True):
+    """What is to be sent for one pod."""
+
+    pod: ClusterPod
+    patch: MadePatch
+    nodes: str
+    """Of which sort they are, for the metric."""
+    names: tuple[str, ...]
+
+
+class Asleep(msgspec.Struct, frozen=True):
+    """What was found for a kind that sleeps."""
+
+    found: Candidates
+    pod: ClusterPod
+    """The one that found no node: of a group, the first that did not."""
+    placed: int = 0
+    """Of a group: how many did."""
+
+    @property
+    def reason(self) -> str:
+        """For the metric."""
+        if self.found.unwished:
+            return "other_pods"
+        if self.found.kept:
+            return "reserved"
+        return "no_node"
+
+
+class Decider:
+    def __init__(
+        self,
+        cluster: PlacedCluster,
+        queue: WaitingQueue,
+        search: CandidateSearch,
+        helped: HelpedKinds,
+        stuck: StuckBook,
+        groups: GroupBook,
+        sentences: Sentences,
+        *,
+        names: int,
+        reserve_seconds: float,
+    ) -> None:
+        self._cluster, self._queue, self._search, self._helped = cluster, queue, search, helped
+        self._stuck, self._groups, self._sentences, self._names = stuck, groups, sentences, names
+        self.reserved = ReservedNodes(cluster, reserve_seconds, sentences.stays)
+        self._asleep: dict[Hashable, Asleep] = {}
+
+    # --- a round ------------------------------------------------------------------------------------------------------
+
+    def begin_round(self) -> None:
+        self._search.begin_round()
+        for kind in self._helped.kinds(self._queue):
+            self._queue.wake(kind)
+        self._asleep = {kind: own for kind, own in self._asleep.items() if kind in self._queue.sleeping}
+        self._reserve()
+
+    def decided(self, key: str) -> Sequence[PodRelease]:
+        """What is to be sent; nothing where it sleeps from now on."""
+        state = self._groups.state(key)
+        if state is not None:
+            pods = [self._cluster.pods[uid] for uid in state.waiting if uid in self._cluster.pods]
+            return self._group(key, [pod for pod in pods if is_ours(pod)], state.needed)
+        pod = self._cluster.pods.get(key)
+        if pod is None or not is_ours(pod):
+            self._queue.remove(key)
+            return ()
+        nodes = len(self._cluster.fleet.nodes) or len(self._cluster.nodes)
+        found = self._candidates(pod, key, wanted_names(self._names, nodes, self._queue.awake))
+        if not found.names:
+            self._sleep(key, Asleep(found, pod))
+            return ()
+        self._offer(pod, found)
+        return (self._release(pod, found),)
+
+    def _group(self, key: str, pods: Sequence[ClusterPod], needed: int) -> Sequence[PodRelease]:
+        own = {pod.uid: pod for pod in pods}
+        offered: list[tuple[ClusterPod, Candidates]] = []
+        refused: tuple[ClusterPod, Candidates] | None = None
+        for each in large_first(self._cluster.fleet, [pod.pod for pod in pods]):
+            pod = own[each.uid]
+            found = self._candidates(pod, key, 1)
+            if found.names:
+                self._offer(pod, found)
+                offered.append((pod, found))
+            else:
+                refused = refused or (pod, found)
+        if offered and len(offered) >= needed:
+            return [self._release(pod, found) for pod, found in offered]
+        for pod, _ in offered:
+            self._cluster.withdraw(pod.uid)
+            self._search.told(pod)
+        if refused is None:
+            self._queue.remove(key)
+        else:
+            self._sleep(key, Asleep(refused[1], refused[0], len(offered)))
+        return ()
+
+    def _candidates(self, pod: ClusterPod, key: str, most: int) -> Candidates:
+        last = {*self._stuck.tried(pod), *self._helped.refusing(pod)}
+        kept = self.reserved.kept_back(pod, key, order_of(pod))
+        return self._search.candidates(pod, most, terms=has_terms(waiting_spec(pod.spec)), last=last, kept=kept)
+
+    def _offer(self, pod: ClusterPod, found: Candidates) -> None:
+        self._cluster.offer(pod, found.names)
+        self._search.told(pod)
+        if found.unknown:
+            self._search.offered_unknown()
+
+    def _release(self, pod: ClusterPod, found: Candidates) -> PodRelease:
+        spec = waiting_spec(pod.spec)
+        hosts = self._search.hostnames() if has_terms(spec) and len(found.names) > 1 else {}
+        patch = partial(release_patch, spec, pod.metadata.uid, found.names, hosts)
+        return PodRelease(pod, patch, "unknown" if found.unknown else "known", found.names)
+
+    def for_more_nodes(self, pod: ClusterPod) -> PodRelease:
+        """Released for nodes that are still to come: an autoscaler does not see pods with gates."""
+        nodes = self._cluster.nodes
+        impossible = {name: nodes[name].labels.get(HOSTNAME, "") for name in self._cluster.fleet.nodes if name in nodes}
+        patch = partial(scale_patch, waiting_spec(pod.spec), pod.metadata.uid, impossible)
+        return PodRelease(pod, patch, "scale", ())
+
+    # --- who waits ----------------------------------------------------------------------------------------------------
+
+    def _sleep(self, key: str, asleep: Asleep) -> None:
+        kind = self._queue.kind_of(key)
+        self._asleep[kind] = asleep
+        self._queue.sleep(kind)
+        self._helped.sleeps(kind, others=bool(asleep.found.unwished))
+        if asleep.reason == "no_node":
+            # Those that come after it in this very round shall not take its node.
+            self._reserve()
+
+    def _reserve(self) -> None:
+        if self.reserved.renew(self._contenders, self._queue.__contains__, time.monotonic()):
+            for kind, own in self._asleep.items():
+                if own.found.kept:
+                    self._queue.wake(kind)
+
+    def _contenders(self) -> list[Contender]:
+        """The first of each kind that no node takes; the others of its kind wait for the same."""
+        found = []
+        for kind, own in self._asleep.items():
+            if own.reason != "no_node" or kind not in self._queue.sleeping:
+                continue
+            key = self._queue.first_of(kind)
+            state = self._groups.state(key)
+            uids = (key,) if state is None else state.waiting[: max(1, state.needed)]
+            pods = [self._cluster.pods[uid] for uid in uids if uid in self._cluster.pods]
+            if pods:
+                order = min(order_of(pod) for pod in pods)
+                found.append(Contender(key, order, tuple(pod.pod for pod in pods)))
+        return sorted(found, key=lambda own: own.rank)
+
+    def asleep(self) -> Iterator[tuple[str, Hashable]]:
+        """UIDs of those that sleep, and their kinds."""
+        for kind in list(self._queue.sleeping):
+            for key in self._queue.entries(kind):
+                state = self._groups.state(key)
+                for uid in (key,) if state is None else state.waiting:
+                    yield uid, kind
+
+    def reasons(self) -> Iterator[tuple[str, int]]:
+        """Why they sleep, and how many."""
+        for kind, own in self._asleep.items():
+            yield own.reason, self._queue.number(kind)
+
+    def sentence(self, uid: str, kind: Hashable) -> str:
+        own = self._asleep.get(kind)
+        text = self._sentences.of(
+            self._cluster.pods[uid] if own is None else own.pod, None if own is None else own.found
+        )
+        key = self._queue.first_of(kind)
+        state = self._groups.state(key)
+        if state is not None:
+            return group_sentence(state, 0 if own is None else own.placed, text)
+        return f"{text} {self.reserved.text(uid)}".rstrip()
