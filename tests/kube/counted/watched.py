@@ -55,9 +55,9 @@ class PodCourse(msgspec.Struct):
 
 
 class Watched(threading.Thread):
-    def __init__(self, kubeconfig: Path) -> None:
+    def __init__(self, kubeconfig: Path, space: str = SPACE) -> None:
         super().__init__(daemon=True)
-        self.kubeconfig = kubeconfig
+        self.kubeconfig, self.space = kubeconfig, space
         self.courses: dict[str, PodCourse] = {}
         self.ready = threading.Event()
         self._end = threading.Event()
@@ -68,7 +68,7 @@ class Watched(threading.Thread):
 
     async def _watch(self) -> None:
         async with KubeApi(access(self.kubeconfig, None)) as api:
-            path = f"/api/v1/namespaces/{SPACE}/pods"
+            path = f"/api/v1/namespaces/{self.space}/pods"
             reflector = Reflector(api, path, CountedPod, self._changed, health=ApiHealth())
             work = asyncio.create_task(reflector.run())
             await reflector.synced.wait()

@@ -35,6 +35,9 @@ Examples:
 @click.option("--identity", metavar="NAME", envvar="POD_NAME", help="Of this replica; default POD_NAME, else by host.")
 @click.option("--metrics-port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0: no metrics.")
 @click.option("--metrics-address", default="127.0.0.1", show_default=True, help="Where metrics and /readyz are.")
+@click.option("--url", metavar="URL", default="", help="With --by webhook: the API server asks here, not by a Service.")
+@click.option("--address", default="0.0.0.0", show_default=True, help="With --by webhook: where it listens.")
+@click.option("--port", type=click.IntRange(1, 65535), default=9443, show_default=True)
 @click.option("--manifest", "print_manifest", is_flag=True, help="Print what a cluster needs to run it, and end.")
 @click.option("--image", metavar="IMAGE", help="With --manifest: an image with numafit in it.")
 @click.option("--jobs", is_flag=True, help="With --manifest: rejected pods of Jobs get the condition DisruptionTarget.")
@@ -49,6 +52,9 @@ def guard(
     identity: str | None,
     metrics_port: int,
     metrics_address: str,
+    url: str,
+    address: str,
+    port: int,
     print_manifest: bool,
     image: str | None,
     jobs: bool,
@@ -67,21 +73,31 @@ def guard(
     with kubernetes_extra("for a cluster"):
         from numafit.cluster.guard.guard import GuardOptions
         from numafit.cluster.guard.manifest import guard_manifest
-        from numafit.cluster.guard.service import GuardPlace, open_everything, serve_guard
+        from numafit.cluster.guard.service import (
+            GuardProcess,
+            WebhookPlace,
+            guard_webhook,
+            open_everything,
+            serve_guard,
+        )
         from numafit.cluster.kube.access import access
+        from numafit.cluster.kube.probes import ProbePlace
+    options = GuardOptions(namespace, enforce, by == "policy", opt_in)
+    place = WebhookPlace(address, port, url)
     if print_manifest:
         if image is None:
             raise InputError("an image is needed", source="--manifest", cure="name one with numafit in it by --image")
-        click.echo(guard_manifest(namespace, image, enforce=enforce, jobs=jobs, opt_in=opt_in), nl=False)
+        webhook = guard_webhook(options, place) if by == "webhook" and enforce else None
+        text = guard_manifest(namespace, image, enforce=enforce, jobs=jobs, opt_in=opt_in, webhook=webhook)
+        click.echo(text, nl=False)
         return 0
     found = access(kubeconfig, context)
     if release_all:
         done, failed = open_everything(found, namespace)
         click.echo(f"{done} released" + (f", {failed} could not be" if failed else ""))
         return 2 if failed else 0
-    options = GuardOptions(namespace, enforce, by == "policy", opt_in)
     name = identity or f"{socket.gethostname().lower()}-{os.getpid()}"
-    serve_guard(found, options, GuardPlace(name, metrics_address, metrics_port), _say)
+    serve_guard(found, GuardProcess(options, name, ProbePlace(metrics_address, metrics_port), place), _say)
     return 0
 
 

@@ -11,6 +11,7 @@
     engine      which nodes can take a pod that waits
     telling/    events on pods and on owners: who stands behind a pod, and the sentences
     hands       what is changed: a gate goes, a leftover goes
+    replacer    pods that were released, and that the scheduler cannot bind
     counts      metrics, readiness, liveness
     guard       all of it together
     installed   what has to be there, and how everything is opened

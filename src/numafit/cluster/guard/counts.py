@@ -1,20 +1,12 @@
-"""What the guard counts, and where it tells that: /metrics for Prometheus, /readyz and /livez for its kubelet."""
+"""What the guard counts, for Prometheus, and whether it is well."""
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from threading import Thread
-from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
+from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
-from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
-
-from numafit.cluster.kube.health import ApiHealth, HealthCollector
-from numafit.errors import InputError
 
 PREFIX = "numafit_guard"
 ALIVE_SECONDS = 60.0
@@ -36,6 +28,9 @@ class GuardCounts:
         self.holds = 0
         self.waiting = 0
         self.leftovers = 0
+        self.bugs = 0
+        """Questions over which the engine came to grief."""
+        self.last_bug = ""
         self.leads = False
         self.enforces = False
         self.on = True
@@ -43,9 +38,18 @@ class GuardCounts:
         self.turned = time.monotonic()
         """When the loop last made a turn."""
 
-    @property
-    def alive(self) -> bool:
-        return time.monotonic() - self.turned < ALIVE_SECONDS
+    def failed(self, error: Exception) -> None:
+        self.bugs += 1
+        self.last_bug = f"{type(error).__name__}: {error}"
+
+    def turn(self) -> None:
+        self.turned = time.monotonic()
+
+    def unready(self) -> str:
+        return "" if self.ready else "the cluster is not known yet"
+
+    def dead(self) -> str:
+        return "" if time.monotonic() - self.turned < ALIVE_SECONDS else "its loop stands still"
 
 
 class GuardCollector(Collector):
@@ -67,6 +71,7 @@ class GuardCollector(Collector):
             ("removed_pods", "Rejected pods that were removed", own.removed),
             ("explained_pods", "Rejected pods of which an event tells why", own.explained),
             ("unexplained_pods", "Rejected pods of which nobody was told, since there were too many", own.unexplained),
+            ("bugs", "Questions over which the engine came to grief", own.bugs),
             ("begun_holds", "Times an owner came to be held, or would have in a dry run", own.holds_begun),
         ):
             yield CounterMetricFamily(f"{PREFIX}_{name}", text, value)
@@ -79,51 +84,3 @@ class GuardCollector(Collector):
             ("on", "Whether nobody has switched it off", own.on),
         ):
             yield GaugeMetricFamily(f"{PREFIX}_{name}", text, value)
-
-
-class _Quiet(WSGIRequestHandler):
-    timeout = 10
-    """Seconds; whoever says nothing must not stop others."""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Each request is no news. `Any`: as the class above has it."""
-
-
-def serve_counts(address: str, port: int, counts: GuardCounts, health: ApiHealth) -> Callable[[], None]:
-    """In a thread of its own; returns what ends it. Raises InputError where the port is taken."""
-    registry = CollectorRegistry()
-    registry.register(GuardCollector(counts))
-    registry.register(HealthCollector(health))
-    metrics = make_wsgi_app(registry)
-
-    def app(environ: dict[str, Any], respond: Callable[..., Any]) -> Iterable[bytes]:
-        """`Any`: as WSGI has it."""
-
-        def say(good: bool, bad: str) -> Iterable[bytes]:
-            respond("200 OK" if good else "503 Service Unavailable", [("Content-Type", "text/plain")])
-            return [b"ok\n" if good else f"{bad}\n".encode()]
-
-        match environ.get("PATH_INFO"):
-            case "/metrics":
-                page: Iterable[bytes] = metrics(environ, respond)
-                return page
-            case "/livez":
-                return say(counts.alive, "its loop stands still")
-            case "/readyz":
-                return say(counts.ready, "the cluster is not known yet")
-            case _:
-                respond("404 Not Found", [("Content-Type", "text/plain")])
-                return [b"there are /metrics, /readyz and /livez\n"]
-
-    try:
-        server = make_server(address, port, app, ThreadingWSGIServer, _Quiet)
-    except OSError as error:
-        cure = "choose another with --metrics-port or --metrics-address; port 0 is for none"
-        raise InputError(f"cannot listen on {address}:{port}: {error.strerror}", source="metrics", cure=cure) from None
-    Thread(target=server.serve_forever, daemon=True).start()
-
-    def end() -> None:
-        server.shutdown()
-        server.server_close()
-
-    return end

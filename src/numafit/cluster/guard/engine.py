@@ -4,6 +4,8 @@ from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.nodes import ClusterNode
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.live.words import PLACE_GATE
+from numafit.cluster.place.candidates import CandidateSearch
+from numafit.cluster.place.patch import has_terms, release_patch, waiting_spec
 from numafit.decision.filters import untolerated, wrong_labels
 from numafit.fleet.places import SCHEDULER_EFFECTS
 from numafit.settings.settings import Settings
@@ -17,20 +19,29 @@ class HoldEngine:
         self._live = live
 
     def nodes(self, pod: ClusterPod) -> tuple[str, ...]:
-        """The best first; none where no report is known that says so."""
+        """The best first, as the placer chooses them; none where no report says so."""
         if not self._live.fleet.nodes:
             return ()
-        return tuple(place.node for place in self._live.places(pod.pod, NODES).places)
+        search = CandidateSearch(self._live, unknown_nodes=False)
+        return search.candidates(pod, NODES, terms=has_terms(waiting_spec(pod.spec))).names
+
+    def patch(self, pod: ClusterPod, nodes: tuple[str, ...], *, annotated: bool) -> bytes:
+        """It may go to these nodes, and to no other one."""
+        hosts = CandidateSearch(self._live).hostnames()
+        return release_patch(waiting_spec(pod.spec), pod.metadata.uid, nodes, hosts, annotated=annotated)
 
     def hopeless(self, pod: ClusterPod) -> bool:
         """No node can take it, and there is none that may be tried and has not reported."""
-        known = self._live.fleet.nodes
-        if not known or self._live.places(pod.pod, 1).places:
+        if not self._live.fleet.nodes or self._live.places(pod.pod, 1).places:
             return False
-        settings = next(iter(known.values())).state.node.settings
-        return not any(
-            _may_be_tried(node, pod, settings) for name, node in self._live.nodes.items() if name not in known
-        )
+        return not self.unknown(pod)
+
+    def unknown(self, pod: ClusterPod) -> int:
+        """Nodes that may be tried, as far as a Node tells, and have not reported."""
+        known = self._live.fleet.nodes
+        settings = next((own.state.node.settings for own in known.values()), None)
+        others = (node for name, node in self._live.nodes.items() if name not in known)
+        return sum(_may_be_tried(node, pod, settings) for node in others)
 
     def promise(self, pod: ClusterPod, nodes: tuple[str, ...]) -> None:
         """It counts on these from now on; where the placer has a gate on it, that one decides."""
@@ -41,7 +52,8 @@ class HoldEngine:
         self._live.withdraw(pod.uid)
 
 
-def _may_be_tried(node: ClusterNode, pod: ClusterPod, settings: Settings) -> bool:
+def _may_be_tried(node: ClusterNode, pod: ClusterPod, settings: Settings | None) -> bool:
+    """`settings`: of any kubelet; which tolerations there are depends on its release."""
     if node.unschedulable or wrong_labels(pod.pod.demands, node.labels, node.name):
         return False
-    return untolerated(settings, pod.pod.demands, node.taints, SCHEDULER_EFFECTS) is None
+    return settings is None or untolerated(settings, pod.pod.demands, node.taints, SCHEDULER_EFFECTS) is None

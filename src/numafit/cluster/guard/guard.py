@@ -20,7 +20,9 @@ from numafit.cluster.guard.leftovers import Leftovers
 from numafit.cluster.guard.memory import LoopMemory
 from numafit.cluster.guard.namespaces import GuardedNamespaces
 from numafit.cluster.guard.policies import BINDINGS, GROUP_PATH
+from numafit.cluster.guard.replacer import LoopReplacer
 from numafit.cluster.guard.rules import (
+    EXPLAINED_ONLY,
     Explanation,
     HoldBegun,
     HoldEnded,
@@ -49,8 +51,10 @@ class GuardOptions(msgspec.Struct, frozen=True):
     namespace: str = "numafit"
     enforce: bool = False
     by_policy: bool = True
-    """Else a webhook gates pods, which asks `LoopGuard.memory`."""
+    """Else a webhook gates pods: it asks `LoopGuard.holds`, and follows `LoopGuard.memory` in each replica."""
     opt_in: bool = False
+    alone: bool = True
+    """No placer runs beside it, which looks after pods that the scheduler cannot bind."""
 
 
 class LoopGuard:
@@ -71,6 +75,7 @@ class LoopGuard:
         self.memory = LoopMemory(api, options.namespace, health, self._switched_by_memory)
         self._engine, self._hands = HoldEngine(live), GuardHands(api, health)
         self._teller = LoopTeller(api, health, live, self.counts, enforced=options.enforce)
+        self._replacer = LoopReplacer(api, health, live, say)
         self._rules = LoopRules()
         self._leftovers = Leftovers()
         self._namespaces = GuardedNamespaces(api, health, options.namespace, self._left, opt_in=options.opt_in)
@@ -102,9 +107,11 @@ class LoopGuard:
                 self._sweep()
                 if self._options.enforce:
                     group.create_task(self.memory.keep())
-                    group.create_task(self.memory.watch())
                     if self._options.by_policy:
+                        group.create_task(self.memory.watch())
                         group.create_task(self._watch_binding())
+                    if self._options.alone:
+                        group.create_task(self._replacer.run())
                 group.create_task(self._teller.run())
                 await self._turn_for_ever()
         finally:
@@ -112,6 +119,12 @@ class LoopGuard:
             self.counts.holds = self.counts.waiting = 0
             for task in self._working:
                 task.cancel()
+
+    def holds(self, owner: str, kind: str) -> bool:
+        """Whether a new pod of this owner gets the gate; for a webhook, in any replica."""
+        if kind in EXPLAINED_ONLY or not self.memory.on:
+            return False
+        return self._rules.is_armed(owner) if self._ears else owner in self.memory.armed
 
     async def open_all(self) -> None:
         """After `run`, where nobody else goes on: no pod waits for us, and no other one will."""
@@ -160,11 +173,14 @@ class LoopGuard:
             self._seen(change.pod, now)
         elif change.kind == "gone":
             self._rules.gone(change.name)
+            self._replacer.gone(change.name)
             self._dry_told.discard(change.name)
 
     def _seen(self, pod: ClusterPod, now: datetime) -> None:
         if HOLD_GATE in pod.gates or (pod.owner is not None and pod.owner.uid in self._rules.records):
             self._do(self._rules.seen(pod, now))
+        if self._rules.let_go(pod):
+            self._replacer.told(pod)
 
     def _rejected(self, pod: ClusterPod) -> None:
         self._leftovers.failed(pod)
@@ -232,19 +248,34 @@ class LoopGuard:
 
     def _turn(self) -> None:
         counts, now = self.counts, datetime.now(UTC)
-        counts.turned = time.monotonic()
+        counts.turn()
         if self._hope:
             self._hope = False
             for pod in list(self._rules.hopeful()):
-                nodes = self._engine.nodes(pod)
+                nodes = self._asked(pod)
                 if nodes:
                     self._do(self._rules.fits(pod.uid, nodes, now))
-        self._do(self._rules.due(now, self._engine.hopeless))
+        self._do(self._rules.due(now, self._hopeless))
         counts.holds, counts.waiting = self._rules.held, self._rules.gated
         if self._options.enforce and self._on:
             for pod in self._leftovers.due(time.monotonic(), self._may_be_removed):
                 self._begin_work(self._remove(pod))
         counts.leftovers = sum(1 for _ in self._leftovers.too_many())
+
+    def _asked(self, pod: ClusterPod) -> tuple[str, ...]:
+        try:
+            return self._engine.nodes(pod)
+        # A pod or a node that the engine cannot bear must not end the guard: it is a bug, and counted.
+        except Exception as error:
+            self.counts.failed(error)
+            return ()
+
+    def _hopeless(self, pod: ClusterPod) -> bool:
+        try:
+            return self._engine.hopeless(pod)
+        except Exception as error:
+            self.counts.failed(error)
+            return False
 
     def _sweep(self) -> None:
         """Whatever was missed: each pod that waits is looked at."""
@@ -284,8 +315,13 @@ class LoopGuard:
     async def _let_go(self, own: LetGo) -> None:
         pod = own.pod
         nodes = () if PLACE_GATE in pod.gates else own.nodes
-        self._engine.promise(pod, nodes)
-        if await self._hands.release(pod, own.why):
+        # The placer decides only where its gate is the last one; without nodes the scheduler does.
+        if nodes:
+            self._engine.promise(pod, nodes)
+            done = await self._hands.steer(pod, lambda own: self._engine.patch(pod, nodes, annotated=own))
+        else:
+            done = await self._hands.release(pod, own.why)
+        if done:
             self.counts.released[own.cause] += 1
             if own.cause == "doubt":
                 # It happens to any owner with one rejection, and is over in a moment.

@@ -2,6 +2,7 @@
 that is bound: each request names the UID and the version that was looked at, so the API server refuses what has
 changed."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
 
@@ -9,10 +10,11 @@ import msgspec
 
 from numafit.cluster.guard.telling.story import annotation_text
 from numafit.cluster.guard.words import RELEASED_ANNOTATION
-from numafit.cluster.kube.api import STRATEGIC, KubeApi
+from numafit.cluster.kube.api import JSON_PATCH, STRATEGIC, KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.live.pods import ClusterPod, PodKeeper, SentPod
 from numafit.cluster.live.words import GUARD, HOLD_GATE
+from numafit.cluster.place.releases import pod_path
 from numafit.errors import ApiServerError, InputError
 
 TRIES = 5
@@ -26,6 +28,23 @@ class GuardHands:
         self._api, self._health = api, health
         self._keeper = PodKeeper()
 
+    async def steer(self, pod: ClusterPod, patch: Callable[[bool], bytes]) -> bool:
+        """As `release`, to some nodes only: the patch, for a pod with annotations or without, tests that it is still
+        what was decided about."""
+        for annotated in (pod.metadata.annotated, not pod.metadata.annotated):
+            try:
+                await self._api.patch(pod_path(pod), patch(annotated), JSON_PATCH, {"fieldManager": GUARD})
+            except InputError as error:
+                status = error.status if isinstance(error, ApiServerError) else 0
+                if status == HTTPStatus.NOT_FOUND:
+                    return True
+                self._health.failed(error)
+                if status != HTTPStatus.UNPROCESSABLE_ENTITY:
+                    return False
+                continue
+            return True
+        return False
+
     async def release(self, pod: ClusterPod, why: str) -> bool:
         """Whether our gate is gone."""
         found: ClusterPod | None = pod
@@ -33,7 +52,7 @@ class GuardHands:
             if found is None or found.uid != pod.uid or HOLD_GATE not in found.gates or found.node:
                 return True
             try:
-                await self._api.patch(_path(pod), _ungating(found, why), STRATEGIC, {"fieldManager": GUARD})
+                await self._api.patch(pod_path(pod), _ungating(found, why), STRATEGIC, {"fieldManager": GUARD})
             except InputError as error:
                 status = error.status if isinstance(error, ApiServerError) else 0
                 if status == HTTPStatus.NOT_FOUND:
@@ -48,7 +67,7 @@ class GuardHands:
 
     async def _fresh(self, pod: ClusterPod) -> ClusterPod | None:
         try:
-            return self._keeper.kept(msgspec.json.decode(await self._api.get(_path(pod)), type=SentPod))
+            return self._keeper.kept(msgspec.json.decode(await self._api.get(pod_path(pod)), type=SentPod))
         except ApiServerError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
@@ -63,17 +82,13 @@ class GuardHands:
         only = {"uid": pod.metadata.uid}
         content = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "preconditions": only}
         try:
-            await self._api.delete(_path(pod), msgspec.json.encode(content))
+            await self._api.delete(pod_path(pod), msgspec.json.encode(content))
         except InputError as error:
             if isinstance(error, ApiServerError) and error.status in GONE:
                 return True
             self._health.failed(error)
             return False
         return True
-
-
-def _path(pod: ClusterPod) -> str:
-    return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
 
 
 def _ungating(pod: ClusterPod, why: str) -> bytes:

@@ -5,18 +5,19 @@ from http import HTTPStatus
 import msgspec
 
 from numafit.cluster.guard.hands import GuardHands
-from numafit.cluster.guard.policies import GROUP_PATH, POLICIES
+from numafit.cluster.guard.policies import BINDINGS, GROUP_PATH, POLICIES, hold_binding, hold_policy
 from numafit.cluster.guard.words import ENABLED_KEY, HOLD_POLICY, MEMORY, UNTIL_KEY
 from numafit.cluster.kube.api import MERGE, KubeApi
 from numafit.cluster.kube.health import ApiHealth
-from numafit.cluster.kube.objects import PODS
+from numafit.cluster.kube.objects import PODS, ObjectJson
 from numafit.cluster.live.pods import ClusterPod, PodKeeper, SentPod
 from numafit.cluster.live.words import GUARD, HOLD_GATE
 from numafit.cluster.topology.model import PATH as TOPOLOGIES
 from numafit.errors import ApiServerError, InputError
 
 UNBOUND = {"fieldSelector": "spec.nodeName="}
-APPLY = "numafit guard --manifest --image IMAGE | kubectl apply -f -"
+NAMESPACES = "/api/v1/namespaces"
+APPLY = "numafit guard --enforce --manifest --image IMAGE | kubectl apply -f -"
 OPENED = "all gates were to be removed"
 
 
@@ -32,13 +33,24 @@ class _Data(msgspec.Struct, frozen=True):
     data: dict[str, str] | None = None
 
 
-async def check_cluster(api: KubeApi, namespace: str, *, by_policy: bool) -> None:
-    """Raises InputError for a cluster where the guard could not act, with what to do about it."""
+async def check_topologies(api: KubeApi) -> None:
+    """Raises InputError for a cluster that does not know what nodes publish."""
     if not await _is_there(api, TOPOLOGIES, {"limit": "1"}):
         why = "the cluster knows no NodeTopology, by which nodes say how they stand"
         raise InputError(why, source=api.access.cluster.server, cure=f"its definition comes with {APPLY}")
-    if not await _is_there(api, f"/api/v1/namespaces/{namespace}"):
-        raise InputError(f"there is no namespace {namespace}", source="--namespace", cure=f"it comes with {APPLY}")
+
+
+async def has_namespace(api: KubeApi, namespace: str) -> bool:
+    return await _is_there(api, f"{NAMESPACES}/{namespace}")
+
+
+async def install(api: KubeApi, namespace: str, *, by_policy: bool, opt_in: bool = False) -> None:
+    """Makes the namespace and the policy with its binding, where there are none and we may. A binding alone that is not
+    there was taken away: that is the switch of the guard. Raises InputError for a cluster where it could not act, with
+    what to do about it."""
+    if not await has_namespace(api, namespace):
+        own = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        await _made(api, NAMESPACES, own, f"there is no namespace {namespace}")
     if not by_policy:
         return
     served = msgspec.json.decode(await api.get(GROUP_PATH), type=ServedResources)
@@ -47,7 +59,20 @@ async def check_cluster(api: KubeApi, namespace: str, *, by_policy: bool) -> Non
         raise InputError(why, source=api.access.cluster.server, cure="let a webhook hold pods: --by webhook")
     if not await _is_there(api, f"{GROUP_PATH}/{POLICIES}/{HOLD_POLICY}"):
         why = f"there is no MutatingAdmissionPolicy {HOLD_POLICY}, by which pods are held"
-        raise InputError(why, source=api.access.cluster.server, cure=f"it comes with {APPLY}")
+        await _made(api, f"{GROUP_PATH}/{BINDINGS}", hold_binding(namespace), why)
+        await _made(api, f"{GROUP_PATH}/{POLICIES}", hold_policy(namespace, opt_in=opt_in), why)
+
+
+async def _made(api: KubeApi, path: str, content: ObjectJson, why: str) -> None:
+    try:
+        await api.create(path, msgspec.json.encode(content))
+    except ApiServerError as error:
+        if error.status == HTTPStatus.CONFLICT:
+            # Another replica was quicker.
+            return
+        if error.status != HTTPStatus.FORBIDDEN:
+            raise
+        raise InputError(why, source=api.access.cluster.server, cure=f"it comes with {APPLY}") from None
 
 
 async def _is_there(api: KubeApi, path: str, parameters: dict[str, str] | None = None) -> bool:

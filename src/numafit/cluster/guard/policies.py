@@ -36,10 +36,11 @@ UNGUARDED = "kube-system"
 CONTROLLED = "has(o.controller) && o.controller"
 
 
-def policies(namespace: str, *, opt_in: bool = False, jobs: bool = True) -> list[ObjectJson]:
-    """With their bindings."""
-    found = [hold_policy(namespace, opt_in=opt_in), hold_binding(namespace)]
-    return [*found, job_policy(namespace, opt_in=opt_in), job_binding()] if jobs else found
+def policies(namespace: str, *, opt_in: bool = False, hold: bool = True, jobs: bool = True) -> list[ObjectJson]:
+    """Those that are wanted, with their bindings."""
+    of_holds = [hold_policy(namespace, opt_in=opt_in), hold_binding(namespace)]
+    of_jobs = [job_policy(namespace, opt_in=opt_in), job_binding()]
+    return [*(of_holds if hold else ()), *(of_jobs if jobs else ())]
 
 
 def hold_policy(namespace: str, *, opt_in: bool = False) -> ObjectJson:

@@ -113,7 +113,7 @@ class LoopRules:
         if pod.uid in self._known:
             return []
         self._known.add(pod.uid)
-        if now - at > WINDOW and not self._was_let_go(pod):
+        if now - at > WINDOW and not self.let_go(pod):
             return []
         owner = pod.owner
         if owner is None or not can_be_held(owner) or not self.on:
@@ -227,6 +227,15 @@ class LoopRules:
                 found += self._ended(uid, record, "it has made no pod for a while")
         return found
 
+    def is_armed(self, uid: str) -> bool:
+        """Whether the owner's new pods are gated."""
+        return self.on and uid in self.records and uid in self._armed()
+
+    def let_go(self, pod: ClusterPod) -> bool:
+        """Whether it was, by us, and nothing was heard of it."""
+        record = self.records.get(pod.owner.uid) if pod.owner else None
+        return record is not None and pod.uid in record.released
+
     @property
     def held(self) -> int:
         """Owners."""
@@ -244,10 +253,6 @@ class LoopRules:
         return record.last + patience(record.tries)
 
     # --- how ----------------------------------------------------------------------------------------------------------
-
-    def _was_let_go(self, pod: ClusterPod) -> bool:
-        record = self.records.get(pod.owner.uid) if pod.owner else None
-        return record is not None and pod.uid in record.released
 
     def _may_hold(self, uid: str) -> bool:
         return uid in self._armed()

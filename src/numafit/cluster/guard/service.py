@@ -1,32 +1,50 @@
-"""The guard as a process: of several one acts, and the last one to end leaves nothing held."""
+"""The guard as a process: of several one acts, and the last one to end leaves nothing held.
+
+Where a webhook holds pods every replica answers the API server, by what the ConfigMap says; the one that acts knows
+earlier.
+"""
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
-from numafit.cluster.guard.counts import GuardCounts, serve_counts
+from numafit.cluster.admission.counts import AdmissionCollector, AdmissionCounts
+from numafit.cluster.admission.options import GUARD_CONDITIONS, WebhookOptions
+from numafit.cluster.admission.review import AdmittedPod
+from numafit.cluster.admission.webhook import Webhook
+from numafit.cluster.guard.counts import GuardCollector, GuardCounts
 from numafit.cluster.guard.guard import GuardOptions, LoopGuard
-from numafit.cluster.guard.installed import check_cluster, release_all
+from numafit.cluster.guard.installed import check_topologies, has_namespace, install, release_all
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.election import Election
-from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.kube.health import ApiHealth, HealthCollector
+from numafit.cluster.kube.probes import ProbePlace, serve_probes
 from numafit.cluster.live.fleet import LiveFleet
-from numafit.cluster.live.words import GUARD
+from numafit.cluster.live.words import GUARD, GUARD_LABEL, HOLD_GATE
 from numafit.errors import InputError
 
 HANDOVER_SECONDS = 6.0
 """For which another replica may take over, once this one was told to end."""
 
 
-class GuardPlace(msgspec.Struct, frozen=True):
+class WebhookPlace(msgspec.Struct, frozen=True):
+    """Where the API server asks; `url` is for one that is not in the cluster."""
+
+    address: str = "0.0.0.0"
+    port: int = 9443
+    url: str = ""
+
+
+class GuardProcess(msgspec.Struct, frozen=True):
+    guard: GuardOptions
     identity: str
-    metrics_address: str
-    metrics_port: int
-    """0: they are not served."""
+    probes: ProbePlace
+    webhook: WebhookPlace = WebhookPlace()
 
 
 class _Holder(msgspec.Struct, frozen=True):
@@ -37,78 +55,135 @@ class _Lease(msgspec.Struct, frozen=True):
     spec: _Holder = _Holder()
 
 
-def serve_guard(access: Access, options: GuardOptions, place: GuardPlace, say: Callable[[str], None]) -> None:
-    """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin."""
-    counts, health = GuardCounts(), ApiHealth()
-    end = (
-        serve_counts(place.metrics_address, place.metrics_port, counts, health) if place.metrics_port else lambda: None
+def guard_webhook(options: GuardOptions, place: WebhookPlace) -> WebhookOptions:
+    return WebhookOptions(
+        options.namespace,
+        GUARD,
+        place.url,
+        place.address,
+        place.port,
+        GUARD_LABEL,
+        options.opt_in,
+        GUARD_CONDITIONS,
     )
+
+
+def serve_guard(access: Access, process: GuardProcess, say: Callable[[str], None]) -> None:
+    """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin."""
+    own = _Replica(process, say)
+    known = (GuardCollector(own.counts), AdmissionCollector(own.admission), HealthCollector(own.health))
+    end = serve_probes(process.probes, known, own.unready, own.counts.dead)
     try:
-        asyncio.run(_until_told(access, options, place, say, counts, health))
+        asyncio.run(own.until_told(access))
     finally:
         end()
 
 
-async def _until_told(
-    access: Access,
-    options: GuardOptions,
-    place: GuardPlace,
-    say: Callable[[str], None],
-    counts: GuardCounts,
-    health: ApiHealth,
-) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    async with KubeApi(access) as api:
-        await check_cluster(api, options.namespace, by_policy=options.enforce and options.by_policy)
-        live = LiveFleet(api, health)
-        guard = LoopGuard(api, health, live, options, say, counts)
-        election = Election(api, options.namespace, GUARD, place.identity, health)
-        led = False
+class _Replica:
+    def __init__(self, process: GuardProcess, say: Callable[[str], None]) -> None:
+        self._process, self._options, self._say = process, process.guard, say
+        self.counts, self.admission, self.health = GuardCounts(), AdmissionCounts(), ApiHealth()
+        self._webhook: Webhook | None = None
+        self._led = False
 
-        async def lead() -> None:
-            nonlocal led
-            led = counts.leads = True
-            say("acts" if options.enforce else "acts as a dry run: it tells, and changes nothing")
-            try:
-                await guard.run()
-            finally:
-                counts.leads = False
+    def unready(self) -> str:
+        if self._webhook is not None and not self._webhook.ready.is_set():
+            return f"the API server does not ask here yet: {self._webhook.trouble}"
+        return self.counts.unready()
 
-        async def know() -> None:
-            await live.synced.wait()
-            counts.ready = True
+    async def until_told(self, access: Access) -> None:
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        async with KubeApi(access) as api:
+            alone = await prepared(api, self._options)
+            live = LiveFleet(api, self.health)
+            guard = LoopGuard(api, self.health, live, self._options, self._say, self.counts)
+            election = Election(api, self._options.namespace, GUARD, self._process.identity, self.health)
 
-        works = [asyncio.create_task(own) for own in (live.run(), know(), election.run(lead))]
-        told = asyncio.create_task(stop.wait())
-        waited = {works[0], works[2], told}
-        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
-        # Whoever leads gives the lease back first.
-        for task in (works[2], works[1], told):
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
-        if stop.is_set() and led and options.enforce and not await _taken_over(api, options.namespace, place.identity):
-            say("nobody takes over: all that waits is released")
-            await guard.open_all()
-        works[0].cancel()
-        with suppress(asyncio.CancelledError):
-            await works[0]
+            async def lead() -> None:
+                await self._lead(guard)
+
+            leading = asyncio.create_task(lead() if alone else election.run(lead))
+            others = [asyncio.create_task(own) for own in self._beside(api, live, guard, election)]
+            told = asyncio.create_task(stop.wait())
+            await asyncio.wait({leading, *others, told}, return_when=asyncio.FIRST_COMPLETED)
+            # Whoever leads gives the lease back first.
+            failures = [await _ended(leading)]
+            if stop.is_set() and self._led and self._options.enforce and not await self._taken_over(api):
+                self._say("nobody takes over: all that waits is released")
+                await guard.open_all()
+            failures += [await _ended(own) for own in (*others, told)]
+            for error in failures:
+                if error is not None:
+                    raise error
+
+    def _beside(
+        self, api: KubeApi, live: LiveFleet, guard: LoopGuard, election: Election
+    ) -> list[Coroutine[Any, Any, object]]:
+        works: list[Coroutine[Any, Any, object]] = [live.run(), self._turn(live)]
+        if self._options.by_policy or not self._options.enforce:
+            return works
+
+        def wish(pod: AdmittedPod) -> tuple[str, ...]:
+            owner = pod.owner
+            return (HOLD_GATE,) if owner is not None and guard.holds(owner.uid, owner.kind) else ()
+
+        options = guard_webhook(self._options, self._process.webhook)
+        self._webhook = Webhook(api, self.health, options, wish, keeps=lambda: election.leads, counts=self.admission)
+        return [*works, self._webhook.run(), guard.memory.watch()]
+
+    async def _lead(self, guard: LoopGuard) -> None:
+        self._led = self.counts.leads = True
+        self._say("acts" if self._options.enforce else "acts as a dry run: it tells, and changes nothing")
+        try:
+            await guard.run()
+        finally:
+            self.counts.leads = False
+
+    async def _turn(self, live: LiveFleet) -> None:
+        await live.synced.wait()
+        self.counts.ready = True
+        while True:
+            self.counts.turn()
+            await asyncio.sleep(1)
+
+    async def _taken_over(self, api: KubeApi) -> bool:
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{self._options.namespace}/leases/{GUARD}"
+        try:
+            async with asyncio.timeout(HANDOVER_SECONDS):
+                while True:
+                    with suppress(InputError, msgspec.MsgspecError):
+                        holder = msgspec.json.decode(await api.get(path), type=_Lease).spec.holderIdentity
+                        if holder and holder != self._process.identity:
+                            return True
+                    await asyncio.sleep(0.5)
+        except TimeoutError:
+            return False
 
 
-async def _taken_over(api: KubeApi, namespace: str, identity: str) -> bool:
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{GUARD}"
+async def _ended(task: "asyncio.Task[Any]") -> BaseException | None:
+    """What it failed with; `Any`: nobody looks at what it returns."""
+    task.cancel()
     try:
-        async with asyncio.timeout(HANDOVER_SECONDS):
-            while True:
-                with suppress(InputError, msgspec.MsgspecError):
-                    holder = msgspec.json.decode(await api.get(path), type=_Lease).spec.holderIdentity
-                    if holder and holder != identity:
-                        return True
-                await asyncio.sleep(0.5)
-    except TimeoutError:
+        await task
+    except asyncio.CancelledError:
+        return None
+    except Exception as error:
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        return error
+    return None
+
+
+async def prepared(api: KubeApi, options: GuardOptions) -> bool:
+    """Whether there is no place for an election: a dry run makes no namespace, and acts alone where there is none.
+    Raises InputError where it cannot begin."""
+    await check_topologies(api)
+    if options.enforce:
+        await install(api, options.namespace, by_policy=options.by_policy, opt_in=options.opt_in)
         return False
+    return not await has_namespace(api, options.namespace)
 
 
 def open_everything(access: Access, namespace: str) -> tuple[int, int]:

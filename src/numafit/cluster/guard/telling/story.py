@@ -2,15 +2,22 @@
 
 from datetime import datetime
 
+from msgspec.structs import replace
+
 from numafit.cluster.guard.record import LoopRecord
 from numafit.cluster.guard.rules import REJECTIONS, patience
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.pods import ClusterPod
 from numafit.decision.story.story import decision_sentence
+from numafit.decision.story.terms import upper
 from numafit.errors import some_of
+from numafit.fleet.fleet import Fleet
 from numafit.fleet.verdicts import tried
+from numafit.fleet.waiting.why import WhyMemory, why_waiting
+from numafit.fleet.waiting.words import nodes_text, waiting_sentence
 
 MOST_NODES = 3
+MOST_FORGIVEN = 100
 
 PLAIN = {
     "TopologyAffinityError": "its topology policy wants all of it on fewer NUMA nodes than have room for it",
@@ -21,17 +28,46 @@ PLAIN = {
 """Where no report tells how the node stands: the kubelet's reason in plain words."""
 
 
-def rejection_story(pod: ClusterPod, live: LiveFleet) -> str:
-    """One or two sentences. From the engine where the node's report is known and it decides as the kubelet did."""
+def plain_story(pod: ClusterPod) -> str:
+    """What the kubelet says, in plain words."""
     begin = f"the kubelet of {pod.node or 'its node'} did not take the pod in ({pod.reason})"
+    plain = PLAIN.get(pod.reason, "the node has not enough left")
+    said = pod.message.strip().rstrip(".")
+    return f"{begin}: {plain}. It says: {said}." if said else f"{begin}: {plain}."
+
+
+def rejection_story(pod: ClusterPod, live: LiveFleet, kept: WhyMemory, unknown: int) -> str:
+    """Why there, and what of the other nodes, of which so many could be tried and have not reported."""
+    return f"{_why(pod, live)}{_elsewhere(pod, live, kept, unknown)}"
+
+
+def _why(pod: ClusterPod, live: LiveFleet) -> str:
+    """From the engine where the node's report is known and it decides as the kubelet did."""
     node = live.fleet.nodes.get(pod.node)
     if node is not None:
         decision, _ = tried(node.state, pod.pod)
         if not decision.admitted and not decision.panic:
-            return f"{begin}: {decision_sentence(node.state.node, decision).rstrip('.')}."
-    plain = PLAIN.get(pod.reason, "the node has not enough left")
-    said = pod.message.strip().rstrip(".")
-    return f"{begin}: {plain}. It says: {said}." if said else f"{begin}: {plain}."
+            why = decision_sentence(node.state.node, decision).rstrip(".")
+            return f"the kubelet of {pod.node} did not take the pod in ({pod.reason}): {why}."
+    return plain_story(pod)
+
+
+def _elsewhere(pod: ClusterPod, live: LiveFleet, kept: WhyMemory, unknown: int) -> str:
+    """Where a pod like it could go now, or what would have to happen; empty where no node tells how it stands."""
+    if not live.fleet.nodes:
+        return ""
+    # A pod that comes after it has another name, and none of its promises.
+    new = replace(pod.pod, uid="")
+    why = why_waiting(_forgiving(live.fleet), new, live.memory, kept, unknown=unknown)
+    return f" {upper(nodes_text(why.fitting))} would take it now." if why.fitting else f" {waiting_sentence(why)}"
+
+
+def _forgiving(fleet: Fleet) -> Fleet:
+    """Without what nodes refused lately: it was refused for a reason, which is what is to be told."""
+    for name in sorted(fleet.refusing)[:MOST_FORGIVEN]:
+        node = fleet.nodes[name]
+        fleet = fleet.removed(name).reported(name, node.state, node.facts, schedulable=node.schedulable)
+    return fleet
 
 
 def hold_story(record: LoopRecord, *, enforced: bool) -> str:

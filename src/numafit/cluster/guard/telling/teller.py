@@ -5,10 +5,11 @@ import asyncio
 import msgspec
 
 from numafit.cluster.guard.counts import GuardCounts
+from numafit.cluster.guard.engine import HoldEngine
 from numafit.cluster.guard.record import LoopRecord
 from numafit.cluster.guard.rules import Explanation, HoldBegun, HoldEnded, LetGo
 from numafit.cluster.guard.telling.owners import TopOwners
-from numafit.cluster.guard.telling.story import hold_story, rejection_story, try_story
+from numafit.cluster.guard.telling.story import hold_story, plain_story, rejection_story, try_story
 from numafit.cluster.guard.words import ENDED, HELD, REJECTED, RELEASED, WOULD
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.events import Events
@@ -17,6 +18,7 @@ from numafit.cluster.kube.objects import ObjectReference
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.pods import ClusterPod, PodController
 from numafit.cluster.live.words import GUARD
+from numafit.fleet.waiting.why import WhyMemory
 
 MOST_WAITING = 200
 """What is to be told and was not yet; more is only counted."""
@@ -40,6 +42,7 @@ class LoopTeller:
         self._live, self._counts, self._enforced = live, counts, enforced
         self._events = Events(api, GUARD, health)
         self._owners = TopOwners(api, health)
+        self._kept, self._engine = WhyMemory(), HoldEngine(live)
         self._news: asyncio.Queue[_Waiting] = asyncio.Queue()
 
     def tell(self, what: News, record: LoopRecord | None = None) -> None:
@@ -58,7 +61,7 @@ class LoopTeller:
     async def _tell(self, news: _Waiting) -> None:
         match news.what:
             case Explanation(pod=pod):
-                text = rejection_story(pod, self._live)
+                text = self._story(pod)
                 if pod.owner is not None and pod.owner.kind == "Job":
                     text += JOB_CURE
                 await self._events.tell(_about(pod), "Warning", REJECTED, text)
@@ -74,6 +77,14 @@ class LoopTeller:
             case LetGo(pod=pod, why=why, nodes=nodes):
                 text = try_story(why, nodes, news.record, enforced=self._enforced)
                 await self._events.tell(_about(pod), "Normal", self._reason(RELEASED), text)
+
+    def _story(self, pod: ClusterPod) -> str:
+        try:
+            return rejection_story(pod, self._live, self._kept, self._engine.unknown(pod))
+        # A node or a pod that the engine cannot bear must not end the guard: it is a bug, and counted.
+        except Exception as error:
+            self._counts.failed(error)
+            return plain_story(pod)
 
     def _reason(self, reason: str) -> str:
         return reason if self._enforced else f"{WOULD}{reason}"

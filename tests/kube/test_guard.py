@@ -1,0 +1,310 @@
+"""The loop guard on a real control plane, with the rights of its manifest and RBAC on."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from numafit.cluster.guard.guard import GuardOptions
+from numafit.cluster.guard.service import WebhookPlace, guard_webhook
+from tests.kube.api import MERGE, Json
+from tests.kube.control_plane import ControlPlane
+from tests.kube.counted.watched import Watched
+from tests.kube.guard import (
+    BINDING,
+    GROUPS,
+    MEMORY_PATH,
+    TOLD,
+    UNTOLD,
+    WIDE,
+    GuardProcess,
+    events,
+    gated,
+    guarding,
+    install,
+    make,
+    make_space,
+    memory,
+    template,
+    uninstall,
+)
+from tests.kube.processes import free_ports, until
+from tests.kube.simulation import simulated
+
+pytestmark = pytest.mark.real
+
+ENFORCE = "--enforce"
+
+
+@pytest.fixture(scope="module")
+def kubeconfig(cluster: ControlPlane, short_folder: Path) -> Iterator[Path]:
+    """Of the guard's account; nodes that are all simulated."""
+    found = install(cluster, short_folder / "guard.kubeconfig")
+    with simulated(cluster.kubeconfig, short_folder / "guard-sim", GROUPS, "--remove") as nodes:
+        yield found
+        nodes.stop()
+    uninstall(cluster)
+
+
+@pytest.fixture
+def space(cluster: ControlPlane, request: pytest.FixtureRequest) -> Iterator[str]:
+    name = f"guard-{abs(hash(request.node.name)) % 10**6}"
+    make_space(cluster, name)
+    yield name
+    remove(cluster, name)
+
+
+def remove(cluster: ControlPlane, name: str) -> None:
+    cluster.api.delete(f"/api/v1/namespaces/{name}")
+    until("its pods are gone", 60, lambda: not cluster.api.pods(name))
+
+
+def watched(cluster: ControlPlane, space: str) -> Watched:
+    own = Watched(cluster.kubeconfig, space)
+    own.start()
+    assert own.ready.wait(30)
+    return own
+
+
+def forbidden(guard: GuardProcess) -> float:
+    return guard.metric('numafit_api_server_failures_total{status="403"}')
+
+
+OWNERS = ("replicasets", "statefulsets", "jobs", "daemonsets")
+
+
+def make_owners(cluster: ControlPlane, space: str) -> None:
+    for kind in OWNERS:
+        make(cluster, kind, kind, space)
+    bare = template("bare", WIDE, TOLD, restartPolicy="Never")
+    bare["metadata"]["name"] = "bare"
+    cluster.api.post(f"/api/v1/namespaces/{space}/pods", bare)
+
+
+def test_a_looping_owner_makes_at_most_four_pods(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    """Beside the same owners in a namespace that is not guarded, in one run. Whoever waits by himself, or is made once,
+    is explained and left alone."""
+    stock = f"{space}-stock"
+    make_space(cluster, stock, **{"numafit.io/guard": "disabled"})
+    with guarding(kubeconfig, tmp_path, ENFORCE) as guard:
+        counts = {own: watched(cluster, own) for own in (stock, space)}
+        for own in counts:
+            make_owners(cluster, own)
+        time.sleep(12)
+        made = {own: {kind: count.count(kind).made for kind in (*OWNERS, "bare")} for own, count in counts.items()}
+        print("pods made in 12 seconds:", json.dumps(made))
+        for own in counts.values():
+            own.stop()
+        for kind in ("replicasets", "statefulsets"):
+            assert made[space][kind] == 4, made
+            assert made[stock][kind] > 20, made
+        for kind in ("jobs", "daemonsets", "bare"):
+            assert 1 <= made[space][kind] <= made[stock][kind] + 2, made
+        assert len(gated(cluster, space)) == 2
+        assert gated(cluster, stock) == []
+        until(
+            "all is told",
+            10,
+            lambda: told_to(cluster, space) >= {"Pod", "ReplicaSet", "StatefulSet", "Job", "DaemonSet"},
+        )
+        assert events(cluster, stock) == []
+        told = {own[:2]: own[2] for own in events(cluster, space)}
+        text = told["ReplicaSet", "KubeletRejected"]
+        assert "at most 8 CPUs can be had on one node" in text, text
+        assert "It would start now with" in text, text
+        assert forbidden(guard) == 0
+        remove(cluster, stock)
+
+
+def told_to(cluster: ControlPlane, space: str) -> set[str]:
+    return {kind for kind, _, _ in events(cluster, space)}
+
+
+def test_the_deployment_behind_a_replica_set_is_told(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    with guarding(kubeconfig, tmp_path, ENFORCE):
+        make(cluster, "deployments", "wide", space)
+        until("it is told", 20, lambda: ("Deployment", "LoopHeld") in {own[:2] for own in events(cluster, space)})
+
+
+def test_a_held_pod_goes_where_a_holder_has_ended(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    """The sum of each node says that there is room; the engine finds a node only when a holder has gone."""
+    for node in (0, 1):
+        for index in (0, 1):
+            own = template("holder", 5, TOLD, nodeName=f"guard-{TOLD}-{node}")
+            own["metadata"]["name"] = f"holder-{node}-{index}"
+            cluster.api.post(f"/api/v1/namespaces/{space}/pods", own)
+    until("they run", 30, lambda: all(pod["status"]["phase"] == "Running" for pod in cluster.api.pods(space).values()))
+    with guarding(kubeconfig, tmp_path, ENFORCE) as guard:
+        count = watched(cluster, space)
+        make(cluster, "replicasets", "needs", space, cpus=4)
+        until("it is held", 30, lambda: len(gated(cluster, space)) == 1 and guard.metric("numafit_guard_holds ") == 1)
+        time.sleep(12)
+        assert count.count("needs").made == 4
+        cluster.api.delete(f"/api/v1/namespaces/{space}/pods/holder-1-0")
+        until("it runs", 30, lambda: count.count("needs").running == 1)
+        count.stop()
+        assert count.count("needs").made == 4
+        (pod,) = (pod for pod in cluster.api.pods(space).values() if "numafit.io/nodes" in annotations(pod))
+        assert pod["spec"]["nodeName"] == f"guard-{TOLD}-1"
+        until("the hold is over", 20, lambda: guard.metric("numafit_guard_holds ") == 0)
+        until("nothing is remembered", 20, lambda: set(memory(cluster)) <= {"enabled", "until"})
+        assert forbidden(guard) == 0
+
+
+def annotations(pod: Json) -> Json:
+    found: Json = pod["metadata"].get("annotations") or {}
+    return found
+
+
+def test_old_rejected_pods_are_removed_and_no_others(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    """A loop that ran before there was a guard; beside it pods of the same owner that failed by themselves."""
+    make(cluster, "replicasets", "wide", space, pool=UNTOLD)
+    until("many were rejected", 30, lambda: len(cluster.api.pods(space)) > 12)
+    ended = template("ended", 1, UNTOLD, restartPolicy="Never")
+    ended["metadata"]["annotations"] = {"numafit.io/run-seconds": "0.1", "numafit.io/exit-code": "1"}
+    for number in range(5):
+        ended["metadata"]["name"] = f"ended-{number}"
+        cluster.api.post(f"/api/v1/namespaces/{space}/pods", ended)
+    with guarding(kubeconfig, tmp_path, ENFORCE) as guard:
+        until("three are left", 60, lambda: len(rejected(cluster, space)) <= 3 and gated(cluster, space))
+        newest = sorted(pod["metadata"]["creationTimestamp"] for pod in rejected(cluster, space))
+        assert len(newest) == 3
+        assert guard.metric("numafit_guard_removed_pods_total") >= 9
+        failed = [name for name, pod in cluster.api.pods(space).items() if pod["status"].get("reason") is None]
+        assert sorted(name for name in failed if name.startswith("ended")) == [f"ended-{number}" for number in range(5)]
+        assert forbidden(guard) == 0
+
+
+def rejected(cluster: ControlPlane, space: str) -> list[Json]:
+    return [pod for pod in cluster.api.pods(space).values() if pod["status"].get("reason") == "TopologyAffinityError"]
+
+
+def test_a_dry_run_tells_and_changes_nothing(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    before = memory(cluster)
+    with guarding(kubeconfig, tmp_path) as guard:
+        make(cluster, "replicasets", "wide", space)
+        until("it would be held", 30, lambda: "WouldBeLoopHeld" in {reason for _, reason, _ in events(cluster, space)})
+        until("the loop goes on", 30, lambda: len(cluster.api.pods(space)) > 8)
+        assert gated(cluster, space) == []
+        assert guard.metric("numafit_guard_removed_pods_total") == 0
+        assert guard.metric("numafit_guard_holds ") == 1
+        assert memory(cluster) == before
+
+
+def test_a_killed_guard_goes_on_where_it_was(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    """Its holds, its tries and its patience are in the ConfigMap."""
+    with guarding(kubeconfig, tmp_path, ENFORCE, "--identity=same") as guard:
+        count = watched(cluster, space)
+        make(cluster, "replicasets", "wide", space, pool=UNTOLD)
+        until("one try has failed", 40, lambda: any('"tries":1' in text for text in memory(cluster).values()))
+        (own,) = (text for text in memory(cluster).values() if "tries" in text)
+        until("the next pod waits", 20, lambda: gated(cluster, space))
+        guard.kill()
+        begun = time.monotonic()
+        time.sleep(3)
+        assert count.count("wide").made == 5, "the policy holds while nobody is there"
+        guard.start()
+        assert [text for text in memory(cluster).values() if "tries" in text] == [own]
+        until("the second try has failed", 60, lambda: any('"tries":2' in text for text in memory(cluster).values()))
+        assert time.monotonic() - begun > 8, "twenty seconds from the first, and not at once"
+        until("the next pod waits", 20, lambda: count.count("wide").made == 6 and gated(cluster, space))
+        count.stop()
+        assert forbidden(guard) == 0
+        assert guard.stop() == 0
+        assert gated(cluster, space) == [], "the last guard to end leaves nothing held"
+
+
+@pytest.mark.parametrize("switch", ["enabled", "binding"])
+def test_the_switch_releases_everything(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path, switch: str
+) -> None:
+    with guarding(kubeconfig, tmp_path, ENFORCE) as guard:
+        make(cluster, "replicasets", "wide", space)
+        until("it is held", 30, lambda: len(gated(cluster, space)) == 1 and guard.metric("numafit_guard_holds ") == 1)
+        before = cluster.api.get(BINDING)
+        assert before is not None
+        if switch == "enabled":
+            assert cluster.api.ask("PATCH", MEMORY_PATH, {"data": {"enabled": "false"}}, MERGE).is_success
+        else:
+            cluster.api.delete(BINDING)
+        until("nothing is held", 20, lambda: not gated(cluster, space))
+        until("the owner makes pods as ever", 20, lambda: len(cluster.api.pods(space)) > 10)
+        assert gated(cluster, space) == []
+        assert guard.metric("numafit_guard_on ") == 0
+        if switch == "enabled":
+            assert cluster.api.ask("PATCH", MEMORY_PATH, {"data": {"enabled": "true"}}, MERGE).is_success
+        else:
+            metadata = {"name": before["metadata"]["name"]}
+            kind = {"apiVersion": before["apiVersion"], "kind": before["kind"]}
+            cluster.api.post(BINDING.rpartition("/")[0], {**kind, "metadata": metadata, "spec": before["spec"]})
+        until("it is held again", 30, lambda: len(gated(cluster, space)) == 1)
+
+
+def test_a_webhook_holds_where_no_policy_does(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    """Also while the binding of the policy is not there."""
+    (port,) = free_ports(1)
+    url = f"https://127.0.0.1:{port}"
+    webhook = guard_webhook(GuardOptions(by_policy=False), WebhookPlace("127.0.0.1", port, url))
+    own = install(cluster, tmp_path / "webhook.kubeconfig", webhook)
+    cluster.api.delete(BINDING)
+    try:
+        with guarding(
+            own, tmp_path, ENFORCE, "--by=webhook", f"--url={url}", f"--port={port}", "--address=127.0.0.1"
+        ) as guard:
+            count = watched(cluster, space)
+            for kind in ("replicasets", "statefulsets", "jobs"):
+                make(cluster, kind, kind, space)
+            time.sleep(10)
+            count.stop()
+            made = {kind: count.count(kind).made for kind in OWNERS}
+            assert made["replicasets"] == made["statefulsets"] == 4, made
+            assert len(gated(cluster, space)) == 2
+            assert forbidden(guard) == 0
+    finally:
+        cluster.api.delete("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/numafit-guard")
+        install(cluster, tmp_path / "again.kubeconfig")
+
+
+def test_a_policy_without_a_guard_that_lives_holds_nobody(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    """A killed guard cannot take its word back; the time of the request is enough."""
+    with guarding(kubeconfig, tmp_path, ENFORCE) as guard:
+        make(cluster, "replicasets", "wide", space, pool=UNTOLD)
+        until("it is held", 30, lambda: len(gated(cluster, space)) == 1 and guard.metric("numafit_guard_holds ") == 1)
+        guard.kill()
+    past = {"data": {"until": "2020-01-01T00:00:00Z"}}
+    assert cluster.api.ask("PATCH", MEMORY_PATH, past, MERGE).is_success
+    (held,) = gated(cluster, space)
+    cluster.api.delete(f"/api/v1/namespaces/{space}/pods/{held}")
+    until("pods are made as on a stock cluster", 30, lambda: len(cluster.api.pods(space)) > 10)
+    assert gated(cluster, space) == []
+
+
+def test_a_job_may_ignore_what_no_kubelet_took_in(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    ignore = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+    make(cluster, "jobs", "wide", space, podFailurePolicy=ignore, backoffLimit=0)
+    until("two were rejected", 40, lambda: len(rejected(cluster, space)) == 2)
+    status = (cluster.api.get(f"/apis/batch/v1/namespaces/{space}/jobs/wide") or {})["status"]
+    assert "failed" not in status, status
+    assert "conditions" not in status, status
+    (condition,) = rejected(cluster, space)[0]["status"]["conditions"]
+    assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "KubeletRejection")
