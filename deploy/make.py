@@ -10,6 +10,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import yaml
 from numafit import __version__
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.guard.manifest import guard_manifest
+from numafit.cluster.live.words import GUARD
 from numafit.cluster.node.manifest import manifest as agent_manifest
 from numafit.cluster.orders.words import ORDERS
 from numafit.cluster.place.manifest import PlaceManifest
@@ -73,12 +75,19 @@ def place_manifest(namespace: str) -> str:
 
 
 def guard_variants() -> dict[str, str]:
+    webhook = WebhookOptions(PLACEHOLDER, GUARD)
+    words = ("opt-in", "jobs", "webhook")
+    chosen = [own for count in range(len(words) + 1) for own in combinations(words, count)]
     acting = {
-        "-".join(("enforce", *(["opt-in"] if opt_in else []), *(["jobs"] if jobs else []))): guard_manifest(
-            PLACEHOLDER, IMAGE, enforce=True, opt_in=opt_in, jobs=jobs
+        "-".join(("enforce", *own)): guard_manifest(
+            PLACEHOLDER,
+            IMAGE,
+            enforce=True,
+            opt_in="opt-in" in own,
+            jobs="jobs" in own,
+            webhook=webhook if "webhook" in own else None,
         )
-        for opt_in in (False, True)
-        for jobs in (False, True)
+        for own in chosen
     }
     return {"dry-run": guard_manifest(PLACEHOLDER, IMAGE), **acting}
 

@@ -29,9 +29,9 @@ pytestmark = pytest.mark.real
 
 NAMESPACE = "numafit"
 IMAGE_NAME = "example.com/numafit:0.1.0"
-AGENT_ONLY = ("--set=place.enabled=false",)
-PLACE_ONLY = ("--set=agent.enabled=false",)
-GUARD_ONLY = ("--set=agent.enabled=false", "--set=place.enabled=false", "--set=guard.enabled=true")
+AGENT_ONLY = ("--set=place.enabled=false,guard.enabled=false",)
+PLACE_ONLY = ("--set=agent.enabled=false,guard.enabled=false",)
+GUARD_ONLY = ("--set=agent.enabled=false,place.enabled=false",)
 ADDED_BY_CHART = (
     "helm.sh/chart",
     "app.kubernetes.io/part-of",
@@ -111,10 +111,14 @@ def bare(own: Json) -> Json:
             guard_manifest("team", IMAGE_NAME, enforce=True, jobs=True, opt_in=True),
         ),
         ((*GUARD_ONLY, "--set=guard.enforce=true"), guard_manifest("team", IMAGE_NAME, enforce=True)),
+        (
+            (*GUARD_ONLY, "--set=guard.enforce=true,guard.by=webhook"),
+            guard_manifest("team", IMAGE_NAME, enforce=True, webhook=WebhookOptions("team", "numafit-guard")),
+        ),
     ],
     ids=[
         *("agent", "agent with NodeResourceTopology", "agent that switches"),
-        *("place", "place with options", "guard", "guard with options", "guard that acts"),
+        *("place", "place with options", "guard", "guard with options", "guard that acts", "guard by webhook"),
     ],
 )
 def test_the_chart_makes_what_the_command_prints(options: tuple[str, ...], text: str) -> None:
@@ -141,8 +145,8 @@ def test_helm_has_nothing_to_say_about_the_chart() -> None:
         ("--set=agent.metricsPort=80", "'/agent/metricsPort'"),
         ("--set=agent.kubeletDir=var/lib/kubelet", "'/agent/kubeletDir'"),
         ("--set=agent.resources.limits.memory=much", "'/agent/resources/limits/memory'"),
-        ("--set=place.guard=maybe", "'/place/guard'"),
-        ("--set=place.guard=true", "'/place/guard'"),
+        ("--set=guard.by=hand", "'/guard/by'"),
+        ("--set=guard.enforce=dry-run", "'/guard/enforce'"),
         ("--set=place.replicas=0", "'/place/replicas'"),
         ("--set=place.unknownNodes=first", "'/place/unknownNodes'"),
         ("--set=image.digest=latest", "'/image/digest'"),
@@ -209,7 +213,8 @@ def test_metrics_are_found_where_the_operator_of_prometheus_is() -> None:
 
 
 def test_no_pod_is_reached_but_at_a_port_that_it_names() -> None:
-    made = templated("--set=networkPolicy.egress.enabled=true", "--set=networkPolicy.egress.apiServer={10.0.0.1/32}")
+    closed = "--set=networkPolicy.egress.enabled=true,networkPolicy.egress.apiServer={10.0.0.1/32}"
+    made = templated(closed, "--set=guard.enforce=true,guard.by=webhook")
     policies = [each for each in made if each["kind"] == "NetworkPolicy"]
     workloads = [each["metadata"]["name"] for each in made if each["kind"] in ("DaemonSet", "Deployment")]
     assert sorted(each["metadata"]["name"] for each in policies) == sorted(workloads)
@@ -228,7 +233,9 @@ VARIANTS = {
     "agent that switches": ("--set=agent.allowSwitch=true", "--set=agent.resourceTopology=true"),
     "closed network": ("--set=networkPolicy.egress.enabled=true",),
     "one replica": ("--set=place.replicas=1",),
-    "guard alone": ("--set=place.enabled=false", "--set=guard.enabled=true,guard.enforce=true,guard.jobs=true"),
+    "guard alone": ("--set=place.enabled=false,guard.enforce=true,guard.jobs=true",),
+    "guard by webhook": ("--set=guard.enforce=true,guard.by=webhook",),
+    "on the network of nodes": ("--set=place.hostNetwork=true",),
 }
 
 
@@ -259,7 +266,7 @@ def test_only_the_agent_needs_more_than_a_restricted_namespace(
     own_cluster.api.post("/api/v1/namespaces", {"metadata": {"name": level, "labels": labels}})
     account = f"/api/v1/namespaces/{level}/serviceaccounts"
     found = []
-    for each in templated("--set=guard.enabled=true,place.guard=off", namespace=level):
+    for each in templated(namespace=level):
         if each["kind"] in ("DaemonSet", "Deployment"):
             name, spec = each["metadata"]["name"], each["spec"]["template"]["spec"]
             own_cluster.api.post(account, {"metadata": {"name": name}})
@@ -312,7 +319,7 @@ def given(found: list[Json], namespace: str) -> set[tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 def installed(own_cluster: ControlPlane) -> ControlPlane:
-    guard = "--set=guard.enabled=true,guard.enforce=true,place.guard=off"
+    guard = "--set=guard.enforce=true"
     done = helm("install", RELEASE_NAME, str(CHART), f"--namespace={NAMESPACE}", IMAGE, guard, cluster=own_cluster)
     assert done.status == 0, done.text
     return own_cluster
