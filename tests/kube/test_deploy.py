@@ -360,6 +360,20 @@ def test_an_upgrade_changes_the_definition_and_an_uninstallation_leaves_it(own_c
     assert helm("uninstall", RELEASE_NAME, f"--namespace={NAMESPACE}", "--no-hooks", cluster=own_cluster).status == 0
 
 
+def test_a_release_takes_over_what_kubectl_applied(own_cluster: ControlPlane) -> None:
+    """No selector differs, which could not be changed."""
+    applied = kubectl(own_cluster, "apply", "-f", "-", data=kustomized(own_cluster, "base"))
+    assert applied.status == 0, applied.text
+    words = (RELEASE_NAME, str(CHART), f"--namespace={NAMESPACE}", IMAGE)
+    assert "cannot be imported" in helm("install", *words, cluster=own_cluster).text
+    done = helm("install", *words, "--take-ownership", cluster=own_cluster)
+    assert done.status == 0, done.text
+    assert helm("uninstall", RELEASE_NAME, f"--namespace={NAMESPACE}", "--no-hooks", cluster=own_cluster).status == 0
+    for kind in ("daemonsets", "deployments"):
+        left = own_cluster.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/{kind}") or {}
+        assert left["items"] == []
+
+
 def account_kubeconfig(cluster: ControlPlane, account: str, path: Path) -> Path:
     asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
     place = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
