@@ -51,6 +51,11 @@ class PlacerProcess:
         except httpx.HTTPError:
             return False
 
+    def leads(self) -> bool:
+        """It decides, and the API server was told to ask here."""
+        applied = "numafit_webhook_configurations_applied_total"
+        return self.metric("numafit_place_leader") == 1 and self.metric(applied) > 0
+
     def metric(self, name: str) -> float:
         """All of that name, summed."""
         text = httpx.get(f"http://127.0.0.1:{self.metrics_port}/metrics").text
@@ -69,11 +74,14 @@ class PlacerProcess:
 
 
 @contextmanager
-def placing(kubeconfig: Path, folder: Path, *more: str, name: str = "one") -> Iterator[PlacerProcess]:
+def placing(
+    kubeconfig: Path, folder: Path, *more: str, name: str = "one", leads: bool = True
+) -> Iterator[PlacerProcess]:
     own = PlacerProcess(kubeconfig, folder, name, *more)
     own.start()
     try:
         until(f"the placer is ready ({own.log})", 60, own.ready)
+        until(f"it leads ({own.log})", 60, lambda: own.leads() or not leads)
         yield own
     finally:
         if own.process is not None and own.process.poll() is None:

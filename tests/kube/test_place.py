@@ -87,7 +87,9 @@ def running(cluster: ControlPlane, prefix: str = "") -> list[Json]:
 
 
 def failed(cluster: ControlPlane) -> list[Json]:
-    return [pod for pod in cluster.api.pods(SPACE).values() if pod["status"]["phase"] == "Failed"]
+    """Rejected: one that was deleted has failed for a moment, too."""
+    pods = cluster.api.pods(SPACE).values()
+    return [pod for pod in pods if pod["status"]["phase"] == "Failed" and "deletionTimestamp" not in pod["metadata"]]
 
 
 def condition(pod: Json) -> Json:
@@ -118,7 +120,11 @@ def test_a_nearly_full_fleet_rejects_nobody_and_who_waits_is_told_why_and_releas
         assert "5 CPUs on one NUMA node" in condition(told[0])["message"]
         assert told[0]["spec"]["schedulingGates"] == [{"name": GATE}]
         scale(empty, "large", 11)
-        until("two of them run, or all where the larger NUMA node came free", 60, lambda: len(running(empty, "middle")) >= 2)
+        until(
+            "two of them run, or all where the larger NUMA node came free",
+            60,
+            lambda: len(running(empty, "middle")) >= 2,
+        )
         scale(empty, "large", 10)
         until("all run", 60, lambda: len(running(empty, "middle")) == 3)
         assert failed(empty) == []
@@ -160,7 +166,13 @@ def test_pods_that_are_spread_or_apart_are_bound_where_the_scheduler_agrees(
 ) -> None:
     def spread(key: str, labels: Json, **more: Any) -> Json:
         selector = {"matchLabels": labels}
-        return {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector, **more}
+        return {
+            "maxSkew": 1,
+            "topologyKey": key,
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": selector,
+            **more,
+        }
 
     def zones(prefix: str) -> Counter[str]:
         return Counter(pod["spec"]["nodeName"][0] for pod in running(empty, prefix))
@@ -188,17 +200,14 @@ def test_pods_that_are_spread_or_apart_are_bound_where_the_scheduler_agrees(
 
 def test_another_one_goes_on_when_the_leader_is_killed(empty: ControlPlane, allowed: Path, tmp_path: Path) -> None:
     api = empty.api
-    with placing(allowed, tmp_path, name="one") as first, placing(allowed, tmp_path, name="two") as second:
-        until("the first leads", 10, lambda: first.metric("numafit_place_leader") == 1)
+    with placing(allowed, tmp_path, name="one") as first, placing(allowed, tmp_path, name="two", leads=False) as second:
         api.post(SETS, replica_set("large", 12, aligned(12)))
         until("some were released", 30, lambda: first.metric("numafit_place_released_total") >= 3, pause=0.01)
         first.kill()
+        until("the second leads", 60, second.leads)
         api.post(SETS, replica_set("small", 6, aligned(4)))
-        until("the second leads", 60, lambda: second.metric("numafit_place_leader") == 1)
         until("all run", 60, lambda: len(running(empty)) == 18)
         assert failed(empty) == []
-        api.post(SETS, replica_set("more", 3, aligned(1)))
-        until("these, too", 60, lambda: len(running(empty, "more")) == 3)
 
 
 def test_where_nothing_of_it_runs_pods_are_scheduled_as_ever_and_those_that_waited_can_be_let_go(

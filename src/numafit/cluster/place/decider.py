@@ -5,7 +5,7 @@ pod, one node for each, and all of it is taken back where too few find one.
 """
 
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -25,6 +25,12 @@ from numafit.fleet.waiting.groups import group_sentence, large_first
 from numafit.fleet.waiting.reserve import Contender
 
 
+MOST_TRIES = 4
+"""Times in a round a node is looked for that could be kept: with thousands of kinds each costs."""
+LOOK_SECONDS = 1.0
+"""Between two looks for one at the begin of a round."""
+
+
 class PodRelease(msgspec.Struct, frozen=True):
     """What is to be sent for one pod."""
 
@@ -41,8 +47,8 @@ class Asleep(msgspec.Struct, frozen=True):
     found: Candidates
     pod: ClusterPod
     """The one that found no node: of a group, the first that did not."""
-    placed: int = 0
-    """Of a group: how many did."""
+    beside: Mapping[str, str] = {}
+    """Of a group: UID -> node of those that did."""
 
     @property
     def reason(self) -> str:
@@ -72,6 +78,8 @@ class Decider:
         self._stuck, self._groups, self._sentences, self._names = stuck, groups, sentences, names
         self.reserved = ReservedNodes(cluster, reserve_seconds, sentences.stays)
         self._asleep: dict[Hashable, Asleep] = {}
+        self._tries = MOST_TRIES
+        self._looked = 0.0
 
     # --- a round ------------------------------------------------------------------------------------------------------
 
@@ -79,8 +87,11 @@ class Decider:
         self._search.begin_round()
         for kind in self._helped.kinds(self._queue):
             self._queue.wake(kind)
-        self._asleep = {kind: own for kind, own in self._asleep.items() if kind in self._queue.sleeping}
-        self._reserve()
+        if len(self._asleep) > len(self._queue.sleeping):
+            self._asleep = {kind: own for kind, own in self._asleep.items() if kind in self._queue.sleeping}
+        self._tries = MOST_TRIES
+        if self.reserved.current.held or time.monotonic() - self._looked >= LOOK_SECONDS:
+            self._reserve()
 
     def decided(self, key: str) -> Sequence[PodRelease]:
         """What is to be sent; nothing where it sleeps from now on."""
@@ -120,7 +131,7 @@ class Decider:
         if refused is None:
             self._queue.remove(key)
         else:
-            self._sleep(key, Asleep(refused[1], refused[0], len(offered)))
+            self._sleep(key, Asleep(refused[1], refused[0], {pod.uid: found.names[0] for pod, found in offered}))
         return ()
 
     def _candidates(self, pod: ClusterPod, key: str, most: int) -> Candidates:
@@ -154,11 +165,13 @@ class Decider:
         self._asleep[kind] = asleep
         self._queue.sleep(kind)
         self._helped.sleeps(kind, others=bool(asleep.found.unwished))
-        if asleep.reason == "no_node":
+        if asleep.reason == "no_node" and self._tries:
             # Those that come after it in this very round shall not take its node.
+            self._tries -= 1
             self._reserve()
 
     def _reserve(self) -> None:
+        self._looked = time.monotonic()
         if self.reserved.renew(self._contenders, self._queue.__contains__, time.monotonic()):
             for kind, own in self._asleep.items():
                 if own.found.kept:
@@ -194,11 +207,10 @@ class Decider:
 
     def sentence(self, uid: str, kind: Hashable) -> str:
         own = self._asleep.get(kind)
-        text = self._sentences.of(
-            self._cluster.pods[uid] if own is None else own.pod, None if own is None else own.found
-        )
-        key = self._queue.first_of(kind)
-        state = self._groups.state(key)
+        state = self._groups.state(self._queue.first_of(kind))
+        if own is None:
+            return self._sentences.of(self._cluster.pods[uid], None)
+        text = self._sentences.of(own.pod if state is not None else self._cluster.pods[uid], own.found, own.beside)
         if state is not None:
-            return group_sentence(state, 0 if own is None else own.placed, text)
+            return group_sentence(state, len(own.beside), text)
         return f"{text} {self.reserved.text(uid)}".rstrip()

@@ -6,10 +6,11 @@ there, and after the same ends, it is admitted all the same, in every order. Wha
 
 A reservation ends when its pod is gone, released or could never fit there any more, and after a time at the latest:
 then the next one has its turn, and the same one again when all others have had theirs. So at most so many nodes are
-kept back at any time, and a pod that is not the first waits no longer than the turns before it take.
+kept back at any time, and a pod that is not the first waits no longer than the turns before it take. For a group that
+would need more nodes than that none is kept.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -27,6 +28,8 @@ RESERVE_SECONDS = 600.0
 MOST_RESERVED = 1
 MOST_HELD = 8
 """Nodes that are kept for one group of pods."""
+HELD_SHARE = 4
+"""And of all nodes no more than one in so many, but one in any case."""
 MOST_COMPARED = 16
 """Nodes of which it is found out who would have to end."""
 MOST_ASKED = 4
@@ -92,20 +95,31 @@ class Reserver(msgspec.Struct, frozen=True):
 
     def renewed(self, fleet: Fleet, waiting: Sequence[Contender], before: Reservations, now: float) -> Reservations:
         """What is reserved from now on. `waiting`: those that could not be released, the first of the queue first."""
-        if self.most <= 0 or self.seconds <= 0:
-            return Reservations()
-        known = {own.key: own for own in waiting}
-        turns = {key: ended for key, ended in before.turns.items() if key in known}
+        known = {own.key for own in waiting}
+        return self.filled(fleet, waiting, self.still(fleet, before, known.__contains__, now), now)
+
+    def still(self, fleet: Fleet, before: Reservations, waits: Callable[[str], bool], now: float) -> Reservations:
+        """What is left of it: without those that wait no longer, whose time is over, or whose node is of no use."""
+        turns = dict(before.turns)
         held = []
         for own in before.held:
-            if own.key not in known:
+            if not waits(own.key):
                 continue
             if now >= own.until:
                 turns[own.key] = now
                 continue
-            still = self._still(fleet, own)
-            if still is not None:
-                held.append(still)
+            left = self._still(fleet, own)
+            if left is not None:
+                held.append(left)
+        return Reservations(tuple(held), turns)
+
+    def filled(self, fleet: Fleet, waiting: Sequence[Contender], before: Reservations, now: float) -> Reservations:
+        """With nodes for others of those that wait, as long as there may be more."""
+        if self.seconds <= 0:
+            return Reservations()
+        known = {own.key for own in waiting}
+        turns = {key: ended for key, ended in before.turns.items() if key in known}
+        held = list(before.held)
         have = {own.key for own in held}
         asked = 0
         for contender in sorted(waiting, key=lambda own: (turns.get(own.key, float("-inf")), own.rank)):
@@ -164,12 +178,14 @@ class Reserver(msgspec.Struct, frozen=True):
     def _nodes(self, fleet: Fleet, contender: Contender, taken: set[str]) -> tuple[HeldNode, ...]:
         """One after the other for its pods; none where one of them finds no node, or where they are too many."""
         found: list[HeldNode] = []
+        most = min(self.most_held, max(1, len(fleet.nodes) // HELD_SHARE))
         for pod in contender.pods:
             here = [each.node for each in places(fleet, pod, self.memory).places if each.node not in taken]
             if here:
                 best = HeldNode(here[0], pod, {})
             else:
-                chosen = min(self._candidates(fleet, pod, taken), key=lambda own: own[0], default=None)
+                own = {each.node for each in found}
+                chosen = min(self._candidates(fleet, pod, taken, own), key=lambda each: each[0], default=None)
                 if chosen is None:
                     return ()
                 best = chosen[1]
@@ -177,13 +193,15 @@ class Reserver(msgspec.Struct, frozen=True):
                 fleet = _after_ends(fleet, best)
             fleet = fleet.offered(pod, (best.node,))
             found.append(best)
-            if len({each.node for each in found}) > self.most_held:
+            if len({each.node for each in found}) > most:
                 return ()
         # Where all of it could start now nothing has to be kept.
         return tuple(found) if any(each.ends for each in found) else ()
 
-    def _candidates(self, fleet: Fleet, pod: Pod, taken: set[str]) -> Iterator[tuple[tuple[int, float, str], HeldNode]]:
-        """By how many have to end, what the node loses then, and its name."""
+    def _candidates(
+        self, fleet: Fleet, pod: Pod, taken: set[str], own: set[str]
+    ) -> Iterator[tuple[tuple[int, bool, float, str], HeldNode]]:
+        """By how many have to end, whether the node is not one of its `own` yet, what it loses then, and its name."""
         new = promise_of(pod)
         compared = 0
         for node in _nearest(fleet, new, self.memory, self.kept):
@@ -196,7 +214,7 @@ class Reserver(msgspec.Struct, frozen=True):
             if ends:
                 gone = {own.uid: own.full_name for own in ends}
                 cost = together(state_without(node.state, gone), node.promised, new, self.memory).cost
-                yield (len(ends), round(cost, 9), node.name), HeldNode(node.name, pod, gone)
+                yield (len(ends), node.name not in own, round(cost, 9), node.name), HeldNode(node.name, pod, gone)
 
 
 def _nearest(fleet: Fleet, new: PromisedPod, memory: VerdictMemory, kept: WaitingMemory) -> Iterator[FleetNode]:

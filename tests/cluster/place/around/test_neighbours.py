@@ -74,6 +74,13 @@ def test_with_a_least_number_of_domains_the_scheduler_must_see_so_many() -> None
     assert chosen_names(["c1", "c2"], first, NODES, 8) == ("c1", "c2")
 
 
+def test_with_a_least_number_of_domains_one_comes_after_the_other() -> None:
+    """Bound in another order, the one with nodes of one domain only would never be bound."""
+    wishes = PodWishes(spread=(SpreadWish("zone", 1, IS_WEB, least_domains=2),))
+    assert zones(ask(wishes, web("a1", bound=False))) == set()
+    assert zones(ask(wishes, web("a1"))) == {"b", "c"}
+
+
 def test_two_who_must_be_apart_get_different_nodes_also_before_the_first_is_bound() -> None:
     wishes = PodWishes(apart=(APART,))
     assert ask(wishes, web("a1"), web("b1", "b2", bound=False)).nodes == {"a2", "c1", "c2"}

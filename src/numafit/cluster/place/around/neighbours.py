@@ -53,6 +53,8 @@ class SpreadCounts(msgspec.Struct, frozen=True):
     """In the domain that has fewest, counting only who is sure to be there."""
     own: int
     """1 where the pod counts itself."""
+    pending: bool = False
+    """One that counts is under way, and not bound yet."""
 
     def allows(self, domain: str) -> bool:
         return self.most.get(domain, 0) + self.own - self.least <= self.wish.most_skew
@@ -81,6 +83,9 @@ def allowed(wisher: Wisher, around: Surroundings) -> Allowed:
         for name, labels in around.nodes.items()
         if all(own.wish.key in labels and own.allows(labels[own.wish.key]) for own in spread)
     }
+    if any(own.pending and own.wish.least_domains > 1 and own.wish.by_affinity for own in spread):
+        # What the scheduler sees of too few domains depends on who is bound first: one comes after the other.
+        names.clear()
     names -= _taken(wisher, around, pods)
     near, first = _near(wisher, around, pods)
     if near is not None:
@@ -143,16 +148,18 @@ def _counts(wish: SpreadWish, wisher: Wisher, around: Surroundings, pods: Sequen
             domains[name] = labels[wish.key]
     sure = dict.fromkeys(domains.values(), 0)
     most = dict(sure)
+    pending = False
     for pod in pods:
         if pod.namespace != wisher.namespace or pod.leaving or not selects(wish.selector, pod.labels):
             continue
+        pending = pending or not pod.bound
         reached = {domains[name] for name in pod.nodes if name in domains}
         for domain in reached:
             most[domain] += 1
         if len(reached) == 1 and all(name in domains for name in pod.nodes):
             sure[reached.pop()] += 1
     least = min(sure.values(), default=0) if len(sure) >= wish.least_domains else 0
-    return SpreadCounts(wish, most, least, int(selects(wish.selector, wisher.labels)))
+    return SpreadCounts(wish, most, least, int(selects(wish.selector, wisher.labels)), pending)
 
 
 def _taken(wisher: Wisher, around: Surroundings, pods: Sequence[Neighbour]) -> set[str]:

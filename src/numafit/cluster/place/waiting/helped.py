@@ -1,7 +1,8 @@
 """Which kinds of waiting pods may be helped by what has changed: only those are asked about again.
 
 A kind that no known node takes is helped by a node that has changed, if that one takes it now. Where more than the
-known nodes decides (other pods, nodes that nobody knows, rejections there), it is asked again by and by.
+known nodes decides (other pods, nodes that nobody knows, rejections there), it is asked again by and by. With thousands
+of kinds not all are looked at at once: each remembers up to which change it was.
 """
 
 import time
@@ -10,12 +11,14 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.place.candidates import PlacedCluster
 from numafit.cluster.place.waiting.queue import WaitingQueue
-from numafit.fleet.fleet import Fleet, FleetNode
+from numafit.fleet.fleet import Fleet, FleetNode, Standing
 from numafit.fleet.places import places
 from numafit.fleet.verdicts import shape_digest
 
-AGAIN_SECONDS = 2.0
+AGAIN_SECONDS = 0.5
 """Between two looks at what more than known nodes decides."""
+LOOK_SECONDS = 0.02
+"""For which kinds are looked at in one round."""
 REFUSED_SECONDS = 600.0
 """For which an unknown node that rejected a pod comes last for others like it."""
 MOST_REFUSED = 10_000
@@ -30,6 +33,14 @@ class HelpedKinds:
         self._by_others: set[Hashable] = set()
         self._last = 0.0
         self._refused: dict[tuple[bytes, str], float] = {}
+        self._change = 0
+        """The number of the last change of a node that may help somebody."""
+        self._changed: dict[str, int] = {}
+        """Node -> the number of its last one."""
+        self._looked: dict[Hashable, int] = {}
+        """Kind that sleeps -> up to which change it was looked at."""
+        self.unfinished = False
+        """Some kinds were not looked at yet, since there are so many."""
 
     def node_changed(self, name: str) -> None:
         if name not in self._cluster.fleet.nodes:
@@ -59,25 +70,14 @@ class HelpedKinds:
         return {node for (own, node), end in self._refused.items() if own == shape and now < end}
 
     def sleeps(self, kind: Hashable, *, others: bool) -> None:
-        """`others`: nodes would take it, and other pods keep it from them."""
+        """No node takes it as they all are now. `others`: nodes would, and other pods keep it from them."""
         (self._by_others.add if others else self._by_others.discard)(kind)
+        self._looked[kind] = self._change
 
-    def kinds(self, queue: WaitingQueue) -> Iterator[Hashable]:
+    def kinds(self, queue: WaitingQueue) -> set[Hashable]:
         """Those to be woken."""
-        fleet = self._cluster.fleet
-        better = (
-            [node for name, node in fleet.nodes.items() if _may_be_better(self._seen.get(name), node)]
-            if fleet.nodes is not self._seen
-            else []
-        )
-        self._seen = fleet.nodes
-        woken: set[Hashable] = set()
-        if better and queue.sleeping:
-            part = part_of(fleet, better)
-            for kind in list(queue.sleeping):
-                pod = self._cluster.pods.get(queue.first_of(kind))
-                if pod is None or places(part, pod.pod, self._cluster.memory, 1).places:
-                    woken.add(kind)
+        self._note_nodes()
+        woken = set(self._helped_by_nodes(queue)) if self._changed else set()
         now = time.monotonic()
         if now - self._last >= AGAIN_SECONDS:
             self._last = now
@@ -87,10 +87,43 @@ class HelpedKinds:
             elif self._others_changed:
                 woken |= self._by_others
             self._unknown_changed = self._others_changed = False
-        yield from woken
+        return woken
+
+    def _note_nodes(self) -> None:
+        nodes = self._cluster.fleet.nodes
+        if nodes is self._seen:
+            return
+        better = [name for name, node in nodes.items() if may_be_better(self._seen.get(name), node)]
+        self._seen = nodes
+        if better:
+            self._change += 1
+            self._changed.update(dict.fromkeys(better, self._change))
+
+    def _helped_by_nodes(self, queue: WaitingQueue) -> Iterator[Hashable]:
+        """Of the kinds that were looked at longest ago, as many as there is time for."""
+        sleeping = queue.sleeping
+        behind = [kind for kind in sleeping if self._looked.get(kind, 0) < self._change]
+        behind.sort(key=lambda kind: self._looked.get(kind, 0))
+        fleet, parts = self._cluster.fleet, dict[int, Fleet]()
+        end = time.monotonic() + LOOK_SECONDS
+        self.unfinished = False
+        for kind in behind:
+            if time.monotonic() > end:
+                self.unfinished = True
+                return
+            since = self._looked.get(kind, 0)
+            if since not in parts:
+                names = [name for name, change in self._changed.items() if change > since]
+                parts[since] = part_of(fleet, [fleet.nodes[name] for name in names if name in fleet.nodes])
+            self._looked[kind] = self._change
+            pod = self._cluster.pods.get(queue.first_of(kind))
+            if pod is None or places(parts[since], pod.pod, self._cluster.memory, 1).places:
+                yield kind
+        self._changed.clear()
+        self._looked = {kind: self._change for kind in sleeping}
 
 
-def _may_be_better(before: FleetNode | None, after: FleetNode) -> bool:
+def may_be_better(before: FleetNode | None, after: FleetNode) -> bool:
     """One to which only more was promised is not."""
     if before is after:
         return False
@@ -103,13 +136,13 @@ def _may_be_better(before: FleetNode | None, after: FleetNode) -> bool:
 
 def part_of(fleet: Fleet, nodes: Collection[FleetNode]) -> Fleet:
     """The fleet as if it had these only."""
-    groups: dict[object, list[str]] = {}
+    groups: dict[Standing, list[str]] = {}
     for node in sorted(nodes, key=lambda own: own.name):
         groups.setdefault(node.standing, []).append(node.name)
     names = {node.name for node in nodes}
     return Fleet(
         {node.name: node for node in nodes},
-        {standing: tuple(own) for standing, own in groups.items()},  # type: ignore[misc]
+        {standing: tuple(own) for standing, own in groups.items()},
         {},
         fleet.refusing & names,
     )
