@@ -77,6 +77,8 @@ class Watched(threading.Thread):
                 await asyncio.sleep(0.05)
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
+        # Connections with TLS need some turns of the loop to close.
+        await asyncio.sleep(0.2)
 
     def _changed(self, change: ObjectChange[CountedPod]) -> None:
         now, pod = time.monotonic() - self.began, change.after or change.before

@@ -1,10 +1,9 @@
 """What the fleet says of a pod that is held: which nodes can take it, and whether all that could are known."""
 
-from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.nodes import ClusterNode
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.live.words import PLACE_GATE
-from numafit.cluster.place.candidates import CandidateSearch
+from numafit.cluster.place.candidates import CandidateSearch, PlacedCluster
 from numafit.cluster.place.patch import has_terms, release_patch, waiting_spec
 from numafit.decision.filters import untolerated, wrong_labels
 from numafit.fleet.places import SCHEDULER_EFFECTS
@@ -15,7 +14,7 @@ NODES = 8
 
 
 class HoldEngine:
-    def __init__(self, live: LiveFleet) -> None:
+    def __init__(self, live: PlacedCluster) -> None:
         self._live = live
 
     def nodes(self, pod: ClusterPod) -> tuple[str, ...]:

@@ -10,15 +10,15 @@ from collections.abc import Callable
 
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
-from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.place.candidates import PlacedCluster
 from numafit.cluster.place.stuck import StuckBook, delete_unbound, is_released
 
 LOOK_SECONDS = 1.0
 
 
 class LoopReplacer:
-    def __init__(self, api: KubeApi, health: ApiHealth, live: LiveFleet, say: Callable[[str], None]) -> None:
+    def __init__(self, api: KubeApi, health: ApiHealth, live: PlacedCluster, say: Callable[[str], None]) -> None:
         self._api, self._health, self._live, self._say = api, health, live, say
         self._book = StuckBook()
 

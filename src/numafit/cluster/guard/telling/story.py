@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from numafit.cluster.guard.record import LoopRecord
 from numafit.cluster.guard.rules import REJECTIONS, patience
-from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.place.candidates import PlacedCluster
 from numafit.decision.story.story import decision_sentence
 from numafit.decision.story.terms import upper
 from numafit.errors import some_of
@@ -36,12 +36,12 @@ def plain_story(pod: ClusterPod) -> str:
     return f"{begin}: {plain}. It says: {said}." if said else f"{begin}: {plain}."
 
 
-def rejection_story(pod: ClusterPod, live: LiveFleet, kept: WhyMemory, unknown: int) -> str:
+def rejection_story(pod: ClusterPod, live: PlacedCluster, kept: WhyMemory, unknown: int) -> str:
     """Why there, and what of the other nodes, of which so many could be tried and have not reported."""
     return f"{_why(pod, live)}{_elsewhere(pod, live, kept, unknown)}"
 
 
-def _why(pod: ClusterPod, live: LiveFleet) -> str:
+def _why(pod: ClusterPod, live: PlacedCluster) -> str:
     """From the engine where the node's report is known and it decides as the kubelet did."""
     node = live.fleet.nodes.get(pod.node)
     if node is not None:
@@ -52,7 +52,7 @@ def _why(pod: ClusterPod, live: LiveFleet) -> str:
     return plain_story(pod)
 
 
-def _elsewhere(pod: ClusterPod, live: LiveFleet, kept: WhyMemory, unknown: int) -> str:
+def _elsewhere(pod: ClusterPod, live: PlacedCluster, kept: WhyMemory, unknown: int) -> str:
     """Where a pod like it could go now, or what would have to happen; empty where no node tells how it stands."""
     if not live.fleet.nodes:
         return ""

@@ -15,9 +15,9 @@ from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.events import Events
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectReference
-from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.pods import ClusterPod, PodController
 from numafit.cluster.live.words import GUARD
+from numafit.cluster.place.candidates import PlacedCluster
 from numafit.fleet.waiting.why import WhyMemory
 
 MOST_WAITING = 200
@@ -37,13 +37,14 @@ class _Waiting(msgspec.Struct, frozen=True):
 
 class LoopTeller:
     def __init__(
-        self, api: KubeApi, health: ApiHealth, live: LiveFleet, counts: GuardCounts, *, enforced: bool
+        self, api: KubeApi, health: ApiHealth, live: PlacedCluster, counts: GuardCounts, *, enforced: bool
     ) -> None:
         self._live, self._counts, self._enforced = live, counts, enforced
         self._events = Events(api, GUARD, health)
         self._owners = TopOwners(api, health)
         self._kept, self._engine = WhyMemory(), HoldEngine(live)
         self._news: asyncio.Queue[_Waiting] = asyncio.Queue()
+        self._telling = False
 
     def tell(self, what: News, record: LoopRecord | None = None) -> None:
         """Soon."""
@@ -52,11 +53,20 @@ class LoopTeller:
             return
         self._news.put_nowait(_Waiting(what, record))
 
+    @property
+    def idle(self) -> bool:
+        """All was told."""
+        return self._news.empty() and not self._telling
+
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:
             news = await self._news.get()
-            await self._tell(news)
+            self._telling = True
+            try:
+                await self._tell(news)
+            finally:
+                self._telling = False
 
     async def _tell(self, news: _Waiting) -> None:
         match news.what:
