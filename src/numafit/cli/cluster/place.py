@@ -59,7 +59,9 @@ Examples:
 @click.option("--identity", metavar="NAME", default="", help="Of this replica; default the host name and a number.")
 @click.option("--manifest", "print_manifest", is_flag=True, help="Print what a cluster needs to run it, and end.")
 @click.option("--image", metavar="IMAGE", help="With --manifest: an image with numafit in it.")
-@click.option("--ungate", is_flag=True, help="Remove its webhook and release all pods that wait, and end: for its removal.")
+@click.option(
+    "--ungate", is_flag=True, help="Remove its webhook and release all pods that wait, and end: for its removal."
+)
 def place(
     kubeconfig: Path | None,
     context: str | None,

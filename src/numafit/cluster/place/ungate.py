@@ -22,6 +22,8 @@ from numafit.cluster.place.patch import ungate_patch
 from numafit.errors import ApiServerError
 
 AT_ONCE = 16
+HEARD_SECONDS = 2.0
+"""After which each API server has heard that there is no webhook any more, and gates no pod after our look."""
 PENDING = {"fieldSelector": "status.phase=Pending"}
 
 
@@ -44,6 +46,7 @@ def ungate_all(access: Access, webhook: WebhookOptions, say: Callable[[str], Non
     async def work() -> int:
         async with KubeApi(access) as api:
             await ConfigurationKeeper(api, webhook, AdmissionCounts()).remove()
+            await asyncio.sleep(HEARD_SECONDS)
             return await ungated(api, say)
 
     return asyncio.run(work())
