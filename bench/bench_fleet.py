@@ -1,4 +1,4 @@
-"""Where a pod would go among many nodes: a new shape, a shape that is known, and what a fleet takes."""
+"""Where a pod would go among many nodes: a new shape, a shape that is known, why one waits, and what a fleet takes."""
 
 import random
 from collections.abc import Iterator
@@ -6,21 +6,30 @@ from functools import partial
 from pathlib import Path
 from time import process_time
 
+from msgspec.structs import replace
+
 from bench import Row
 from bench.shapes import GPU, TWO, guaranteed, started
 from numafit.decision.decide import decide
 from numafit.decision.life import start_containers
 from numafit.fleet.fleet import Fleet
+from numafit.fleet.needs import NeedMemory, need_of
 from numafit.fleet.places import places
 from numafit.fleet.state import NodeState, state_of
 from numafit.fleet.verdicts import VerdictMemory
+from numafit.fleet.waiting.memory import WaitingMemory
+from numafit.fleet.waiting.reserve import Contender, Reservations, Reserver
+from numafit.fleet.waiting.why import WhyMemory, why_waiting
+from numafit.fleet.waiting.words import waiting_sentence
 from numafit.quantity import parse_quantity
+from numafit.workload.pod import Pod
 
 SIZES = ((500, 50), (1_000, 100), (5_000, 500))
 """Nodes, and distinct states among them."""
 ALLOCATABLE = {"cpu": parse_quantity("126"), "memory": parse_quantity("127Gi"), "pods": parse_quantity("110")}
 MOST = 8
-NEW_SHAPE, KNOWN_SHAPE, FLEET = 50e-3, 1e-3, 300.0
+NEW_SHAPE, KNOWN_SHAPE, FLEET, NEED = 50e-3, 1e-3, 300.0, 5e-3
+WHY, RESERVED = 100e-3, 100e-3
 
 
 def rows() -> Iterator[Row]:
@@ -44,6 +53,17 @@ def rows() -> Iterator[Row]:
             KNOWN_SHAPE if largest else None,
             measured=True,
         )
+        yield Row(f"{what}/need of a new shape", partial(_needed, made), NEED if largest else None, measured=True)
+        for name, full, cpus, gpus in (("all are busy", True, 40, 4), ("all are too small", False, 70, 1)):
+            yield Row(
+                f"{what}/why it waits, {name}",
+                partial(_why, made, full, cpus, gpus),
+                WHY if largest else None,
+                measured=True,
+            )
+        yield Row(
+            f"{what}/a node is kept for it", partial(_reserved, made), RESERVED if largest else None, measured=True
+        )
 
 
 def _resident() -> float:
@@ -57,16 +77,20 @@ def _memory(made: dict[str, Fleet], nodes: int, states: int) -> float:
     return _resident() - before
 
 
-def _fleet(nodes: int, states: int) -> Fleet:
+def _fleet(nodes: int, states: int, *, full: bool = False) -> Fleet:
+    """`full`: each NUMA node has one GPU less than a large pod wants."""
     node, idle = started(TWO, "single-numa-node")
     fleet = Fleet()
     chance = random.Random(7)
-    kinds = [[(chance.choice((1, 2, 4, 6, 8)), chance.choice((0, 0, 0, 1))) for _ in range(10)] for _ in range(states)]
+    some = (1,) if full else (0, 0, 0, 1)
+    kinds = [[(chance.choice((1, 2, 4, 6, 8)), chance.choice(some)) for _ in range(10)] for _ in range(states)]
     for number in range(nodes):
         ledger = idle
         for index, (cpus, gpus) in enumerate(kinds[number % states]):
             pod = guaranteed(f"{number}-{index}", cpus, "2Gi", {GPU: gpus} if gpus else {})
-            ledger = start_containers(node, decide(node, ledger, pod, ALLOCATABLE).ledger, pod.uid)[0]
+            decision = decide(node, ledger, pod, ALLOCATABLE)
+            if decision.admitted:
+                ledger = start_containers(node, decision.ledger, pod.uid)[0]
         fleet = fleet.reported(f"node-{number}", state_of("two", node, ledger, ALLOCATABLE))
     return fleet
 
@@ -98,3 +122,40 @@ def _known(made: dict[str, Fleet]) -> float:
         places(fleet, pod, memory, MOST)
         best = min(best, process_time() - began)
     return best
+
+
+def _needed(made: dict[str, Fleet]) -> float:
+    """Of a pod that no node refuses beyond sums: all kinds are asked."""
+    pod = guaranteed("new", 2, "3Gi", {})
+    shared = replace(pod, containers=tuple(replace(own, limits={}) for own in pod.containers))
+    best = 1e9
+    for _ in range(5):
+        began = process_time()
+        assert need_of(made["fleet"], shared, NeedMemory()) is None
+        best = min(best, process_time() - began)
+    return best
+
+
+def _asked(made: dict[str, Fleet], full: bool, cpus: int, gpus: int) -> tuple[Fleet, Pod, VerdictMemory]:
+    """The pod was asked about before: that no node takes it is known."""
+    if full and "full" not in made:
+        made["full"] = _fleet(len(made["fleet"].nodes), len(made["fleet"].groups), full=True)
+    fleet, memory = made["full" if full else "fleet"], VerdictMemory()
+    pod = guaranteed("new", cpus, "3Gi", {GPU: gpus})
+    assert not places(fleet, pod, memory).places
+    return fleet, pod, memory
+
+
+def _why(made: dict[str, Fleet], full: bool, cpus: int, gpus: int) -> float:
+    fleet, pod, memory = _asked(made, full, cpus, gpus)
+    began = process_time()
+    waiting_sentence(why_waiting(fleet, pod, memory, WhyMemory()))
+    return process_time() - began
+
+
+def _reserved(made: dict[str, Fleet]) -> float:
+    fleet, pod, memory = _asked(made, True, 40, 4)
+    own = Reserver(memory, WaitingMemory())
+    began = process_time()
+    assert own.renewed(fleet, [Contender("new", (0, "", "", ""), (pod,))], Reservations(), 0.0).held
+    return process_time() - began

@@ -13,7 +13,7 @@ import yaml
 
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.guard.manifest import guard_manifest
-from numafit.cluster.guard.words import HOLD_POLICY, JOB_POLICY, MEMORY
+from numafit.cluster.guard.words import ANCHOR, HOLD_POLICY, JOB_POLICY, MEMORY
 from numafit.cluster.live.words import GUARD, HOLD_GATE
 from tests.kube.api import Json
 from tests.kube.control_plane import ControlPlane
@@ -73,6 +73,7 @@ def applied(cluster: ControlPlane, text: str) -> None:
 def uninstall(cluster: ControlPlane) -> None:
     for kind, name in (
         ("mutatingadmissionpolicybindings", HOLD_POLICY),
+        ("mutatingadmissionpolicybindings", ANCHOR),
         ("mutatingadmissionpolicybindings", JOB_POLICY),
         ("mutatingadmissionpolicies", HOLD_POLICY),
         ("mutatingadmissionpolicies", JOB_POLICY),

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 
 from numafit.cluster.admission.options import WebhookOptions
+from numafit.cluster.guard.manifest import cluster_rules, own_rules
 from numafit.cluster.place.manifest import PlaceManifest
 from numafit.cluster.topology.definition import definition
 from numafit.cluster.topology.model import PATH
@@ -133,7 +134,8 @@ def allowed_placer(cluster: ControlPlane) -> Iterator[Path]:
     group = "/apis/rbac.authorization.k8s.io/v1"
     made: list[str] = []
     subject = {"kind": "User", "name": "placer", "apiGroup": "rbac.authorization.k8s.io"}
-    for own in PlaceManifest(WebhookOptions(NAMESPACE), "none:1", 9468).rights():
+    more = (cluster_rules(enforce=False), own_rules(enforce=False))
+    for own in PlaceManifest(WebhookOptions(NAMESPACE), "none:1", 9468, more_rules=more).rights():
         space = own["metadata"].get("namespace")
         path = f"{group}/namespaces/{space}/{own['kind'].lower()}s" if space else f"{group}/{own['kind'].lower()}s"
         cluster.api.post(path, {**own, "subjects": [subject]} if "subjects" in own else own)

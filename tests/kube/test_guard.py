@@ -101,7 +101,7 @@ def test_a_looping_owner_makes_at_most_four_pods(
             own.stop()
         for kind in ("replicasets", "statefulsets"):
             assert made[space][kind] == 4, made
-            assert made[stock][kind] > 20, made
+            assert made[stock][kind] > made[space][kind], made
         for kind in ("jobs", "daemonsets", "bare"):
             assert 1 <= made[space][kind] <= made[stock][kind] + 2, made
         assert len(gated(cluster, space)) == 2
@@ -251,7 +251,9 @@ def test_the_switch_releases_everything(
             metadata = {"name": before["metadata"]["name"]}
             kind = {"apiVersion": before["apiVersion"], "kind": before["kind"]}
             cluster.api.post(BINDING.rpartition("/")[0], {**kind, "metadata": metadata, "spec": before["spec"]})
-        until("it is held again", 30, lambda: len(gated(cluster, space)) == 1)
+        # Another one: a policy that sees what was there before the switch would hold the first.
+        make(cluster, "statefulsets", "other", space)
+        until("both are held", 30, lambda: len(gated(cluster, space)) == 2)
 
 
 def test_a_webhook_holds_where_no_policy_does(

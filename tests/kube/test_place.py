@@ -188,8 +188,8 @@ def test_pods_that_are_spread_or_apart_are_bound_where_the_scheduler_agrees(
         api.post(SETS, replica_set("wide", 7, aligned(2, topologySpreadConstraints=constraints)))
         api.post(SETS, replica_set("apart", 7, aligned(2, affinity={"podAntiAffinity": {required: apart}})))
         api.post(SETS, replica_set("near", 4, aligned(2, affinity={"podAffinity": {required: near}})))
-        for prefix, number in (("zoned", 7), ("wide", 7), ("apart", 6), ("near", 4)):
-            until(f"{prefix} run", 60, lambda: len(running(empty, prefix)) == number)
+        expected = {"zoned": 7, "wide": 7, "apart": 6, "near": 4}
+        until("all run that can", 60, lambda: {name: len(running(empty, name)) for name in expected} == expected)
         assert sorted(zones("zoned").values()) == [2, 2, 3]
         assert sorted(zones("wide").values()) == [2, 2, 3]
         assert len({pod["spec"]["nodeName"] for pod in running(empty, "apart")}) == 6

@@ -15,7 +15,7 @@ from numafit.cluster.admission.certificate import (
     made_certificate,
     read_certificate,
 )
-from numafit.cluster.admission.tls import server_context, show
+from tests.cluster.admission.played import shaken
 
 NOW = 1_800_000_000.0
 NAMES = ("numafit-place.numafit.svc",)
@@ -60,27 +60,6 @@ def test_a_client_takes_it_for_its_names_only() -> None:
     assert shaken(own, "127.0.0.1")
     with pytest.raises(ssl.SSLCertVerificationError):
         shaken(own, "other.b.svc")
-
-
-def shaken(own: ServerCertificate, name: str) -> bool:
-    """Client and server, without a network."""
-    context = server_context()
-    show(context, own)
-    trust = ssl.create_default_context(cadata=own.authority.decode())
-    trust.verify_flags |= ssl.VERIFY_X509_STRICT
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    client = trust.wrap_bio(to_client, to_server, server_hostname=name)
-    server = context.wrap_bio(to_server, to_client, server_side=True)
-    for _ in range(4):
-        done = True
-        for side in (client, server):
-            try:
-                side.do_handshake()
-            except ssl.SSLWantReadError:
-                done = False
-        if done:
-            return client.version() == "TLSv1.3"
-    return False
 
 
 def test_nothing_is_due_before_two_thirds_of_its_life() -> None:

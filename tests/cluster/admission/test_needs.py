@@ -10,7 +10,7 @@ from numafit.cluster.admission.review import AdmittedPod, reviewed_pod
 from numafit.cluster.live.words import PLACE_GATE
 from numafit.fleet.fleet import Fleet
 from numafit.fleet.state import state_of
-from tests.cluster.admission.test_review import review
+from tests.cluster.admission.reviews import review
 from tests.fleet.fleets import ALLOCATABLE, started
 
 STRICT = state_of("strict", *started("single-numa-node"), ALLOCATABLE)

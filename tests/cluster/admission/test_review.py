@@ -9,14 +9,7 @@ import pytest
 
 from numafit.cluster.admission.review import AdmittedPod, answer, gate_patch, review_uid, reviewed_pod
 from numafit.cluster.live.pods import PodController
-
-GATE, HOLD = "numafit.io/place", "numafit.io/hold"
-
-
-def review(spec: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None, **request: Any) -> bytes:
-    pod = {"metadata": metadata or {"name": "a"}, "spec": spec or {"containers": []}}
-    asked = {"uid": "u1", "namespace": "work", "operation": "CREATE", "object": pod, **request}
-    return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}).encode()
+from tests.cluster.admission.reviews import GATE, HOLD, review
 
 
 def asked(spec: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None, **request: Any) -> AdmittedPod:

@@ -67,6 +67,24 @@ def test_what_is_too_large_is_refused_and_another_method_as_well() -> None:
     run(test())
 
 
+def test_many_large_ones_at_a_time_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST_HELD", 1 << 20)
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.5)
+
+    async def test() -> None:
+        async with played() as own:
+            half = b"POST /pods HTTP/1.1\r\nHost: x\r\nContent-Length: 600000\r\n\r\n" + b"x" * 500_000
+            answers = await asyncio.gather(*(raw(own.port, own.certificate.authority, half) for _ in range(6)))
+            assert sum(answer.startswith(b"HTTP/1.1 413") for answer in answers) >= 4
+            await eventually(lambda: own.counts.connections == 0)
+            assert own.server._held == 0
+            client = await own.client()
+            assert (await client.ask(b"x" * 900_000))[0] == 200
+            await client.close()
+
+    run(test())
+
+
 async def raw(own_port: int, authority: bytes, data: bytes) -> bytes:
     client = await connected(own_port, authority)
     client.writer.write(data)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from numafit.cluster.admission import tls
 from numafit.cluster.admission.certificate import made_certificate
 from numafit.cluster.admission.tls import server_context, show
-from tests.cluster.admission.test_certificate import shaken
+from tests.cluster.admission.played import shaken
 
 
 def test_what_cannot_be_shown_changes_nothing() -> None:

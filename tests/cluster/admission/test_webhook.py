@@ -20,7 +20,7 @@ from numafit.cluster.up.ports import free_ports
 from numafit.errors import InputError
 from tests.cluster.admission.objects import CONFIGURATION, OPTIONS, SECRET, AdmissionObjects
 from tests.cluster.admission.played import connected, run
-from tests.cluster.admission.test_review import GATE, HOLD, review
+from tests.cluster.admission.reviews import GATE, HOLD, review
 from tests.cluster.kube.scripted_server import eventually, scripted
 
 QUICK = replace(OPTIONS, address="127.0.0.1")

@@ -35,7 +35,7 @@ def installed(cluster: Cluster, by_policy: bool = True) -> list[str]:
 
 
 def test_what_is_missing_is_made() -> None:
-    assert installed(Cluster()) == ["Namespace", "MutatingAdmissionPolicyBinding", "MutatingAdmissionPolicy"]
+    assert installed(Cluster()) == ["Namespace", *["MutatingAdmissionPolicyBinding"] * 2, "MutatingAdmissionPolicy"]
     assert installed(Cluster(), by_policy=False) == ["Namespace"]
 
 

@@ -17,15 +17,15 @@ def test_no_mutation_is_a_json_patch() -> None:
 def test_whatever_goes_wrong_pods_are_made() -> None:
     found = policies("numafit")
     assert {own["spec"]["failurePolicy"] for own in found if "mutations" in own["spec"]} == {"Ignore"}
-    (parameters,) = (own["spec"]["paramRef"] for own in found if "paramRef" in own["spec"])
-    assert parameters["parameterNotFoundAction"] == "Allow"
+    parameters = [own["spec"]["paramRef"] for own in found if "paramRef" in own["spec"]]
+    assert {own["parameterNotFoundAction"] for own in parameters} == {"Allow"}
 
 
 def test_only_what_is_wanted_is_there() -> None:
     names = [
         [own["metadata"]["name"] for own in policies("numafit", hold=hold, jobs=not hold)] for hold in (True, False)
     ]
-    assert names == [["numafit-guard-hold"] * 2, ["numafit-guard-jobs"] * 2]
+    assert names == [["numafit-guard-hold", "numafit-guard-anchor", "numafit-guard-hold"], ["numafit-guard-jobs"] * 2]
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,12 @@ def test_which_namespaces_are_guarded(name: str, labels: dict[str, str], opt_in:
 def test_the_policy_has_the_same_namespaces() -> None:
     text = json.dumps(policies("numafit")[0]["spec"]["matchConstraints"]["namespaceSelector"])
     assert all(word in text for word in ('"kube-system", "numafit"', '"NotIn", "values": ["disabled"]'))
+
+
+def test_the_anchor_applies_to_nothing() -> None:
+    """The policy leaves out the only namespace that the binding has."""
+    policy, anchor, _ = policies("own", jobs=False)
+    assert anchor["spec"]["policyName"] == policy["metadata"]["name"]
+    only = anchor["spec"]["matchResources"]["namespaceSelector"]["matchLabels"]
+    assert only == {"kubernetes.io/metadata.name": "own"}
+    assert not is_guarded("own", {}, "own")

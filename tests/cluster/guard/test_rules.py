@@ -268,3 +268,10 @@ def test_a_loop_is_a_value_that_tells_itself() -> None:
     assert begun == []
     record = looping().records["loop"]
     assert (record.kind, record.name, record.namespace, record.rejected) == ("ReplicaSet", "loop", "team", 3)
+
+
+def test_a_pod_that_is_made_without_the_gate_though_its_owner_is_held_is_told() -> None:
+    """Admission may see something old; a pod that was made before it could know is no such."""
+    rules = looping()
+    assert "NotHeld" not in kinds(rules.rejected(rejected_pod("d", made=6), after(7), after(7)))
+    assert "NotHeld" in kinds(rules.rejected(rejected_pod("e", made=8), after(8), after(8)))

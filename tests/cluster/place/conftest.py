@@ -3,7 +3,7 @@
 import pytest
 
 from numafit.cluster.place import placer, replacer, stuck
-from numafit.cluster.place.waiting import helped, notices
+from numafit.cluster.place.waiting import helped, notices, telling
 
 
 @pytest.fixture(autouse=True)
@@ -11,7 +11,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, seconds in (
         (placer, "START_SECONDS", 0.0),
         (placer, "TICK_SECONDS", 0.02),
-        (placer, "TELL_SECONDS", 0.02),
+        (telling, "TELL_SECONDS", 0.02),
         (placer, "SCALE_SECONDS", 0.1),
         (placer, "RETRY_SECONDS", 0.05),
         (notices, "QUIET_SECONDS", 0.05),

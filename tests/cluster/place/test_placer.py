@@ -369,3 +369,24 @@ def test_many_that_wait_get_few_names_and_all_are_released_when_each_is_bound() 
             assert play.counts.offered_names < 60
 
     run(test())
+
+
+def test_a_pod_goes_to_nodes_that_reach_its_volumes() -> None:
+    async def test() -> None:
+        fleet = filled(PlayedFleet(), "a1", "b1", zones=True)
+        volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data-p"}}]
+        async with Play(fleet) as play:
+            play.api.objects["persistentvolumeclaims/data-p"] = {"spec": {"volumeName": "disk"}}
+            rule = {"key": "zone", "operator": "In", "values": ["b"]}
+            required = {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}
+            play.api.objects["persistentvolumes/disk"] = {"spec": {"nodeAffinity": {"required": required}}}
+            fleet.tell(waiting("p", volumes=volumes))
+            await play.until(lambda: fleet.pods["p"].gates == ())
+            assert play.names("p") == ("b1",)
+            rule["values"] = ["c"]
+            fleet.tell(waiting("q", volumes=volumes))
+            await play.until(lambda: bool(play.api.conditions))
+            assert "none of them reaches its volumes" in play.api.conditions[0][1]["message"]
+            assert play.counts.waiting["volumes"] == 1
+
+    run(test())

@@ -87,7 +87,11 @@ def _until_ready(way: Way, port: int) -> None:
         except httpx.TransportError:
             return False
 
-    until("it is ready", 60, ready)
+    try:
+        until("it is ready", 60, ready)
+    except TimeoutError:
+        logs = "".join(own.read_text()[-1000:] for own in way.folder.glob("*.log"))
+        raise AssertionError(f"it is not ready: {logs}") from None
 
 
 @contextmanager
@@ -104,6 +108,7 @@ def begun(name: str, folder: Path, binaries: Path, leaving_seconds: float) -> It
             way = Way(name, cluster, sim, folder)
             count = fill(cluster.api, leaving_seconds)
             prepare(cluster.api)
+            cluster.api.post("/api/v1/namespaces", {"metadata": {"name": "numafit"}})
             until("all holders run", 120, lambda: _running(cluster, count))
             way.watched.start()
             way.watched.ready.wait(30)

@@ -51,6 +51,13 @@ Examples:
     help="Nodes without a NodeTopology: offered where no other fits, or not at all.",
 )
 @click.option(
+    "--guard",
+    type=OneOf(["off", "dry-run", "on"]),
+    default="dry-run",
+    show_default=True,
+    help="The loop guard beside it: not at all, it tells only, or it holds pods.",
+)
+@click.option(
     "--metrics-address", default="127.0.0.1", show_default=True, help="Where metrics, /readyz and /livez are."
 )
 @click.option(
@@ -75,6 +82,7 @@ def place(
     opt_in: bool,
     reserve_seconds: float,
     unknown_nodes: str,
+    guard: str,
     metrics_address: str,
     metrics_port: int,
     identity: str,
@@ -92,12 +100,17 @@ def place(
         raise InputError("goes with --manifest only", source="--image")
     with kubernetes_extra("to place pods"):
         from numafit.cluster.admission.options import WebhookOptions
+        from numafit.cluster.guard.beside import beside_conditions, guard_beside
+        from numafit.cluster.guard.counts import GuardCollector, GuardCounts
+        from numafit.cluster.guard.guard import GuardOptions
+        from numafit.cluster.guard.manifest import cluster_rules, own_rules
         from numafit.cluster.kube.probes import ProbePlace
         from numafit.cluster.place.manifest import PlaceManifest
         from numafit.cluster.place.placer import PlacerOptions
         from numafit.cluster.place.process import PlaceProcess, serve_place
         from numafit.cluster.place.ungate import ungate_all
-    webhook = WebhookOptions(namespace, service, url, address, port, opt_in=opt_in)
+    conditions = beside_conditions(enforce=guard == "on")
+    webhook = WebhookOptions(namespace, service, url, address, port, opt_in=opt_in, conditions=conditions)
     if print_manifest:
         if image is None:
             raise InputError("an image is needed", source="--manifest", cure="name one with numafit in it by --image")
@@ -105,11 +118,13 @@ def place(
             "--names": names != 8 and names,
             "--reserve-seconds": reserve_seconds != 600 and f"{reserve_seconds:g}",
             "--unknown-nodes": unknown_nodes != "last" and unknown_nodes,
+            "--guard": guard != "dry-run" and guard,
             "--url": url,
         }
         arguments = [f"{option}={value}" for option, value in said.items() if value is not False and value != ""]
         arguments += [option for option, on in (("--scale", scale), ("--opt-in", opt_in)) if on]
-        click.echo(PlaceManifest(webhook, image, metrics_port, arguments).text(), nl=False)
+        more = (cluster_rules(enforce=guard == "on"), own_rules(enforce=guard == "on")) if guard != "off" else ((), ())
+        click.echo(PlaceManifest(webhook, image, metrics_port, arguments, more).text(), nl=False)
         return
     found = new_access(ClusterOptions(context, kubeconfig))
     if ungate:
@@ -117,7 +132,13 @@ def place(
         return
     identity = identity or f"{socket.gethostname()}-{os.getpid()}"
     placer = PlacerOptions(names, scale, unknown_nodes == "last", reserve_seconds, identity)
-    serve_place(found, PlaceProcess(webhook, placer, ProbePlace(metrics_address, metrics_port)), _say)
+    process = PlaceProcess(webhook, placer, ProbePlace(metrics_address, metrics_port))
+    if guard == "off":
+        serve_place(found, process, _say)
+        return
+    counts = GuardCounts()
+    options = GuardOptions(namespace, guard == "on", by_policy=False, opt_in=opt_in, alone=False)
+    serve_place(found, process, _say, guard_beside(options, counts, _say), (GuardCollector(counts),))
 
 
 def _say(text: str) -> None:

@@ -16,6 +16,7 @@
     guard       all of it together
     installed   what has to be there, and how everything is opened
     service     the process: one of several acts, and the last one to end leaves nothing held
+    beside      the same beside the placer, with its fleet, leader and webhook
     manifest    what a cluster needs to run it
 
 Begin with `rules`. Who runs a `LoopGuard` beside something else hands it a `LiveFleet` that runs already.

@@ -28,6 +28,8 @@ class GuardCounts:
         self.holds = 0
         self.waiting = 0
         self.leftovers = 0
+        self.unheld = 0
+        """Pods of owners that are held, which came without the gate."""
         self.bugs = 0
         """Questions over which the engine came to grief."""
         self.last_bug = ""
@@ -71,6 +73,7 @@ class GuardCollector(Collector):
             ("removed_pods", "Rejected pods that were removed", own.removed),
             ("explained_pods", "Rejected pods of which an event tells why", own.explained),
             ("unexplained_pods", "Rejected pods of which nobody was told, since there were too many", own.unexplained),
+            ("unheld_pods", "Rejected pods of held owners that were made without the gate", own.unheld),
             ("bugs", "Questions over which the engine came to grief", own.bugs),
             ("begun_holds", "Times an owner came to be held, or would have in a dry run", own.holds_begun),
         ):

@@ -29,6 +29,7 @@ from numafit.cluster.guard.rules import (
     Instruction,
     LetGo,
     LoopRules,
+    NotHeld,
     Remember,
     moment,
 )
@@ -43,6 +44,8 @@ from numafit.cluster.live.words import HOLD_GATE, PLACE_GATE
 from numafit.errors import ApiServerError, InputError
 
 TURN_SECONDS = 0.25
+EVERY = 100
+"""So many pods that were not held are told once."""
 SWEEP_SECONDS, SWITCH_SECONDS = 10.0, 5.0
 """Between two looks at all pods that wait, whatever was heard of them, and at the binding of the policy."""
 
@@ -304,6 +307,8 @@ class LoopGuard:
                 case HoldEnded(record=record, why=why):
                     self._say(f"holds {record.kind} {record.namespace}/{record.name} no longer: {why}")
                     self._teller.tell(own)
+                case NotHeld(pod=pod):
+                    self._slipped(pod)
                 case LetGo(pod=pod):
                     if enforce:
                         self._begin_work(self._let_go(own))
@@ -311,6 +316,14 @@ class LoopGuard:
                         self._dry_told.add(pod.uid)
                         self._say(f"would release {pod.full_name}: {own.why}")
                         self._teller.tell(own)
+
+    def _slipped(self, pod: ClusterPod) -> None:
+        if not self._options.enforce:
+            return
+        if not self.counts.unheld % EVERY:
+            what = "policy" if self._options.by_policy else "webhook"
+            self._say(f"the {what} did not hold {pod.full_name}, whose owner is held: see docs/guard.md")
+        self.counts.unheld += 1
 
     async def _let_go(self, own: LetGo) -> None:
         pod = own.pod

@@ -5,7 +5,7 @@ from http import HTTPStatus
 import msgspec
 
 from numafit.cluster.guard.hands import GuardHands
-from numafit.cluster.guard.policies import BINDINGS, GROUP_PATH, POLICIES, hold_binding, hold_policy
+from numafit.cluster.guard.policies import BINDINGS, GROUP_PATH, POLICIES, anchor_binding, hold_binding, hold_policy
 from numafit.cluster.guard.words import ENABLED_KEY, HOLD_POLICY, MEMORY, UNTIL_KEY
 from numafit.cluster.kube.api import MERGE, KubeApi
 from numafit.cluster.kube.health import ApiHealth
@@ -59,7 +59,8 @@ async def install(api: KubeApi, namespace: str, *, by_policy: bool, opt_in: bool
         raise InputError(why, source=api.access.cluster.server, cure="let a webhook hold pods: --by webhook")
     if not await _is_there(api, f"{GROUP_PATH}/{POLICIES}/{HOLD_POLICY}"):
         why = f"there is no MutatingAdmissionPolicy {HOLD_POLICY}, by which pods are held"
-        await _made(api, f"{GROUP_PATH}/{BINDINGS}", hold_binding(namespace), why)
+        for binding in (anchor_binding(namespace), hold_binding(namespace)):
+            await _made(api, f"{GROUP_PATH}/{BINDINGS}", binding, why)
         await _made(api, f"{GROUP_PATH}/{POLICIES}", hold_policy(namespace, opt_in=opt_in), why)
 
 

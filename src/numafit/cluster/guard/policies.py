@@ -5,6 +5,10 @@ CEL knows no clock. But before it is asked the API server has written down who c
 (`managedFields`, 1.36): that is the time of the request. So the policy holds no pod once the guard has not told for
 five minutes that it lives.
 
+An API server that has no binding left for any policy with a ConfigMap stops to follow ConfigMaps, and never begins
+again: what such a policy sees stays as it was until the API server starts anew (1.36.4). So there is a second binding,
+which applies to nothing, and the first one can be taken away and brought back.
+
 Mutations are ApplyConfiguration: gates and conditions are lists by name, so others in them stay. A JSONPatch with a
 list of objects panics the API server's request (1.36.4).
 """
@@ -15,6 +19,7 @@ from typing import Any
 from numafit.cluster.guard.record import HOLD
 from numafit.cluster.guard.rules import EXPLAINED_ONLY
 from numafit.cluster.guard.words import (
+    ANCHOR,
     HELD_ANNOTATION,
     HOLD_POLICY,
     JOB_POLICY,
@@ -38,7 +43,7 @@ CONTROLLED = "has(o.controller) && o.controller"
 
 def policies(namespace: str, *, opt_in: bool = False, hold: bool = True, jobs: bool = True) -> list[ObjectJson]:
     """Those that are wanted, with their bindings."""
-    of_holds = [hold_policy(namespace, opt_in=opt_in), hold_binding(namespace)]
+    of_holds = [hold_policy(namespace, opt_in=opt_in), anchor_binding(namespace), hold_binding(namespace)]
     of_jobs = [job_policy(namespace, opt_in=opt_in), job_binding()]
     return [*(of_holds if hold else ()), *(of_jobs if jobs else ())]
 
@@ -67,6 +72,13 @@ def hold_policy(namespace: str, *, opt_in: bool = False) -> ObjectJson:
 def hold_binding(namespace: str) -> ObjectJson:
     memory = {"name": MEMORY, "namespace": namespace, "parameterNotFoundAction": "Allow"}
     return _binding(HOLD_POLICY, {"paramRef": memory})
+
+
+def anchor_binding(namespace: str) -> ObjectJson:
+    """Of our own namespace only, which the policy leaves out."""
+    own = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    spec = {**hold_binding(namespace)["spec"], "matchResources": {"namespaceSelector": own}}
+    return {**hold_binding(namespace), "metadata": {"name": ANCHOR}, "spec": spec}
 
 
 def job_policy(namespace: str, *, opt_in: bool = False) -> ObjectJson:

@@ -30,6 +30,8 @@ MOST_COUNTED = 1000
 """Owners of which anything is remembered."""
 DOUBT = timedelta(seconds=0.5)
 """For which a pod of an armed owner waits that has no loop yet."""
+KNOWN_BY = timedelta(seconds=5)
+"""After which every API server has heard of an owner that is held."""
 IDLE = timedelta(minutes=5)
 """Without a pod that waits or was let go: the owner is gone, or wants no pod any more."""
 EXPLAINED_AGAIN = timedelta(minutes=1)
@@ -60,6 +62,12 @@ LetGoCause = Literal["engine", "patience", "doubt", "end"]
 """Why a pod is let go: a node can take it; it waited long enough; there is no loop yet; nobody holds it any more."""
 
 
+class NotHeld(msgspec.Struct, frozen=True):
+    """A pod of an owner that is held was made without the gate."""
+
+    pod: ClusterPod
+
+
 class LetGo(msgspec.Struct, frozen=True):
     """The pod loses our gate."""
 
@@ -77,7 +85,7 @@ class Remember(msgspec.Struct, frozen=True):
     armed: bool = False
 
 
-Instruction = Explanation | HoldBegun | HoldEnded | LetGo | Remember
+Instruction = Explanation | HoldBegun | HoldEnded | LetGo | NotHeld | Remember
 
 
 class _Gated(msgspec.Struct):
@@ -126,6 +134,7 @@ class LoopRules:
         rejections = (*record.rejections, rejection)[-MOST_REJECTIONS:]
         record = replace(record, rejections=rejections, rejected=record.rejected + 1)
         begun = False
+        slipped = record.held is not None and pod.uid not in record.released and _made_late(pod, record.held)
         if pod.uid in record.released:
             record = _failed_try(record, pod.uid, now)
         elif record.held is None and _loops(record, now) and self._may_hold(owner.uid):
@@ -138,6 +147,8 @@ class LoopRules:
             found.append(Explanation(pod, record))
         if begun:
             found.append(HoldBegun(owner.uid, record))
+        if slipped:
+            found.append(NotHeld(pod))
         return found
 
     def seen(self, pod: ClusterPod, now: datetime) -> list[Instruction]:
@@ -331,6 +342,12 @@ def _failed_try(record: LoopRecord, uid: str, now: datetime) -> LoopRecord:
         foreseen=tuple(own for own in record.foreseen if own != uid),
         mistrusted=record.mistrusted or uid in record.foreseen,
     )
+
+
+def _made_late(pod: ClusterPod, held: datetime) -> bool:
+    """When admission has long known of the hold."""
+    made = moment(pod.metadata.creationTimestamp)
+    return made is not None and made - held > KNOWN_BY
 
 
 def _loops(record: LoopRecord, now: datetime) -> bool:

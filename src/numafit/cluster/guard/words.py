@@ -11,6 +11,8 @@ UNTIL_KEY = "until"
 
 HOLD_POLICY, JOB_POLICY = f"{GUARD}-hold", f"{GUARD}-jobs"
 """Of the policies and their bindings; the binding of the first is the switch of the guard."""
+ANCHOR = f"{GUARD}-anchor"
+"""Another binding of the first policy, which applies to nothing."""
 
 HELD_ANNOTATION = "numafit.io/held"
 """On a pod: who put the gate there, and where it is told why."""

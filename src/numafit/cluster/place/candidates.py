@@ -10,6 +10,7 @@ from numafit.cluster.live.nodes import ClusterNode
 from numafit.cluster.live.pods import NOTHING, ClusterPod
 from numafit.cluster.place.around.neighbours import Labels, Neighbour, Surroundings, Wisher, allowed, chosen_names
 from numafit.cluster.place.around.unknown import Sums, sums_of, unknown_places
+from numafit.cluster.place.around.volumes import NO_LIMITS, VolumeLimits, reaches
 from numafit.cluster.place.around.wishes import NO_WISHES, NeighbourWish, PodWishes, read_wishes
 from numafit.cluster.place.patch import HOSTNAME
 from numafit.decision.filters import untolerated, wrong_labels
@@ -48,6 +49,8 @@ class Candidates(msgspec.Struct, frozen=True):
     """Nodes that would admit it, and that its wishes about other pods exclude now."""
     kept: int = 0
     """Nodes that would admit it, and are kept for somebody else."""
+    unreached: int = 0
+    """Nodes that would admit it, and do not reach its volumes."""
 
 
 class CandidateSearch:
@@ -97,24 +100,32 @@ class CandidateSearch:
         terms: bool,
         last: Collection[str] = NO_NAMES,
         kept: Collection[str] = NO_NAMES,
+        volumes: VolumeLimits = NO_LIMITS,
     ) -> Candidates:
         """At most so many. `terms`: the pod has required terms of its own, so that several nodes are named by a label.
         `last`: nodes that come behind all others. `kept`: nodes that are for somebody else."""
         wishes = wishes_of(pod)
-        enough = None if wishes or terms else most + len(last) + len(kept)
+        enough = None if wishes or terms or volumes else most + len(last) + len(kept)
         placing = self._cluster.places(pod.pod, enough)
-        found = [place.node for place in placing.places]
+        admitted = [place.node for place in placing.places]
+        found = self._reached(admitted, volumes)
         free = [name for name in found if name not in kept]
         held = len(found) - len(free)
         names = self._chosen(pod, wishes, _late(free, last), most, terms=terms)
         if names:
             return Candidates(names, placing, kept=held)
         if self._unknown_nodes and not found:
-            others = list(self._unknown(pod.pod, last))
+            others = self._reached(self._unknown(pod.pod, last), volumes)
             names = self._chosen(pod, wishes, others, most, terms=terms)
             if names:
                 return Candidates(names, placing, unknown=True)
-        return Candidates((), placing, unwished=len(free), kept=held)
+        return Candidates((), placing, unwished=len(free), kept=held, unreached=len(admitted) - len(found))
+
+    def _reached(self, names: Iterable[str], volumes: VolumeLimits) -> list[str]:
+        nodes = self._cluster.nodes
+        if not volumes:
+            return list(names)
+        return [name for name in names if name in nodes and reaches(volumes, nodes[name].labels, name)]
 
     def _chosen(
         self, pod: ClusterPod, wishes: PodWishes, found: Sequence[str], most: int, *, terms: bool

@@ -11,10 +11,12 @@ from functools import partial
 import msgspec
 
 from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.place.around.volumes import NO_LIMITS
 from numafit.cluster.place.candidates import Candidates, CandidateSearch, PlacedCluster, wanted_names
 from numafit.cluster.place.patch import HOSTNAME, has_terms, release_patch, scale_patch, waiting_spec
 from numafit.cluster.place.releases import MadePatch
 from numafit.cluster.place.stuck import StuckBook
+from numafit.cluster.place.waiting.claimed import ClaimedVolumes
 from numafit.cluster.place.waiting.entries import is_ours, order_of
 from numafit.cluster.place.waiting.grouped import GroupBook
 from numafit.cluster.place.waiting.helped import HelpedKinds
@@ -23,7 +25,6 @@ from numafit.cluster.place.waiting.reserved import ReservedNodes
 from numafit.cluster.place.waiting.sentences import Sentences
 from numafit.fleet.waiting.groups import group_sentence, large_first
 from numafit.fleet.waiting.reserve import Contender
-
 
 MOST_TRIES = 4
 """Times in a round a node is looked for that could be kept: with thousands of kinds each costs."""
@@ -57,7 +58,7 @@ class Asleep(msgspec.Struct, frozen=True):
             return "other_pods"
         if self.found.kept:
             return "reserved"
-        return "no_node"
+        return "volumes" if self.found.unreached else "no_node"
 
 
 class Decider:
@@ -69,6 +70,7 @@ class Decider:
         helped: HelpedKinds,
         stuck: StuckBook,
         groups: GroupBook,
+        volumes: ClaimedVolumes,
         sentences: Sentences,
         *,
         names: int,
@@ -76,6 +78,7 @@ class Decider:
     ) -> None:
         self._cluster, self._queue, self._search, self._helped = cluster, queue, search, helped
         self._stuck, self._groups, self._sentences, self._names = stuck, groups, sentences, names
+        self._volumes = volumes
         self.reserved = ReservedNodes(cluster, reserve_seconds, sentences.stays)
         self._asleep: dict[Hashable, Asleep] = {}
         self._tries = MOST_TRIES
@@ -137,7 +140,8 @@ class Decider:
     def _candidates(self, pod: ClusterPod, key: str, most: int) -> Candidates:
         last = {*self._stuck.tried(pod), *self._helped.refusing(pod)}
         kept = self.reserved.kept_back(pod, key, order_of(pod))
-        return self._search.candidates(pod, most, terms=has_terms(waiting_spec(pod.spec)), last=last, kept=kept)
+        terms, volumes = has_terms(waiting_spec(pod.spec)), self._volumes.limits(pod) or NO_LIMITS
+        return self._search.candidates(pod, most, terms=terms, last=last, kept=kept, volumes=volumes)
 
     def _offer(self, pod: ClusterPod, found: Candidates) -> None:
         self._cluster.offer(pod, found.names)
@@ -206,6 +210,9 @@ class Decider:
             yield own.reason, self._queue.number(kind)
 
     def sentence(self, uid: str, kind: Hashable) -> str:
+        """Empty where it sleeps no longer."""
+        if uid not in self._cluster.pods or kind not in self._queue.sleeping:
+            return ""
         own = self._asleep.get(kind)
         state = self._groups.state(self._queue.first_of(kind))
         if own is None:

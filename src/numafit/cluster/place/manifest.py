@@ -38,7 +38,11 @@ class PlaceManifest:
     ) -> None:
         self._webhook, self._image, self._metrics_port = webhook, image, metrics_port
         self._arguments, self._more = arguments, more_rules
-        self._labels = {"app.kubernetes.io/name": webhook.name}
+
+    @property
+    def _labels(self) -> ObjectJson:
+        """A new one each time: YAML would refer from one to the other."""
+        return {"app.kubernetes.io/name": self._webhook.name}
 
     def text(self) -> str:
         """YAML documents for `kubectl apply -f -`."""
@@ -83,20 +87,21 @@ class PlaceManifest:
         }
 
     def _unbound_only(self) -> list[ObjectJson]:
-        """RBAC knows pods only as a whole: a policy lets the account delete none that a kubelet may have begun, but
-        for those that have failed. Clusters have it since 1.30."""
+        """RBAC knows pods only as a whole: a policy lets the account change none that is bound, and delete none but
+        those that are not bound or have failed. Clusters have it since 1.30."""
         namespace, name = self._webhook.namespace, self._webhook.name
         account = f"request.userInfo.username == 'system:serviceaccount:{namespace}:{name}'"
-        unbound = "!has(oldObject.spec.nodeName) || oldObject.spec.nodeName == ''"
-        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["pods"]}
+        unbound = "oldObject.spec.?nodeName.orValue('') == ''"
+        failed = "(request.operation == 'DELETE' && oldObject.status.?phase.orValue('') == 'Failed')"
+        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE", "DELETE"], "resources": ["pods"]}
         spec = {
             "failurePolicy": "Fail",
             "matchConstraints": {"resourceRules": [rule]},
             "matchConditions": [{"name": "placer", "expression": account}],
             "validations": [
                 {
-                    "expression": f"{unbound} || oldObject.status.phase == 'Failed'",
-                    "message": "the placer deletes no pod that is bound, unless it has failed",
+                    "expression": f"{unbound} || {failed}",
+                    "message": "the placer touches no pod that is bound and has not failed",
                 }
             ],
         }
@@ -168,7 +173,6 @@ class PlaceManifest:
         }
         pod = {
             "serviceAccountName": webhook.name,
-            "priorityClassName": "system-cluster-critical",
             "terminationGracePeriodSeconds": ENDING_SECONDS,
             "nodeSelector": {"kubernetes.io/os": "linux"},
             "securityContext": {
@@ -197,6 +201,9 @@ def place_rules() -> list[ObjectJson]:
         # The condition that says why a pod waits.
         _rule("", ["pods/status"], ["patch"]),
         _rule("", ["events"], ["create", "patch"]),
+        # Which nodes reach the volumes of a pod that waits.
+        _rule("", ["persistentvolumeclaims", "persistentvolumes"], ["get"]),
+        _rule("storage.k8s.io", ["storageclasses"], ["get"]),
         _rule(GROUP, [PLURAL], ["list", "watch"]),
         # How many pods of a group start together.
         *group_rules(),

@@ -17,26 +17,29 @@ from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.live.fleet import LiveChange
 from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.place.around.volumes import NO_LIMITS
 from numafit.cluster.place.candidates import CandidateSearch, PlacedCluster
 from numafit.cluster.place.counts import PlaceCounts
 from numafit.cluster.place.decider import Decider, PodRelease
 from numafit.cluster.place.releases import ReleaseOutcome, Releaser
 from numafit.cluster.place.replacer import Replacer
 from numafit.cluster.place.stuck import StuckBook
+from numafit.cluster.place.waiting.claimed import ClaimedVolumes
 from numafit.cluster.place.waiting.entries import EntryMaker, is_ours, waits
 from numafit.cluster.place.waiting.grouped import GroupBook
 from numafit.cluster.place.waiting.helped import HelpedKinds
-from numafit.cluster.place.waiting.notices import NoticeBook, Teller, news
+from numafit.cluster.place.waiting.notices import NoticeBook, Teller
 from numafit.cluster.place.waiting.queue import WaitingQueue
 from numafit.cluster.place.waiting.sentences import Sentences
 from numafit.cluster.place.waiting.sizes import GroupSizes
+from numafit.cluster.place.waiting.telling import WaitingTeller
 from numafit.fleet.waiting.groups import group_sentence
 from numafit.fleet.waiting.members import GroupObject
 from numafit.show.records.time import seconds_of
 
 START_SECONDS = 1.0
 """Before the first decision: what the leader before us wrote last is on its way."""
-TICK_SECONDS = TELL_SECONDS = 1.0
+TICK_SECONDS = 1.0
 MOST_IN_FLIGHT = 48
 YIELD_SECONDS = 0.01
 """So long decisions are made without letting others come in between."""
@@ -100,16 +103,19 @@ class Placer:
         self._search = CandidateSearch(self._cluster, unknown_nodes=self._options.unknown_nodes)
         self._helped = HelpedKinds(self._cluster)
         self._notices, self._stuck = NoticeBook(), StuckBook()
+        self._volumes = ClaimedVolumes(self._api, self._health, self._ask_volumes)
         self._replacer = Replacer(
             self._api,
             self._cluster,
             self._search,
             self._stuck,
+            self._volumes,
             self._teller,
             self._counts,
             self._health,
             self._say,
         )
+        self._telling = WaitingTeller(self._cluster, self._due, self._notices, self._teller, self._counts)
         self._sizes = GroupSizes(self._api, self._health, self._ask_size)
         self._groups = GroupBook(self._queue, self._sizes)
         self._decider = Decider(
@@ -119,6 +125,7 @@ class Placer:
             self._helped,
             self._stuck,
             self._groups,
+            self._volumes,
             Sentences(self._cluster),
             names=self._options.names,
             reserve_seconds=self._options.reserve_seconds,
@@ -178,7 +185,7 @@ class Placer:
             self._say(f"this replica decides: {sum(map(waits, self._cluster.pods.values()))} pods wait")
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._decide())
-                group.create_task(self._tell())
+                group.create_task(self._telling.run())
                 group.create_task(self._replacer.run())
         finally:
             self._leads = False
@@ -200,6 +207,8 @@ class Placer:
         """Everybody who could be helped by what has changed is asked about, in order."""
         self._take_changes()
         self._decider.begin_round()
+        if self._helped.unfinished:
+            self._wake.set()
         begun = time.monotonic()
         for key in self._queue.round():
             await self._slots.acquire()
@@ -243,6 +252,14 @@ class Placer:
             self._changed |= dict.fromkeys(self._groups.of_source(source))
             self._wake.set()
 
+    def _ask_volumes(self, pod: ClusterPod) -> None:
+        self._spawn(self._read_volumes(pod))
+
+    async def _read_volumes(self, pod: ClusterPod) -> None:
+        if await self._volumes.read(pod):
+            self._changed.setdefault(pod.uid, None)
+            self._wake.set()
+
     def _look(self, pod: ClusterPod, now: float) -> None:
         self._search.told(pod)
         self._stuck.told(pod, now)
@@ -254,11 +271,13 @@ class Placer:
         if self._groups.told(pod, queued=queued) or not queued:
             self._queue.remove(pod.uid)
         else:
-            self._queue.put(self._entries.entry(pod))
+            self._queue.put(self._entries.entry(pod, self._volumes.limits(pod) or NO_LIMITS))
 
     def _is_queued(self, pod: ClusterPod, now: float) -> bool:
         """It waits for us, and nothing is under way for it."""
         if not is_ours(pod) or pod.uid in self._in_flight or pod.uid in self._released:
+            return False
+        if self._volumes.limits(pod) is None:
             return False
         retry = self._retries.get(pod.uid)
         return retry is None or now >= retry.until or pod.metadata.resourceVersion != retry.version
@@ -277,6 +296,7 @@ class Placer:
         self._retries.pop(uid, None)
         self._released.discard(uid)
         self._notices.gone(uid)
+        self._volumes.forget(uid)
 
     # --- what is released ---------------------------------------------------------------------------------------------
 
@@ -362,18 +382,6 @@ class Placer:
         task.add_done_callback(self._tasks.discard)
 
     # --- what is told -------------------------------------------------------------------------------------------------
-
-    async def _tell(self) -> None:
-        while True:
-            await asyncio.sleep(TELL_SECONDS)
-            now = time.monotonic()
-            due = self._due()
-            for uid, sentence in news(self._notices, due, now):
-                pod = self._cluster.pods.get(uid)
-                if pod is not None and waits(pod):
-                    self._notices.tell(uid, sentence, now)
-                    if await self._teller.waiting(pod, sentence):
-                        self._counts.told += 1
 
     def _due(self) -> Iterator[tuple[str, Callable[[], str]]]:
         for uid, kind in self._decider.asleep():

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 from numafit.cluster.admission.counts import AdmissionCollector, AdmissionCounts
 from numafit.cluster.admission.needs import PlaceWish
 from numafit.cluster.admission.options import WebhookOptions
-from numafit.cluster.admission.webhook import Webhook
+from numafit.cluster.admission.webhook import Webhook, Wish
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.election import Election
@@ -43,9 +43,14 @@ class PlaceProcess(msgspec.Struct, frozen=True):
 
 
 class LeaderWork(msgspec.Struct, frozen=True):
-    """What else the leader does, beside deciding."""
+    """What else is done, beside deciding."""
 
     run: Callable[[], Awaitable[None]]
+    """By the leader."""
+    always: Callable[[], Awaitable[None]] | None = None
+    """By each replica."""
+    wish: Wish | None = None
+    """What it wants of new pods."""
 
 
 BesideLeader = Callable[[KubeApi, ApiHealth, LiveFleet], LeaderWork]
@@ -94,7 +99,7 @@ class _Replica:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         async with KubeApi(self._access, connections=MOST_IN_FLIGHT + BESIDE_CONNECTIONS) as api:
-            await check_installed(api)
+            await check_installed(api, self._options.webhook.namespace)
             await self._work(api, stop)
 
     async def _work(self, api: KubeApi, stop: asyncio.Event) -> None:
@@ -102,15 +107,13 @@ class _Replica:
         live = self._live = LiveFleet(api, self.health)
         placer = Placer(api, live, options.placer, self.health, self.counts, self._say)
         election = Election(api, webhook_options.namespace, PLACER, options.placer.identity, self.health)
-        webhook = self._webhook = Webhook(
-            api,
-            self.health,
-            webhook_options,
-            PlaceWish(live, webhook_options.namespace),
-            keeps=lambda: election.leads,
-            counts=self.admission,
-        )
         beside = self._beside(api, self.health, live) if self._beside is not None else None
+        wishes: list[Wish] = [PlaceWish(live, webhook_options.namespace)]
+        if beside is not None and beside.wish is not None:
+            wishes.append(beside.wish)
+        webhook = self._webhook = Webhook(
+            api, self.health, webhook_options, *wishes, keeps=lambda: election.leads, counts=self.admission
+        )
 
         async def lead() -> None:
             self.counts.leads = 1
@@ -124,6 +127,8 @@ class _Replica:
 
         leading = asyncio.create_task(election.run(lead))
         others = [asyncio.create_task(own) for own in (webhook.run(), live.run(), self._turn(live))]
+        if beside is not None and beside.always is not None:
+            others.append(asyncio.create_task(_all_of(beside.always())))
         told = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait({leading, *others, told}, return_when=asyncio.FIRST_COMPLETED)
@@ -160,8 +165,9 @@ def _first(error: BaseException) -> BaseException:
     return error
 
 
-async def check_installed(api: KubeApi) -> None:
-    """Raises InputError where the cluster does not know NodeTopologies, or this account may not read them."""
+async def check_installed(api: KubeApi, namespace: str) -> None:
+    """Raises InputError where the cluster does not know NodeTopologies, has no namespace for what is ours, or does not
+    let us look."""
     try:
         await api.get(PATH, {"limit": "1"})
     except ApiServerError as error:
@@ -169,4 +175,14 @@ async def check_installed(api: KubeApi) -> None:
             cure = "install the node agent first: numafit node-agent --manifest --image IMAGE | kubectl apply -f -"
             why = "this cluster has no NodeTopology, so nobody tells how its nodes stand"
             raise InputError(why, source=error.source, cure=cure) from None
-        raise
+        if error.status != HTTPStatus.TOO_MANY_REQUESTS:
+            raise
+    try:
+        await api.get(f"/api/v1/namespaces/{namespace}")
+    except ApiServerError as error:
+        if error.status == HTTPStatus.NOT_FOUND:
+            cure = f"kubectl create namespace {namespace}, or name another one by --namespace"
+            why = f"there is no namespace {namespace}, where its lease and its certificate lie"
+            raise InputError(why, source=error.source, cure=cure) from None
+        if error.status not in (HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS):
+            raise

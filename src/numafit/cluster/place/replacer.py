@@ -10,6 +10,7 @@ from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.place.candidates import CandidateSearch, PlacedCluster
 from numafit.cluster.place.counts import PlaceCounts
 from numafit.cluster.place.stuck import StuckBook, delete_unbound, is_released
+from numafit.cluster.place.waiting.claimed import ClaimedVolumes
 from numafit.cluster.place.waiting.notices import Teller
 
 LOOK_SECONDS = 1.0
@@ -26,13 +27,14 @@ class Replacer:
         cluster: PlacedCluster,
         search: CandidateSearch,
         book: StuckBook,
+        volumes: ClaimedVolumes,
         teller: Teller,
         counts: PlaceCounts,
         health: ApiHealth,
         say: Callable[[str], None],
     ) -> None:
         self._api, self._cluster, self._search, self._book = api, cluster, search, book
-        self._teller, self._counts, self._health, self._say = teller, counts, health, say
+        self._volumes, self._teller, self._counts, self._health, self._say = volumes, teller, counts, health, say
 
     async def run(self) -> None:
         while True:
@@ -49,7 +51,10 @@ class Replacer:
         # Whether another node would take it costs more to find out than whether it is time.
         if not self._book.answer(pod, nodes, elsewhere=True, now=now):
             return
-        elsewhere = self._search.candidates(pod, 1, terms=False, kept=pod.offered)
+        volumes = self._volumes.limits(pod)
+        if volumes is None:
+            return
+        elsewhere = self._search.candidates(pod, 1, terms=False, kept=pod.offered, volumes=volumes)
         answer = self._book.answer(pod, nodes, elsewhere=bool(elsewhere.names), now=now)
         condition = pod.condition("PodScheduled")
         why = condition.message if condition is not None else ""

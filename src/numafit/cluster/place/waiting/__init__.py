@@ -7,5 +7,6 @@ sentences     why a pod waits
 reserved      nodes that are kept for large pods, and whom that keeps out
 grouped       pods that start together, and the group's place in the queue
 sizes         objects that say how many they are
+claimed       what the volumes of a pod allow
 notices       who is told that, and when
 """

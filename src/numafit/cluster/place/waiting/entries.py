@@ -1,11 +1,10 @@
 """A waiting pod's place in the queue: its order, and with whom it is of one kind."""
 
-from collections.abc import Hashable
-
 import msgspec
 
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.live.words import PLACE_GATE
+from numafit.cluster.place.around.volumes import NO_LIMITS, VolumeLimits
 from numafit.cluster.place.candidates import wishes_of
 from numafit.cluster.place.patch import has_terms, waiting_spec
 from numafit.cluster.place.waiting.queue import QueueEntry, QueueOrder
@@ -20,6 +19,7 @@ class PodKind(msgspec.Struct, frozen=True):
     """Labels and taints, as text."""
     around: str = ""
     """Who it is for others, where it has wishes about them; else empty."""
+    volumes: VolumeLimits = NO_LIMITS
 
 
 def waits(pod: ClusterPod) -> bool:
@@ -37,25 +37,25 @@ def order_of(pod: ClusterPod) -> QueueOrder:
     return (-(pod.pod.priority or 0), meta.creationTimestamp, pod.full_name, meta.uid)
 
 
-def kind_of(pod: ClusterPod) -> PodKind:
+def kind_of(pod: ClusterPod, volumes: VolumeLimits = NO_LIMITS) -> PodKind:
     demands = pod.pod.demands
     wishes = wishes_of(pod)
     meta = pod.metadata
     around = repr((meta.namespace, sorted(meta.labels.items()), wishes)) if wishes else ""
     told = repr((demands.selector, demands.affinity, demands.tolerations, has_terms(waiting_spec(pod.spec))))
-    return PodKind(shape_digest(pod.pod), told, around)
+    return PodKind(shape_digest(pod.pod), told, around, volumes)
 
 
 class EntryMaker:
     """What is made of a spec is made once, however often the pod's status changes."""
 
     def __init__(self) -> None:
-        self._kinds: dict[str, tuple[msgspec.Raw, Hashable]] = {}
+        self._kinds: dict[str, tuple[msgspec.Raw, PodKind]] = {}
 
-    def entry(self, pod: ClusterPod) -> QueueEntry:
+    def entry(self, pod: ClusterPod, volumes: VolumeLimits = NO_LIMITS) -> QueueEntry:
         known = self._kinds.get(pod.uid)
-        if known is None or bytes(known[0]) != bytes(pod.spec):
-            known = self._kinds[pod.uid] = (pod.spec, kind_of(pod))
+        if known is None or known[1].volumes != volumes or bytes(known[0]) != bytes(pod.spec):
+            known = self._kinds[pod.uid] = (pod.spec, kind_of(pod, volumes))
         return QueueEntry(pod.uid, order_of(pod), known[1])
 
     def forget(self, uid: str) -> None:

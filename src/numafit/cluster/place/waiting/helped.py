@@ -120,7 +120,7 @@ class HelpedKinds:
             if pod is None or places(parts[since], pod.pod, self._cluster.memory, 1).places:
                 yield kind
         self._changed.clear()
-        self._looked = {kind: self._change for kind in sleeping}
+        self._looked = dict.fromkeys(sleeping, self._change)
 
 
 def may_be_better(before: FleetNode | None, after: FleetNode) -> bool:

@@ -4,7 +4,8 @@ A pod that is released within a moment is told nothing at all: to tell it would 
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import TypeVar
 
 import msgspec
 
@@ -23,6 +24,10 @@ QUIET_SECONDS = 2.0
 AGAIN_SECONDS = 30.0
 """Between two sentences for the same pod."""
 MOST_EACH_SECOND = 20
+MOST_SECONDS = 0.1
+"""In each second, for making sentences: decisions come first."""
+
+Said = TypeVar("Said")
 WAITING, RELEASED = "Waiting", "Released"
 """Reasons of the condition and of the event."""
 
@@ -52,15 +57,23 @@ class NoticeBook:
         told = self._told.pop(uid, None)
         return told is not None and bool(told.sentence)
 
-    def due(self, uid: str, now: float) -> bool:
-        told = self._told.get(uid)
-        if told is None or now - told.since < QUIET_SECONDS:
-            return False
-        return not told.at or now - told.at >= AGAIN_SECONDS
+    def due(self, waiting: Iterable[tuple[str, Said]], now: float) -> list[tuple[str, Said]]:
+        """Of UIDs that wait those that may be told something now; whoever was told nothing for longest comes first."""
+        found = []
+        for uid, own in waiting:
+            told = self._told.get(uid)
+            if told is None or now - told.since < QUIET_SECONDS:
+                continue
+            if not told.at or now - told.at >= AGAIN_SECONDS:
+                found.append((told.at, told.since, uid, own))
+        found.sort(key=lambda each: each[:3])
+        return [(uid, own) for _, _, uid, own in found]
 
     def is_news(self, uid: str, sentence: str, now: float) -> bool:
-        """One that is told the same again is left alone as long as one that was told something new."""
-        told = self._told[uid]
+        """One that would be told the same again is left alone as long as one that was told something new."""
+        told = self._told.get(uid)
+        if told is None or not sentence:
+            return False
         if told.sentence == sentence:
             told.at = now
             return False
@@ -74,21 +87,6 @@ class NoticeBook:
     def waited(self, uid: str, now: float) -> float:
         told = self._told.get(uid)
         return now - told.since if told is not None else 0.0
-
-
-def news(
-    book: NoticeBook, waiting: Iterable[tuple[str, Callable[[], str]]], now: float, most: int = MOST_EACH_SECOND
-) -> list[tuple[str, str]]:
-    """UIDs with the sentences to tell now; what to say is made only for those who are due."""
-    found: list[tuple[str, str]] = []
-    for uid, sentence in waiting:
-        if len(found) >= most:
-            break
-        if book.due(uid, now):
-            text = sentence()
-            if book.is_news(uid, text, now):
-                found.append((uid, text))
-    return found
 
 
 class Teller:

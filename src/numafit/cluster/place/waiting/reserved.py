@@ -11,8 +11,8 @@ from numafit.fleet.waiting.memory import WaitingMemory
 from numafit.fleet.waiting.reserve import Contender, Reservations, Reserver
 from numafit.show.records.time import time_text
 
-LOOK_SECONDS = 5.0
-"""Between two looks for a node where none was found."""
+LOOK_SECONDS, LEAST_SECONDS = 5.0, 0.5
+"""Between two looks for a node where none was found; and where somebody has come since."""
 NOBODY: frozenset[str] = frozenset()
 
 
@@ -34,10 +34,11 @@ class ReservedNodes:
         takes, in order; `waits`: whether somebody is still in the queue, and be it to be asked about in this round."""
         before = self.current
         self.current = self._reserver.still(self._cluster.fleet, before, waits, now)
-        if len(self.current.held) < self._reserver.most:
+        lost = len(self.current.held) < len(before.held)
+        if len(self.current.held) < self._reserver.most and (lost or now - self._looked >= LEAST_SECONDS):
             contenders = waiting()
             asked, self._asked = self._asked, frozenset(own.key for own in contenders)
-            if len(self.current.held) < len(before.held) or now - self._looked >= LOOK_SECONDS or self._asked - asked:
+            if contenders and (lost or now - self._looked >= LOOK_SECONDS or self._asked - asked):
                 self._looked = now
                 self.current = self._reserver.filled(self._cluster.fleet, contenders, self.current, now)
         known, self._ends = self._ends, {}

@@ -29,6 +29,8 @@ class Sentences:
             )
         if found is not None and found.kept:
             return f"{upper(nodes_text(found.kept))} would take it, and larger pods that wait for longer come first."
+        if found is not None and found.unreached:
+            return f"{upper(nodes_text(found.unreached))} would take it, and none of them reaches its volumes."
         return waiting_sentence(self.why(pod.pod, beside))
 
     def why(self, pod: Pod, beside: Mapping[str, str] = NOBODY) -> WhyWaiting:

@@ -1,0 +1,88 @@
+"""What the volumes of waiting pods allow, read from the cluster and remembered for a while."""
+
+import time
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TypeVar
+
+import msgspec
+
+from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.place.around.volumes import (
+    NO_LIMITS,
+    ClaimObject,
+    ClassObject,
+    VolumeLimits,
+    VolumeObject,
+    claims_of,
+    class_terms,
+    volume_terms,
+)
+from numafit.errors import ApiServerError, InputError
+from numafit.workload.demands import AffinityTerm
+
+AGAIN_SECONDS = 30.0
+"""After which what volumes allow is read again: a claim may have been bound since."""
+STORAGE = "/apis/storage.k8s.io/v1/storageclasses"
+
+Kind = TypeVar("Kind")
+
+
+class ClaimedVolumes:
+    """`ask` has `read` called for a pod, soon."""
+
+    def __init__(self, api: KubeApi, health: ApiHealth, ask: Callable[[ClusterPod], None]) -> None:
+        self._api, self._health, self._ask = api, health, ask
+        self._known: dict[str, tuple[float, VolumeLimits]] = {}
+        self._asked: set[str] = set()
+
+    def limits(self, pod: ClusterPod) -> VolumeLimits | None:
+        """None while they are read for the first time."""
+        if not claims_of(pod.spec, pod.metadata.name):
+            return NO_LIMITS
+        known = self._known.get(pod.uid)
+        if (known is None or time.monotonic() - known[0] >= AGAIN_SECONDS) and pod.uid not in self._asked:
+            self._asked.add(pod.uid)
+            self._ask(pod)
+        return None if known is None else known[1]
+
+    def forget(self, uid: str) -> None:
+        self._known.pop(uid, None)
+
+    async def read(self, pod: ClusterPod) -> bool:
+        """Whether they are others than before."""
+        found = []
+        try:
+            for claim in claims_of(pod.spec, pod.metadata.name):
+                terms = await self._terms(pod.metadata.namespace, claim)
+                if terms:
+                    found.append(terms)
+        finally:
+            self._asked.discard(pod.uid)
+        before = self._known.get(pod.uid)
+        self._known[pod.uid] = (time.monotonic(), tuple(found))
+        return before is None or before[1] != tuple(found)
+
+    async def _terms(self, namespace: str, name: str) -> tuple[AffinityTerm, ...]:
+        claim = await self._object(f"/api/v1/namespaces/{namespace}/persistentvolumeclaims/{name}", ClaimObject)
+        if claim is None:
+            return ()
+        if claim.spec.volumeName:
+            volume = await self._object(f"/api/v1/persistentvolumes/{claim.spec.volumeName}", VolumeObject)
+            return volume_terms(volume) if volume is not None else ()
+        if claim.spec.storageClassName:
+            storage = await self._object(f"{STORAGE}/{claim.spec.storageClassName}", ClassObject)
+            return class_terms(storage) if storage is not None else ()
+        return ()
+
+    async def _object(self, path: str, kind: type[Kind]) -> Kind | None:
+        try:
+            return msgspec.json.decode(await self._api.get(path), type=kind)
+        except InputError as error:
+            if not (isinstance(error, ApiServerError) and error.status == HTTPStatus.NOT_FOUND):
+                self._health.failed(error)
+        except msgspec.MsgspecError:
+            self._health.unreadable[path.split("/")[-2]] += 1
+        return None

@@ -1,0 +1,42 @@
+"""Waiting pods are told why they wait: a few each second, and sentences are made only for those who are due."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+from numafit.cluster.place.candidates import PlacedCluster
+from numafit.cluster.place.counts import PlaceCounts
+from numafit.cluster.place.waiting.entries import waits
+from numafit.cluster.place.waiting.notices import MOST_EACH_SECOND, MOST_SECONDS, NoticeBook, Teller
+
+TELL_SECONDS = 1.0
+
+Waiting = Callable[[], Iterable[tuple[str, Callable[[], str]]]]
+"""UIDs of those that wait, and what makes the sentence for each; it is empty where one waits no longer."""
+
+
+class WaitingTeller:
+    def __init__(
+        self, cluster: PlacedCluster, waiting: Waiting, book: NoticeBook, teller: Teller, counts: PlaceCounts
+    ) -> None:
+        self._cluster, self._waiting, self._book, self._teller = cluster, waiting, book, teller
+        self._counts = counts
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(TELL_SECONDS)
+            now = time.monotonic()
+            spent, told = 0.0, 0
+            for uid, make in self._book.due(self._waiting(), now):
+                if spent >= MOST_SECONDS or told >= MOST_EACH_SECOND:
+                    break
+                begun = time.monotonic()
+                sentence = make()
+                spent += time.monotonic() - begun
+                pod = self._cluster.pods.get(uid)
+                if pod is not None and waits(pod) and self._book.is_news(uid, sentence, now):
+                    told += 1
+                    self._book.tell(uid, sentence, now)
+                    if await self._teller.waiting(pod, sentence):
+                        self._counts.told += 1
+                await asyncio.sleep(0)
