@@ -15,14 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from click.testing import CliRunner
 
 from numafit import __version__
+from numafit.cli import numafit
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.guard.manifest import guard_manifest
 from numafit.cluster.live.words import GUARD
 from numafit.cluster.node.manifest import manifest as agent_manifest
 from numafit.cluster.orders.words import ORDERS
-from numafit.cluster.place.manifest import PlaceManifest
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -36,7 +37,6 @@ PLACEHOLDER = "namespace-of-the-release"
 IMAGE = "numafit"
 """Of the Kustomize base: an overlay gives this name a registry and a tag."""
 WORKLOADS = ("DaemonSet", "Deployment", "Job", "Service", "PodDisruptionBudget")
-PLACE_METRICS_PORT = 9468
 MADE = "# Made by `./dev deploy` from the code. Do not edit.\n"
 
 Json = dict[str, Any]
@@ -47,7 +47,7 @@ def made() -> dict[Path, str]:
     return {
         CHART / "files" / DEFINITION.name: MADE + DEFINITION.read_text(),
         RIGHTS / "node-agent.yaml": rights(agent_variants()),
-        RIGHTS / "place.yaml": rights({"place": place_manifest(PLACEHOLDER)}),
+        RIGHTS / "place.yaml": rights(place_variants()),
         RIGHTS / "guard.yaml": rights(guard_variants()),
         CHART / "Chart.yaml": chart_with_version(),
         **kustomize_base(),
@@ -70,8 +70,18 @@ def agent_variants() -> dict[str, str]:
     }
 
 
-def place_manifest(namespace: str) -> str:
-    return PlaceManifest(WebhookOptions(namespace), IMAGE, PLACE_METRICS_PORT).text()
+def place_variants() -> dict[str, str]:
+    """With the guard beside it, or without."""
+    return {f"guard-{guard}": printed("place", PLACEHOLDER, f"--guard={guard}") for guard in ("off", "dry-run", "on")}
+
+
+def printed(command: str, namespace: str, *options: str) -> str:
+    """What a command prints as its manifest."""
+    words = [command, "--manifest", f"--image={IMAGE}", f"--namespace={namespace}", *options]
+    done = CliRunner().invoke(numafit, words, catch_exceptions=False)
+    if done.exit_code:
+        sys.exit(f"numafit {' '.join(words)}: {done.output}")
+    return done.stdout
 
 
 def guard_variants() -> dict[str, str]:
@@ -133,9 +143,9 @@ def text_of(content: object) -> str:
 def kustomize_base() -> dict[Path, str]:
     """What `--manifest` of the commands prints, with what a chart adds to it: network policies."""
     parts = {
-        "node-agent": objects(agent_manifest(NAMESPACE, IMAGE)),
-        "place": objects(place_manifest(NAMESPACE)),
-        "guard": objects(guard_manifest(NAMESPACE, IMAGE)),
+        "node-agent": objects(printed("node-agent", NAMESPACE)),
+        # The loop guard is beside it, and only tells.
+        "place": objects(printed("place", NAMESPACE)),
     }
     namespace = only(parts["node-agent"], "Namespace")
     shared = ("Namespace", "CustomResourceDefinition")

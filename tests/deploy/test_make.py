@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 
 import yaml
+from click.testing import CliRunner
 
-from numafit.cluster.admission.options import WebhookOptions
-from numafit.cluster.guard.manifest import guard_manifest
-from numafit.cluster.node.manifest import manifest
-from numafit.cluster.place.manifest import PlaceManifest
+from numafit.cli import numafit
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -35,13 +33,11 @@ def base() -> dict[tuple[str, str], object]:
 
 def test_the_base_has_all_that_the_commands_print() -> None:
     own = base()
-    texts = (
-        # The last: its namespace says which pods may be in it.
-        guard_manifest("numafit", "numafit"),
-        PlaceManifest(WebhookOptions(), "numafit", 9468).text(),
-        manifest("numafit", "numafit"),
-    )
-    printed = [each for text in texts for each in yaml.safe_load_all(text)]
+    printed = []
+    # The agent last: its namespace says which pods may be in it.
+    for command in ("place", "node-agent"):
+        text = CliRunner().invoke(numafit, [command, "--manifest", "--image=numafit"]).stdout
+        printed += list(yaml.safe_load_all(text))
     expected = {(each["kind"], each["metadata"]["name"]): each for each in printed}
     assert {key: each for key, each in own.items() if key[0] != "NetworkPolicy"} == expected
 

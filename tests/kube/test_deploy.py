@@ -14,12 +14,13 @@ from typing import Any
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
+from numafit.cli import numafit
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.guard.manifest import guard_manifest
 from numafit.cluster.node.manifest import manifest as agent_manifest
 from numafit.cluster.orders.words import ORDERS
-from numafit.cluster.place.manifest import PlaceManifest
 from tests.kube.api import Json
 from tests.kube.build import binaries, missing, missing_for_helm
 from tests.kube.control_plane import ControlPlane
@@ -29,9 +30,9 @@ pytestmark = pytest.mark.real
 
 NAMESPACE = "numafit"
 IMAGE_NAME = "example.com/numafit:0.1.0"
-AGENT_ONLY = ("--set=place.enabled=false,guard.enabled=false",)
-PLACE_ONLY = ("--set=agent.enabled=false,guard.enabled=false",)
-GUARD_ONLY = ("--set=agent.enabled=false,place.enabled=false",)
+AGENT_ONLY = ("--set=place.enabled=false",)
+PLACE_ONLY = ("--set=agent.enabled=false",)
+GUARD_ONLY = ("--set=agent.enabled=false,place.enabled=false,guard.enabled=true",)
 ADDED_BY_CHART = (
     "helm.sh/chart",
     "app.kubernetes.io/part-of",
@@ -59,8 +60,10 @@ def own_cluster(short_folder: Path) -> Iterator[ControlPlane]:
 # Beside the code
 
 
-def place_manifest(namespace: str, *arguments: str, opt_in: bool = False) -> str:
-    return PlaceManifest(WebhookOptions(namespace, opt_in=opt_in), IMAGE_NAME, 9468, arguments).text()
+def place_manifest(namespace: str, *options: str) -> str:
+    """As the command prints it."""
+    words = ["place", "--manifest", f"--image={IMAGE_NAME}", f"--namespace={namespace}", *options]
+    return CliRunner().invoke(numafit, words, catch_exceptions=False).stdout
 
 
 def keyed(found: list[Json]) -> dict[tuple[str, str], Json]:
@@ -103,8 +106,10 @@ def bare(own: Json) -> Json:
         (PLACE_ONLY, place_manifest("team")),
         (
             (*PLACE_ONLY, "--set=place.names=4,place.unknownNodes=never,place.scale=true,place.optIn=true"),
-            place_manifest("team", "--names=4", "--unknown-nodes=never", "--scale", "--opt-in", opt_in=True),
+            place_manifest("team", "--names=4", "--unknown-nodes=never", "--scale", "--opt-in"),
         ),
+        ((*PLACE_ONLY, "--set=place.guard=off"), place_manifest("team", "--guard=off")),
+        ((*PLACE_ONLY, "--set=place.guard=on"), place_manifest("team", "--guard=on")),
         (GUARD_ONLY, guard_manifest("team", IMAGE_NAME)),
         (
             (*GUARD_ONLY, "--set=guard.enforce=true,guard.jobs=true,guard.optIn=true"),
@@ -118,7 +123,8 @@ def bare(own: Json) -> Json:
     ],
     ids=[
         *("agent", "agent with NodeResourceTopology", "agent that switches"),
-        *("place", "place with options", "guard", "guard with options", "guard that acts", "guard by webhook"),
+        *("place", "place with options", "place without guard", "place with guard"),
+        *("guard", "guard with options", "guard that acts", "guard by webhook"),
     ],
 )
 def test_the_chart_makes_what_the_command_prints(options: tuple[str, ...], text: str) -> None:
@@ -146,6 +152,8 @@ def test_helm_has_nothing_to_say_about_the_chart() -> None:
         ("--set=agent.kubeletDir=var/lib/kubelet", "'/agent/kubeletDir'"),
         ("--set=agent.resources.limits.memory=much", "'/agent/resources/limits/memory'"),
         ("--set=guard.by=hand", "'/guard/by'"),
+        ("--set=place.guard=true", "'/place/guard'"),
+        ("--set=guard.enabled=true", "place has the guard beside it already"),
         ("--set=guard.enforce=dry-run", "'/guard/enforce'"),
         ("--set=place.replicas=0", "'/place/replicas'"),
         ("--set=place.unknownNodes=first", "'/place/unknownNodes'"),
@@ -214,7 +222,7 @@ def test_metrics_are_found_where_the_operator_of_prometheus_is() -> None:
 
 def test_no_pod_is_reached_but_at_a_port_that_it_names() -> None:
     closed = "--set=networkPolicy.egress.enabled=true,networkPolicy.egress.apiServer={10.0.0.1/32}"
-    made = templated(closed, "--set=guard.enforce=true,guard.by=webhook")
+    made = templated(closed, "--set=place.guard=off,guard.enabled=true,guard.enforce=true,guard.by=webhook")
     policies = [each for each in made if each["kind"] == "NetworkPolicy"]
     workloads = [each["metadata"]["name"] for each in made if each["kind"] in ("DaemonSet", "Deployment")]
     assert sorted(each["metadata"]["name"] for each in policies) == sorted(workloads)
@@ -233,8 +241,9 @@ VARIANTS = {
     "agent that switches": ("--set=agent.allowSwitch=true", "--set=agent.resourceTopology=true"),
     "closed network": ("--set=networkPolicy.egress.enabled=true",),
     "one replica": ("--set=place.replicas=1",),
-    "guard alone": ("--set=place.enabled=false,guard.enforce=true,guard.jobs=true",),
-    "guard by webhook": ("--set=guard.enforce=true,guard.by=webhook",),
+    "guard alone": ("--set=place.enabled=false,guard.enabled=true,guard.enforce=true,guard.jobs=true",),
+    "guard by webhook": ("--set=place.guard=off,guard.enabled=true,guard.enforce=true,guard.by=webhook",),
+    "guard beside place": ("--set=place.guard=on",),
     "on the network of nodes": ("--set=place.hostNetwork=true",),
 }
 
@@ -266,7 +275,7 @@ def test_only_the_agent_needs_more_than_a_restricted_namespace(
     own_cluster.api.post("/api/v1/namespaces", {"metadata": {"name": level, "labels": labels}})
     account = f"/api/v1/namespaces/{level}/serviceaccounts"
     found = []
-    for each in templated(namespace=level):
+    for each in templated("--set=place.guard=off,guard.enabled=true", namespace=level):
         if each["kind"] in ("DaemonSet", "Deployment"):
             name, spec = each["metadata"]["name"], each["spec"]["template"]["spec"]
             own_cluster.api.post(account, {"metadata": {"name": name}})
@@ -319,7 +328,7 @@ def given(found: list[Json], namespace: str) -> set[tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 def installed(own_cluster: ControlPlane) -> ControlPlane:
-    guard = "--set=guard.enforce=true"
+    guard = "--set=place.guard=off,guard.enabled=true,guard.enforce=true"
     done = helm("install", RELEASE_NAME, str(CHART), f"--namespace={NAMESPACE}", IMAGE, guard, cluster=own_cluster)
     assert done.status == 0, done.text
     return own_cluster
@@ -327,7 +336,7 @@ def installed(own_cluster: ControlPlane) -> ControlPlane:
 
 ACCOUNTS = {
     "numafit-node-agent": agent_manifest(NAMESPACE, "x"),
-    "numafit-place": place_manifest(NAMESPACE),
+    "numafit-place": place_manifest(NAMESPACE, "--guard=off"),
     "numafit-guard": guard_manifest(NAMESPACE, "x", enforce=True),
 }
 

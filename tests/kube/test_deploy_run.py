@@ -60,34 +60,31 @@ def fleet(short_folder: Path) -> Iterator[ControlPlane]:
     with ControlPlane(short_folder / "run", binaries()) as own:
         own.api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
         done = helm(
-            *("install", RELEASE_NAME, str(CHART), f"--namespace={NAMESPACE}", IMAGE, "--set=guard.enforce=true"),
+            *("install", RELEASE_NAME, str(CHART), f"--namespace={NAMESPACE}", IMAGE, "--set=place.guard=on"),
             *("--set=agent.enabled=false",),
             cluster=own,
         )
         assert done.status == 0, done.text
         # Their pods would only be played, and hold CPUs.
-        for name in ("numafit-place", "numafit-guard"):
-            own.api.delete(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{name}")
+        own.api.delete(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/numafit-place")
         with simulated(own.kubeconfig, short_folder / "nodes", [NODES]):
             yield own
 
 
 @contextmanager
-def started(cluster: ControlPlane, folder: Path, name: str) -> Iterator[Started]:
+def placing(cluster: ControlPlane, folder: Path) -> Iterator[Started]:
     """By the chart's own command, on ports that are free; without a network of Services the API server asks by URL."""
     port, metrics = free_ports(2)
-    values = {"port": port, "metricsPort": metrics, "extraArgs": [f"--url=https://127.0.0.1:{port}"]}
-    if name == "guard":
-        values = {"metricsPort": metrics, "enforce": True}
-    made = templated(f"--set-json={name}={json.dumps(values)}")
-    (own,) = (each for each in made if (each["kind"], each["metadata"]["name"]) == ("Deployment", f"numafit-{name}"))
+    values = {"guard": "on", "port": port, "metricsPort": metrics, "extraArgs": [f"--url=https://127.0.0.1:{port}"]}
+    made = templated(f"--set-json=place={json.dumps(values)}")
+    (own,) = (each for each in made if each["kind"] == "Deployment")
     spec = own["spec"]["template"]["spec"]
-    tokens = podlike.token_folder(cluster, NAMESPACE, spec["serviceAccountName"], folder / name)
-    log = folder / f"{name}.log"
+    tokens = podlike.token_folder(cluster, NAMESPACE, spec["serviceAccountName"], folder / "tokens")
+    log = folder / "place.log"
     process = start(podlike.in_a_pod(cluster, tokens, spec["containers"][0]["command"]), log)
     component = Started(process, metrics, log)
     try:
-        until(f"{name} is ready", 60, component.ready)
+        until("it is ready", 60, component.ready)
         yield component
     finally:
         stop(process, 10)
@@ -109,15 +106,14 @@ def test_place_and_guard_work_as_the_chart_starts_them(fleet: ControlPlane, shor
     """Twelve CPUs on one NUMA node: each node has room for two such pods. Twenty: no node ever has."""
     api = fleet.api
     api.post("/api/v1/namespaces", {"metadata": {"name": "loops", "labels": {"numafit.io/place": "disabled"}}})
-    with started(fleet, short_folder, "place") as place, started(fleet, short_folder, "guard") as guard:
+    with placing(fleet, short_folder) as place:
         api.post("/apis/apps/v1/namespaces/loops/deployments", deployment(20, 1))
-        until("the guard holds", 60, lambda: guard.metrics("numafit_guard_holds") == 1)
-        until("a pod is held", 30, lambda: guard.metrics("numafit_guard_held_pods") == 1)
+        until("a pod is held", 60, lambda: place.metrics("numafit_guard_held_pods") == 1)
         api.post("/apis/apps/v1/namespaces/default/deployments", deployment(12, 5))
         until("four run", 60, lambda: phases(fleet).count("Running") == 4)
         until("one waits", 30, lambda: place.metrics("numafit_place_waiting_pods") == 1)
         until("it was told why", 60, lambda: place.metrics("numafit_place_conditions_total") >= 1)
-        assert len(api.pods("loops")) <= 5
         assert "Failed" not in phases(fleet)
-        for own in (place, guard):
-            assert own.metrics('numafit_api_server_failures_total{status="403"}') == 0, own.log.read_text()
+        assert len(api.pods("loops")) <= 5
+        assert place.metrics("numafit_guard_enforces") == 1
+        assert place.metrics('numafit_api_server_failures_total{status="403"}') == 0, place.log.read_text()
