@@ -198,6 +198,45 @@ def test_pods_that_are_spread_or_apart_are_bound_where_the_scheduler_agrees(
         assert failed(empty) == []
 
 
+def test_a_pod_goes_to_the_zone_of_its_disk(empty: ControlPlane, allowed: Path, tmp_path: Path) -> None:
+    api = empty.api
+    rule = {"key": "zone", "operator": "In", "values": ["c"]}
+    volume = {
+        "metadata": {"name": "disk"},
+        "spec": {
+            "capacity": {"storage": "1Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "local": {"path": "/disk"},
+            "claimRef": {"namespace": SPACE, "name": "data"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [rule]}]}},
+            "storageClassName": "",
+        },
+    }
+    claim = {
+        "metadata": {"name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+            "volumeName": "disk",
+            "storageClassName": "",
+        },
+    }
+    claims, volumes = f"/api/v1/namespaces/{SPACE}/persistentvolumeclaims", "/api/v1/persistentvolumes"
+    api.post(volumes, volume)
+    api.post(claims, claim)
+    try:
+        until("it is bound", 30, lambda: (api.get(f"{claims}/data") or {})["status"].get("phase") == "Bound")
+        with placing(allowed, tmp_path, "--names=1"):
+            mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+            api.post(PODS, {"metadata": {"name": "disk"}, "spec": aligned(4, volumes=mounted)})
+            until("it runs", 30, lambda: len(running(empty)) == 1)
+            assert api.pods(SPACE)["disk"]["spec"]["nodeName"].startswith("c")
+    finally:
+        api.delete(f"{PODS}/disk")
+        api.delete(f"{claims}/data")
+        api.delete(f"{volumes}/disk")
+
+
 def test_another_one_goes_on_when_the_leader_is_killed(empty: ControlPlane, allowed: Path, tmp_path: Path) -> None:
     api = empty.api
     with placing(allowed, tmp_path, name="one") as first, placing(allowed, tmp_path, name="two", leads=False) as second:

@@ -8,7 +8,7 @@ import msgspec
 
 from numafit.cluster.live.nodes import ClusterNode
 from numafit.cluster.live.pods import NOTHING, ClusterPod
-from numafit.cluster.place.around.neighbours import Labels, Neighbour, Surroundings, Wisher, allowed, chosen_names
+from numafit.cluster.place.around.neighbours import Labels, Neighbour, PodSurroundings, Wisher, allowed, chosen_names
 from numafit.cluster.place.around.unknown import Sums, sums_of, unknown_places
 from numafit.cluster.place.around.volumes import NO_LIMITS, VolumeLimits, reaches
 from numafit.cluster.place.around.wishes import NO_WISHES, NeighbourWish, PodWishes, read_wishes
@@ -182,11 +182,11 @@ class CandidateSearch:
             for wish in apart
         )
 
-    def _surroundings(self, pod: ClusterPod) -> Surroundings:
+    def _surroundings(self, pod: ClusterPod) -> PodSurroundings:
         nodes: dict[str, Labels] = {name: node.labels for name, node in self._cluster.nodes.items()}
         demands = pod.pod.demands
         suited = {name for name, labels in nodes.items() if not wrong_labels(demands, labels, name)}
-        return Surroundings(nodes, suited, self._tolerated(pod.pod), self._others(pod))
+        return PodSurroundings(nodes, suited, self._tolerated(pod.pod), self._others(pod))
 
     def _tolerated(self, pod: Pod) -> Collection[str]:
         found = set()

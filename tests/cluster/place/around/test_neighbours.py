@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from numafit.cluster.place.around.neighbours import Allowed, Neighbour, Surroundings, Wisher, allowed, chosen_names
+from numafit.cluster.place.around.neighbours import Allowed, Neighbour, PodSurroundings, Wisher, allowed, chosen_names
 from numafit.cluster.place.around.wishes import NeighbourWish, PodWishes, SelectorRule, SpreadWish
 
 IS_WEB = (SelectorRule("app", "In", ("web",)),)
@@ -19,7 +19,7 @@ def web(*nodes: str, bound: bool = True, leaving: bool = False, apart: tuple[Nei
 def ask(
     wishes: PodWishes, *pods: Neighbour, suited: Sequence[str] = tuple(NODES), labels: dict[str, str] = WEB
 ) -> Allowed:
-    return allowed(Wisher("shop", labels, wishes), Surroundings(NODES, suited, tuple(NODES), pods))
+    return allowed(Wisher("shop", labels, wishes), PodSurroundings(NODES, suited, tuple(NODES), pods))
 
 
 def zones(found: Allowed) -> set[str]:
@@ -107,4 +107,4 @@ def test_nobody_is_near_where_the_pod_itself_is_not_meant() -> None:
 def test_a_node_without_the_label_takes_nobody_who_is_spread_by_it() -> None:
     nodes = {"bare": {}, "a1": {"zone": "a"}}
     wisher = Wisher("shop", WEB, PodWishes(spread=(SPREAD,)))
-    assert allowed(wisher, Surroundings(nodes, tuple(nodes), tuple(nodes), ())).nodes == {"a1"}
+    assert allowed(wisher, PodSurroundings(nodes, tuple(nodes), tuple(nodes), ())).nodes == {"a1"}

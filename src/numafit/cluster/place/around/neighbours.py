@@ -33,7 +33,7 @@ class Wisher(msgspec.Struct, frozen=True):
     wishes: PodWishes
 
 
-class Surroundings(msgspec.Struct, frozen=True):
+class PodSurroundings(msgspec.Struct, frozen=True):
     nodes: Mapping[str, Labels]
     """All of the cluster, with their labels."""
     suited: Collection[str]
@@ -74,7 +74,7 @@ class Allowed(msgspec.Struct, frozen=True):
     """Labels of which the chosen nodes must have one value."""
 
 
-def allowed(wisher: Wisher, around: Surroundings) -> Allowed:
+def allowed(wisher: Wisher, around: PodSurroundings) -> Allowed:
     pods = [own for own in around.pods if own.nodes]
     wishes = wisher.wishes
     spread = tuple(_counts(wish, wisher, around, pods) for wish in wishes.spread)
@@ -135,7 +135,7 @@ def _widened(
     return tuple(names) if enough else None
 
 
-def _counts(wish: SpreadWish, wisher: Wisher, around: Surroundings, pods: Sequence[Neighbour]) -> SpreadCounts:
+def _counts(wish: SpreadWish, wisher: Wisher, around: PodSurroundings, pods: Sequence[Neighbour]) -> SpreadCounts:
     keys = [own.key for own in wisher.wishes.spread]
     domains: dict[str, str] = {}
     """Counted node -> its domain."""
@@ -162,7 +162,7 @@ def _counts(wish: SpreadWish, wisher: Wisher, around: Surroundings, pods: Sequen
     return SpreadCounts(wish, most, least, int(selects(wish.selector, wisher.labels)), pending)
 
 
-def _taken(wisher: Wisher, around: Surroundings, pods: Sequence[Neighbour]) -> set[str]:
+def _taken(wisher: Wisher, around: PodSurroundings, pods: Sequence[Neighbour]) -> set[str]:
     """Nodes near somebody from whom the pod has to be apart, or who has to be apart from it."""
     pairs: set[tuple[str, str]] = set()
     for pod in pods:
@@ -183,7 +183,7 @@ def _taken(wisher: Wisher, around: Surroundings, pods: Sequence[Neighbour]) -> s
     }
 
 
-def _near(wisher: Wisher, around: Surroundings, pods: Sequence[Neighbour]) -> tuple[set[str] | None, bool]:
+def _near(wisher: Wisher, around: PodSurroundings, pods: Sequence[Neighbour]) -> tuple[set[str] | None, bool]:
     """Nodes on which all those are near that have to be; None where nobody has to be. And whether the pod is the first
     of those that have to be near each other: then it may go anywhere."""
     wishes = wisher.wishes.near

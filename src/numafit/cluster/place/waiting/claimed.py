@@ -27,7 +27,7 @@ AGAIN_SECONDS = 30.0
 """After which what volumes allow is read again: a claim may have been bound since."""
 STORAGE = "/apis/storage.k8s.io/v1/storageclasses"
 
-Kind = TypeVar("Kind")
+ReadObject = TypeVar("ReadObject")
 
 
 class ClaimedVolumes:
@@ -77,7 +77,7 @@ class ClaimedVolumes:
             return class_terms(storage) if storage is not None else ()
         return ()
 
-    async def _object(self, path: str, kind: type[Kind]) -> Kind | None:
+    async def _object(self, path: str, kind: type[ReadObject]) -> ReadObject | None:
         try:
             return msgspec.json.decode(await self._api.get(path), type=kind)
         except InputError as error:

@@ -11,13 +11,13 @@ from numafit.cluster.place.waiting.notices import MOST_EACH_SECOND, MOST_SECONDS
 
 TELL_SECONDS = 1.0
 
-Waiting = Callable[[], Iterable[tuple[str, Callable[[], str]]]]
+WaitingSentences = Callable[[], Iterable[tuple[str, Callable[[], str]]]]
 """UIDs of those that wait, and what makes the sentence for each; it is empty where one waits no longer."""
 
 
 class WaitingTeller:
     def __init__(
-        self, cluster: PlacedCluster, waiting: Waiting, book: NoticeBook, teller: Teller, counts: PlaceCounts
+        self, cluster: PlacedCluster, waiting: WaitingSentences, book: NoticeBook, teller: Teller, counts: PlaceCounts
     ) -> None:
         self._cluster, self._waiting, self._book, self._teller = cluster, waiting, book, teller
         self._counts = counts
