@@ -16,6 +16,9 @@ from tests.packages import program
 
 RELEASE, OLDER = "v1.36.4", "v1.34.4"
 """Of the cluster, and of another kubelet that may join it."""
+HELM = "helm-v3.21.4"
+"""By itself: a change of it builds nothing else again. Its modules of Kubernetes are those of the cluster, which are
+compiled already."""
 SOURCES = Path(__file__).with_name("programs")
 BUILD_SECONDS = 3600.0
 CURE = "run `python -m tests.kube`"
@@ -44,11 +47,25 @@ PROGRAMS = (
     Program("kube-controller-manager", "kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager"),
     Program("kubectl", "kubernetes", "k8s.io/kubernetes/cmd/kubectl"),
 )
-RELEASES = {RELEASE: PROGRAMS, OLDER: (Program("kubelet", "kubelet-1.34", KUBELET),)}
+RELEASES = {
+    RELEASE: PROGRAMS,
+    OLDER: (Program("kubelet", "kubelet-1.34", KUBELET),),
+    HELM: (Program("helm", "helm", "helm.sh/helm/v3/cmd/helm"),),
+}
 
 
 def flags(release: str) -> tuple[str, ...]:
     """Without the version in it a component takes itself for v0.0.0, and others refuse it."""
+    if release == HELM:
+        # Without a cluster it takes this release of Kubernetes for granted.
+        major, minor, _ = RELEASE.removeprefix("v").split(".")
+        helm = "helm.sh/helm/v3"
+        known = "".join(
+            f" -X {helm}/{package}.k8sVersionMajor={major} -X {helm}/{package}.k8sVersionMinor={minor}"
+            for package in ("pkg/chartutil", "pkg/lint/rules")
+        )
+        version = release.removeprefix("helm-")
+        return (*FLAGS, f"-ldflags=-s -w -X {helm}/internal/version.version={version}{known}")
     linked = f"-s -w -X {_VERSION}.gitVersion={release} -X {_VERSION}.gitTreeState=clean"
     return (*FLAGS, f"-ldflags={linked}")
 
@@ -166,3 +183,12 @@ def missing_for_kubelets(release: str = RELEASE) -> str:
     if not binaries(release).exists():
         return f"the kubelet {release} is not built: {CURE} --release {release}"
     return "" if os.geteuid() == 0 else "only root can start a kubelet"
+
+
+def missing_for_helm() -> str:
+    """What the chart's tests need; they need no cluster."""
+    if binaries(HELM).exists():
+        return ""
+    if not program("go"):
+        return "helm is not built, and there is no Go to build it with"
+    return f"helm is not built: {CURE} --release {HELM}"

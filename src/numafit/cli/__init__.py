@@ -5,7 +5,7 @@
     machine/    looking at machines: show links list convert capture
     node/       nodes of a cluster: pull, kubelet-sim, and device-plugin and node-agent on one of them
     fleet/      all nodes of a cluster together; the same commands are `kubectl numafit`
-    cluster/    clusters: up starts one, guard looks after loops in one
+    cluster/    clusters: up starts one; place, guard, extender and scheduler-config are for any
     agent/      serve, and the metrics that it offers
     completion  the script for a shell
     options/    options that several commands share, up to the value that they stand for
@@ -65,6 +65,9 @@ COMMANDS: dict[str, LazyCommand] = {
         "numafit.cli.kubelet.doctor:doctor", "Say whether the kubelet would start, and check its state."
     ),
     "explain": LazyCommand("numafit.cli.kubelet.explain:explain", "Tell why pods are admitted or rejected."),
+    "extender": LazyCommand(
+        "numafit.cli.cluster.extender:extender", "Answer a kube-scheduler that asks which nodes would admit a pod."
+    ),
     "fleet": LazyCommand(
         "numafit.cli.fleet.group:fleet", "Ask a cluster what fits where, who is split and why pods wait.", group=True
     ),
@@ -103,6 +106,10 @@ COMMANDS: dict[str, LazyCommand] = {
     ),
     "run": LazyCommand(
         "numafit.cli.host.run:run", "Run a command on free and aligned CPUs, memory and devices.", linux=True
+    ),
+    "scheduler-config": LazyCommand(
+        "numafit.cli.cluster.scheduler_config:scheduler_config",
+        "Print what a kube-scheduler needs to ask the extender.",
     ),
     "serve": LazyCommand(
         "numafit.cli.agent.serve:serve", "Show a machine and who sits where: page, HTTP API and metrics."

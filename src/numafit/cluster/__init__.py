@@ -1,6 +1,7 @@
 """On Kubernetes: what numafit asks a cluster, and what it makes of the answers.
 
     kube/       the API server: which one, as whom, its answers and its refusals
+    https/      a small server for what others ask of us, with certificates from files
     wire/       the kubelet's own sockets: messages and calls of device plugins and PodResources
     device/     the device plugin: devices of this node, offered to its kubelet
     node/       the agent of a node: learns it, publishes it, compares its decisions
@@ -14,6 +15,7 @@
     live/       the cluster as a fleet: Nodes, NodeTopologies and pods, and what follows from them
     view/       the cluster looked at once, for people: `kubectl numafit`
     place/      the placer: pods wait behind a gate until a node has room, and go there
+    extender/   which nodes would admit a pod, for a kube-scheduler that asks
     guard/      the loop guard: owners whose pods are rejected again and again wait
     case/       one node as the cluster tells of it, kept as a value or as a folder
 

@@ -5,12 +5,13 @@ free, that the pod wants or that it does not. Among a multiple of the wanted num
 lose least. Where too few admit it, all were asked.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from itertools import islice
 
 import msgspec
 
 from numafit.decision.filters import NO_EXECUTE, NODE_AFFINITY, TAINT_TOLERATION, taint_text, untolerated, wrong_labels
-from numafit.fleet.fleet import Fleet, FleetNode, Standing
+from numafit.fleet.fleet import Fleet, FleetNode
 from numafit.fleet.orders import promise_of, together
 from numafit.fleet.verdicts import FleetVerdict, VerdictMemory
 from numafit.workload.pod import Pod
@@ -43,16 +44,22 @@ class Placing(msgspec.Struct, frozen=True):
     """Nodes that were not asked, since enough others admit it."""
 
 
-def places(fleet: Fleet, pod: Pod, memory: VerdictMemory, most: int | None = None) -> Placing:
+def places(
+    fleet: Fleet, pod: Pod, memory: VerdictMemory, most: int | None = None, among: Container[str] | None = None
+) -> Placing:
     """As if the pod were offered to nobody yet. Nodes that stand alike are asked once; a node that has it already is
-    not asked. `most`: so many nodes are enough."""
+    not asked. `most`: so many nodes are enough. `among`: no others are asked."""
     fleet = fleet.withdrawn(pod.uid)
-    search = _Search(fleet, pod, memory)
+    search = _Search(fleet, pod, memory, among)
     found: list[tuple[float, str]] = []
-    for standing, names in search.candidates():
-        if most is not None and len(found) >= most * LOOKED_AT:
+    for names in search.candidates():
+        if most is None:
+            found += search.admitted(names)
+        elif len(found) < most * LOOKED_AT:
+            # Of nodes that stand alike no more are named than could be wanted.
+            found += islice(search.admitted(names), max(most, most * LOOKED_AT - len(found)))
+        else:
             break
-        found += search.admitted(standing, names)
     found.sort()
     chosen = found if most is None else found[:most]
     refusals = {own: tuple(sorted(names)) for own, names in sorted(search.refusals.items())}
@@ -61,47 +68,53 @@ def places(fleet: Fleet, pod: Pod, memory: VerdictMemory, most: int | None = Non
 
 
 class _Search:
-    def __init__(self, fleet: Fleet, pod: Pod, memory: VerdictMemory) -> None:
-        self.fleet, self.pod, self.memory = fleet, pod, memory
+    def __init__(self, fleet: Fleet, pod: Pod, memory: VerdictMemory, among: Container[str] | None) -> None:
+        self.fleet, self.pod, self.memory, self.among = fleet, pod, memory, among
         self.promise = promise_of(pod)
         self.refusals: dict[PlaceRefusal, list[str]] = {}
         self.holding = 0
         """Nodes that have the pod."""
 
-    def candidates(self) -> Iterator[tuple[Standing, tuple[str, ...]]]:
+    def candidates(self) -> Iterator[tuple[str, ...]]:
         """Groups that are not out of the question, the most promising first."""
         tolerated: dict[tuple[object, ...], PlaceRefusal | None] = {}
+        nodes, free = self.fleet.nodes, self.memory.free
         guessed = []
         for standing, names in self.fleet.groups.items():
-            refusal = None
-            if not standing.schedulable:
-                refusal = PlaceRefusal(UNSCHEDULABLE, "it is cordoned")
-            elif standing.taints:
-                node = self.fleet.nodes[names[0]]
-                # Which tolerations there are depends on the release.
-                key = (node.state.kind, standing.taints)
-                if key not in tolerated:
-                    tolerated[key] = self._untolerated(node)
-                refusal = tolerated[key]
-            if refusal is not None:
-                self.refusals.setdefault(refusal, []).extend(names)
-                continue
-            freedom = self.memory.freedom(self.fleet.nodes[names[0]].state)
-            guessed.append((sum(freedom.values()), names[0], standing, names))
-        guessed.sort(key=lambda own: own[:2])
-        for _, _, standing, names in guessed:
-            yield standing, names
+            if standing.taints or not standing.schedulable:
+                refusal: PlaceRefusal | None = None
+                if not standing.schedulable:
+                    refusal = PlaceRefusal(UNSCHEDULABLE, "it is cordoned")
+                else:
+                    node = nodes[names[0]]
+                    # Which tolerations there are depends on the release.
+                    key = (node.state.kind, standing.taints)
+                    if key not in tolerated:
+                        tolerated[key] = self._untolerated(node)
+                    refusal = tolerated[key]
+                if refusal is not None:
+                    for name in names:
+                        if self.among is None or name in self.among:
+                            self._refuse(refusal, name)
+                    continue
+            # No two groups have the same first name.
+            guessed.append((free(nodes[names[0]].state), names))
+        guessed.sort()
+        for _, names in guessed:
+            yield names
 
     def _untolerated(self, node: FleetNode) -> PlaceRefusal | None:
         taint = untolerated(node.state.node.settings, self.pod.demands, node.facts.taints, SCHEDULER_EFFECTS)
         return None if taint is None else PlaceRefusal(TAINT_TOLERATION, taint_text(taint))
 
-    def admitted(self, standing: Standing, names: tuple[str, ...]) -> Iterator[tuple[float, str]]:
-        """Cost and name of those that admit it."""
+    def admitted(self, names: tuple[str, ...]) -> Iterator[tuple[float, str]]:
+        """Cost and name of those that admit it, of nodes that stand alike."""
         uid, demands = self.pod.uid, self.pod.demands
         wishes = bool(demands.selector or demands.affinity is not None)
         verdict: FleetVerdict | None = None
         for name in names:
+            if self.among is not None and name not in self.among:
+                continue
             node = self.fleet.nodes[name]
             if uid in node.state.ledger.active:
                 self.holding += 1

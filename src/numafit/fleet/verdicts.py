@@ -68,6 +68,7 @@ class VerdictMemory:
         self._found: OrderedDict[Hashable, FleetVerdict] = OrderedDict()
         self._rooms: OrderedDict[bytes, float] = OrderedDict()
         self._freedoms: OrderedDict[bytes, Freedom] = OrderedDict()
+        self._free: OrderedDict[bytes, float] = OrderedDict()
         self.decided = 0
         """How often the engine was asked."""
 
@@ -104,6 +105,15 @@ class VerdictMemory:
             found = self._freedoms[state.key] = freedom_of(state)
             if len(self._freedoms) > self._most:
                 self._freedoms.popitem(last=False)
+        return found
+
+    def free(self, state: NodeState) -> float:
+        """How much of it is free, all resources together: a guess at how good a place it is."""
+        found = self._free.get(state.key)
+        if found is None:
+            found = self._free[state.key] = sum(self.freedom(state).values())
+            if len(self._free) > self._most:
+                self._free.popitem(last=False)
         return found
 
     def recall(self, key: Hashable) -> FleetVerdict | None:

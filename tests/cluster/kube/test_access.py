@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from numafit.cluster.kube.access import access
+from numafit.cluster.kube.credentials import tls_context
+from numafit.cluster.up.certificates import Authority
 from numafit.errors import InputError
 
 ONE = """
@@ -58,6 +60,26 @@ def test_a_pod_asks_as_its_service_account_where_there_is_no_kubeconfig(
     (tmp_path / ".kube").mkdir()
     (tmp_path / ".kube/config").write_text(ONE)
     assert access(None, None, environment, tmp_path).cluster.server == "https://one"
+
+
+def test_a_pod_may_have_no_home_and_nothing_that_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A user without a name, and a root file system that is read-only."""
+
+    def nobody(user: int) -> None:
+        raise KeyError(user)
+
+    def no_place(*_: object, **__: object) -> None:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    monkeypatch.setattr("tempfile.mkdtemp", no_place)
+    (tmp_path / "token").write_text("t")
+    Authority(tmp_path)
+    found = access(None, None, {"KUBERNETES_SERVICE_HOST": "a", "KUBERNETES_SERVICE_PORT": "1"}, tmp_path)
+    assert tls_context(found, found.user).get_ca_certs()
 
 
 @pytest.mark.parametrize(

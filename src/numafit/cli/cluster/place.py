@@ -66,7 +66,9 @@ Examples:
 @click.option("--identity", metavar="NAME", default="", help="Of this replica; default the host name and a number.")
 @click.option("--manifest", "print_manifest", is_flag=True, help="Print what a cluster needs to run it, and end.")
 @click.option("--image", metavar="IMAGE", help="With --manifest: an image with numafit in it.")
-@click.option("--ungate", is_flag=True, help="Release all pods that wait for it, and end: before it is removed.")
+@click.option(
+    "--ungate", is_flag=True, help="Remove its webhook and release all pods that wait, and end: for its removal."
+)
 def place(
     kubeconfig: Path | None,
     context: str | None,
@@ -126,7 +128,7 @@ def place(
         return
     found = new_access(ClusterOptions(context, kubeconfig))
     if ungate:
-        click.echo(f"{ungate_all(found, _say)} pods were released")
+        click.echo(f"{ungate_all(found, webhook, _say)} pods were released")
         return
     identity = identity or f"{socket.gethostname()}-{os.getpid()}"
     placer = PlacerOptions(names, scale, unknown_nodes == "last", reserve_seconds, identity)

@@ -80,8 +80,9 @@ def access(
     elif environment.get("KUBECONFIG"):
         paths, named = [Path(part) for part in environment["KUBECONFIG"].split(os.pathsep) if part], False
     else:
-        paths, named = [Path(DEFAULT_FILE).expanduser()], False
-    present = paths if named else [path for path in paths if path.exists()]
+        # Who runs in a pod may have no home, or one that is not theirs: then nothing is there.
+        paths, named = [Path(os.path.expanduser(DEFAULT_FILE))], False
+    present = paths if named else [path for path in paths if os.path.exists(path)]
     if present:
         return _chosen(merged([read_kubeconfig(path) for path in present]), context, _names(present))
     if context is None and environment.get(HOST) and (service_account / "token").exists():

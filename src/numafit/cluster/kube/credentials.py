@@ -44,7 +44,11 @@ def tls_context(access: Access, user: UserEntry) -> ssl.SSLContext:
 
 
 def _context(cluster: ClusterEntry, user: UserEntry) -> ssl.SSLContext:
-    """What stands in the kubeconfig itself lies in files for as long as it is read, and no longer."""
+    """What stands in the kubeconfig itself lies in files for as long as it is read, and no longer. Inside a pod nothing
+    does, and there may be no place where it could be written."""
+    inside = (cluster.certificate_auth_data, user.client_cert_data, user.client_key_data)
+    if inside == (None, None, None):
+        return verify_cluster(cluster, user, lambda name: name)
     with TemporaryDirectory(prefix="numafit-") as folder:
 
         def file(name: str, data: str | None, given: str | None) -> str | None:

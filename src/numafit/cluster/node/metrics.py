@@ -40,7 +40,7 @@ class AgentCounts:
         return time.monotonic() - self.seconds < ALIVE_SECONDS
 
 
-class _NodeCollector(Collector):
+class NodeCollector(Collector):
     def __init__(self, counts: AgentCounts) -> None:
         self._counts = counts
 
@@ -75,7 +75,7 @@ class _Quiet(WSGIRequestHandler):
 def serve_metrics(address: str, port: int, counts: AgentCounts, health: ApiHealth) -> Callable[[], None]:
     """In a thread of its own; returns what ends it. Raises InputError where the port is taken."""
     registry = CollectorRegistry()
-    registry.register(_NodeCollector(counts))
+    registry.register(NodeCollector(counts))
     registry.register(HealthCollector(health))
     metrics = make_wsgi_app(registry)
 

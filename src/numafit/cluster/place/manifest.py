@@ -174,6 +174,7 @@ class PlaceManifest:
         pod = {
             "serviceAccountName": webhook.name,
             "terminationGracePeriodSeconds": ENDING_SECONDS,
+            "nodeSelector": {"kubernetes.io/os": "linux"},
             "securityContext": {
                 "runAsNonRoot": True,
                 "runAsUser": 65532,

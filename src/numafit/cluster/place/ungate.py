@@ -1,4 +1,8 @@
-"""All gates of the placer are taken away, as if it had never been there: for an uninstall."""
+"""All gates of the placer are taken away, as if it had never been there: for an uninstall.
+
+The configuration of the webhook goes first, so that no new pod is gated meanwhile. A placer that still runs would put
+it back.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -6,6 +10,9 @@ from http import HTTPStatus
 
 import msgspec
 
+from numafit.cluster.admission.configuration import ConfigurationKeeper
+from numafit.cluster.admission.counts import AdmissionCounts
+from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import JSON_PATCH, KubeApi
 from numafit.cluster.kube.objects import PODS, ObjectMeta
@@ -15,6 +22,8 @@ from numafit.cluster.place.patch import ungate_patch
 from numafit.errors import ApiServerError
 
 AT_ONCE = 16
+HEARD_SECONDS = 2.0
+"""After which each API server has heard that there is no webhook any more, and gates no pod after our look."""
 PENDING = {"fieldSelector": "status.phase=Pending"}
 
 
@@ -31,11 +40,13 @@ class _GatedPod(msgspec.Struct):
         return tuple(gate.name for gate in self.spec.schedulingGates or ())
 
 
-def ungate_all(access: Access, say: Callable[[str], None]) -> int:
+def ungate_all(access: Access, webhook: WebhookOptions, say: Callable[[str], None]) -> int:
     """How many pods were released. Raises ApiServerError."""
 
     async def work() -> int:
         async with KubeApi(access) as api:
+            await ConfigurationKeeper(api, webhook, AdmissionCounts()).remove()
+            await asyncio.sleep(HEARD_SECONDS)
             return await ungated(api, say)
 
     return asyncio.run(work())

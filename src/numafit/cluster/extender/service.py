@@ -1,0 +1,156 @@
+"""The extender as a process: the cluster's copy, the server that schedulers ask, the metrics."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from http import HTTPStatus
+
+import msgspec
+
+from numafit.cluster.extender.configuration import FILTER, PRIORITIZE
+from numafit.cluster.extender.counts import ExtenderCollector, ExtenderCounts
+from numafit.cluster.extender.extender import Extender, ExtenderOptions
+from numafit.cluster.extender.waiting import wake_for_ever
+from numafit.cluster.https.certificates import ServingContext, ServingFiles
+from numafit.cluster.https.server import (
+    Answering,
+    HttpAnswer,
+    HttpRequest,
+    HttpServer,
+    is_loopback,
+    text_answer,
+)
+from numafit.cluster.https.watched import watched
+from numafit.cluster.kube.access import Access
+from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.health import ApiHealth, HealthCollector
+from numafit.cluster.live.fleet import LiveFleet
+from numafit.cluster.live.pods import ClusterPod
+from numafit.errors import InputError
+
+SWEEP_SECONDS = 1.0
+
+
+class ExtenderPlace(msgspec.Struct, frozen=True):
+    """Where it is asked, and where it is watched."""
+
+    address: str
+    port: int
+    files: ServingFiles | None = None
+    """None: plain HTTP, on loopback only."""
+    prioritize: bool = False
+    metrics_address: str = "127.0.0.1"
+    metrics_port: int = 0
+    """0: they are not served."""
+
+
+def checked(place: ExtenderPlace) -> ExtenderPlace:
+    """Raises InputError for one that lets everybody ask and answer."""
+    if place.files is None and not is_loopback(place.address):
+        why = f"without certificates it answers on loopback only, and not on {place.address}"
+        cure = "name them by --certificate, --key and --client-ca, or take --address 127.0.0.1"
+        raise InputError(why, source="--address", cure=cure)
+    return place
+
+
+def answering(extender: Extender, *, prioritize: bool) -> Answering:
+    """For schedulers, by the last words of their addresses."""
+    verbs = {f"/{FILTER}": extender.filter, **({f"/{PRIORITIZE}": extender.prioritize} if prioritize else {})}
+
+    async def answer(request: HttpRequest) -> HttpAnswer:
+        asked = verbs.get(request.path)
+        if asked is None:
+            return text_answer(f"there is {' and '.join(verbs)}", HTTPStatus.NOT_FOUND)
+        if request.method != "POST":
+            return text_answer("only POST", HTTPStatus.METHOD_NOT_ALLOWED)
+        try:
+            return HttpAnswer(asked(request.content))
+        except msgspec.MsgspecError as error:
+            extender.counts.unreadable += 1
+            return text_answer(f"this is no question of a scheduler: {error}", HTTPStatus.BAD_REQUEST)
+
+    return answer
+
+
+def serve_extender(
+    access: Access,
+    place: ExtenderPlace,
+    options: ExtenderOptions,
+    needs: Callable[[LiveFleet], Callable[[ClusterPod], bool]],
+    say: Callable[[str], None],
+) -> None:
+    """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin."""
+    files = checked(place).files
+    tls = ServingContext(files, say) if files is not None else None
+
+    async def until_told() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop.set)
+        health, counts = ApiHealth(), ExtenderCounts()
+        async with KubeApi(access) as api:
+            live = LiveFleet(api, health)
+            extender = Extender(live, needs(live), options, counts)
+
+            def failed(error: Exception) -> None:
+                say(f"an error inside: {type(error).__name__}: {error}")
+
+            server = HttpServer(answering(extender, prioritize=place.prioritize), tls, failed)
+            port = server.listen(place.address, place.port)
+            servers = [server]
+            if place.metrics_port:
+                collectors = (_collector(extender, live), HealthCollector(health))
+                ready = watched(collectors, lambda: "" if live.synced.is_set() else _not_yet(health))
+                metrics = HttpServer(ready, None, failed)
+                metrics.listen(place.metrics_address, place.metrics_port, "--metrics-port")
+                servers.append(metrics)
+            say(f"schedulers are answered on {'https' if tls else 'http'}://{place.address}:{port}")
+
+            async def sweep() -> None:
+                told = ""
+                await live.synced.wait()
+                say(f"{len(live.nodes)} nodes are known, {len(live.fleet.nodes)} of them by a NodeTopology")
+                while True:
+                    await asyncio.sleep(SWEEP_SECONDS)
+                    extender.sweep()
+                    if counts.last != told:
+                        told = counts.last
+                        say(f"a pod was left to the scheduler: {told}")
+
+            def woken() -> None:
+                counts.woken += 1
+
+            works = [live.run(), sweep(), wake_for_ever(extender.refused, api, health, woken)]
+            tasks = [asyncio.create_task(own) for own in (*works, *(own.run() for own in servers))]
+            told = asyncio.create_task(stop.wait())
+            await asyncio.wait({*tasks, told}, return_when=asyncio.FIRST_COMPLETED)
+            for task in (*tasks, told):
+                task.cancel()
+            for task in tasks:
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    asyncio.run(until_told())
+
+
+def _collector(extender: Extender, live: LiveFleet) -> ExtenderCollector:
+    return ExtenderCollector(
+        extender.counts,
+        lambda: extender.offers.expired,
+        {
+            "offers": ("Pods that are offered nodes and not seen bound yet", lambda: len(extender.offers)),
+            "refused_pods": ("Pods that were refused and wait", lambda: len(extender.refused)),
+            "nodes": ("Nodes that publish how they stand", lambda: len(live.fleet.nodes)),
+            "unknown_nodes": ("Nodes that publish nothing that can be used", lambda: _unknown(live)),
+        },
+    )
+
+
+def _unknown(live: LiveFleet) -> int:
+    return len(live.nodes) - len(live.fleet.nodes)
+
+
+def _not_yet(health: ApiHealth) -> str:
+    return f"nodes and pods are not listed yet{f': {health.last}' if health.last else ''}"

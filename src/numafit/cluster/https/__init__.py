@@ -1,0 +1,9 @@
+"""A small server for what others ask of us: HTTPS with certificates from files, and plain HTTP on loopback.
+
+    certificates  what is shown to clients and whom to trust, read again when the files change
+    server        connections that stay open, each request answered by one function
+    watched       /metrics, /readyz and /livez of a process
+
+API servers ask webhooks, schedulers ask extenders: few connections, which stay open, with large contents. HTTP/1.1 on
+asyncio, parsed by h11, as in `kube/connection`.
+"""

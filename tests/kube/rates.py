@@ -1,0 +1,262 @@
+"""How fast pods are scheduled: `python -m tests.kube.rates`, ways beside each other in one run.
+
+All pods are there before the scheduler begins; what counts is the time from the first binding to the last. Nodes are
+objects that nothing stands behind (`bare.py`). A way is a scheduler with its configuration, and what runs beside it.
+Numbers of two runs say nothing about each other: ratios inside one do.
+"""
+
+import argparse
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import yaml
+
+from numafit.cluster.extender.configuration import API_VERSION, SchedulerConfig, configuration
+from numafit.cluster.kube.access import access
+from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.objects import PODS
+from numafit.cluster.up.control_plane import ControlPlane as UpControlPlane
+from numafit.cluster.up.programs import SCHEDULER
+from tests.kube.api import Json
+from tests.kube.bare import define_topologies, make_nodes, stop_controllers
+from tests.kube.build import binaries, missing
+from tests.kube.control_plane import ControlPlane
+from tests.kube.processes import free_ports, start, stop, until
+
+SIZES = (100, 1000, 5000)
+POD_NUMBERS = {100: 200, 1000: 400, 5000: 400}
+NAMESPACE = "/api/v1/namespaces/default/pods"
+LONGEST = 300.0
+FAST = {"qps": 5000, "burst": 5000}
+"""So that a scheduler is not held back by the politeness of its client (50 requests each second)."""
+
+
+class Way(NamedTuple):
+    """`beside` starts what is needed, with a port of its own, and yields the processor time that it has used so far."""
+
+    name: str
+    config: Callable[[int], Json]
+    beside: Callable[[ControlPlane, int, Path], "Iterator[Callable[[], float]]"] | None = None
+
+
+class Measured(NamedTuple):
+    way: str
+    nodes: int
+    pods: int
+    rate: float
+    """Pods each second."""
+    milliseconds: float
+    """Processor time of what runs beside, for each pod."""
+    bound: int
+
+
+def stock(percentage: int | None) -> Callable[[int], Json]:
+    def config(port: int) -> Json:
+        own: Json = {"apiVersion": API_VERSION, "kind": "KubeSchedulerConfiguration"}
+        return own if percentage is None else {**own, "percentageOfNodesToScore": percentage}
+
+    return config
+
+
+def asking(**options: object) -> Callable[[int], Json]:
+    def config(port: int) -> Json:
+        own = configuration(SchedulerConfig(f"http://127.0.0.1:{port}", seconds=20.0))
+        for name, value in options.items():
+            own[name] = value
+        return own
+
+    return config
+
+
+def extender(*options: str) -> Callable[[ControlPlane, int, Path], Iterator[Callable[[], float]]]:
+    def beside(cluster: ControlPlane, port: int, folder: Path) -> Iterator[Callable[[], float]]:
+        with running_extender(cluster.kubeconfig, port, folder / "extender.log", *options) as process:
+            yield lambda: process_seconds(process)
+
+    return beside
+
+
+@contextmanager
+def running_extender(kubeconfig: Path, port: int, log: Path, *options: str) -> Iterator[int]:
+    """Its process, once it knows the cluster."""
+    (metrics,) = free_ports(1)
+    command = [sys.executable, "-m", "numafit", "extender", f"--kubeconfig={kubeconfig}", f"--port={port}"]
+    process = start([*command, f"--metrics-port={metrics}", *options], log)
+
+    def ready() -> bool:
+        assert process.poll() is None, log.read_text()
+        place = f"http://127.0.0.1:{metrics}/readyz"
+        with suppress(OSError), urllib.request.urlopen(place, timeout=5) as answer:
+            return bool(answer.status == 200)
+        return False
+
+    try:
+        until("the extender is ready", 120, ready)
+        yield process.pid
+    finally:
+        stop(process)
+
+
+def process_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+WAYS = (
+    Way("stock, default sampling", stock(None)),
+    Way("stock, all nodes", stock(100)),
+    Way("extender, one node", asking(), extender()),
+)
+
+
+def pod_object(index: int) -> Json:
+    """Guaranteed, with whole CPUs: of those that a kubelet with static policy keeps apart."""
+    amounts = {"cpu": "2", "memory": "2Gi"}
+    container = {"name": "main", "image": "none:1", "resources": {"requests": amounts, "limits": amounts}}
+    return {
+        "metadata": {"name": f"rate-{index}"},
+        "spec": {"containers": [container], "terminationGracePeriodSeconds": 0},
+    }
+
+
+class Rates:
+    def __init__(self, cluster: ControlPlane, folder: Path) -> None:
+        self.cluster, self.folder = cluster, folder
+        self.nodes = 0
+        stop_controllers(cluster)
+        self._stop_scheduler()
+        define_topologies(cluster)
+
+    def _stop_scheduler(self) -> None:
+        process = self.cluster.processes.pop(SCHEDULER, None)
+        if process is not None:
+            process.kill()
+            process.wait()
+
+    def grow(self, nodes: int) -> None:
+        make_nodes(self.cluster, self.nodes, nodes - self.nodes)
+        self.nodes = nodes
+
+    def measure(self, way: Way, pods: int) -> Measured:
+        (port,) = free_ports(1)
+        content = way.config(port)
+        kubeconfig = self.cluster.authority.kubeconfig(SCHEDULER, self.cluster.server, f"system:{SCHEDULER}")
+        content |= {
+            "clientConnection": {"kubeconfig": str(kubeconfig), **FAST},
+            "leaderElection": {"leaderElect": False},
+        }
+        file = self.folder / "scheduler.yaml"
+        file.write_text(yaml.safe_dump(content))
+        beside = contextmanager(way.beside)(self.cluster, port, self.folder) if way.beside else _nothing()
+        with beside as seconds:
+            asyncio.run(self._create(pods))
+            before = seconds()
+
+            def begin() -> None:
+                UpControlPlane.run(self.cluster, SCHEDULER, [f"--config={file}", "--secure-port=0"])
+
+            times = asyncio.run(self._bound(pods, begin))
+            used = seconds() - before
+            self._stop_scheduler()
+            self.cluster.api.ask("DELETE", f"{NAMESPACE}?gracePeriodSeconds=0")
+            until("the pods are gone", 60, lambda: not self.cluster.api.pods())
+        rate = (len(times) - 1) / (times[-1] - times[0]) if len(times) > 1 else 0.0
+        return Measured(way.name, self.nodes, pods, rate, used * 1000 / max(len(times), 1), len(times))
+
+    async def _create(self, pods: int) -> None:
+        async with KubeApi(access(self.cluster.kubeconfig, None)) as api:
+            await asyncio.gather(*(api.create(NAMESPACE, msgspec.json.encode(pod_object(own))) for own in range(pods)))
+
+    async def _bound(self, pods: int, begin: Callable[[], None]) -> list[float]:
+        """When each was seen bound."""
+        times: list[float] = []
+
+        async def watch() -> None:
+            async with KubeApi(access(self.cluster.kubeconfig, None)) as api:
+                page = json.loads(await api.get(PODS))
+                parameters = {"watch": "1", "resourceVersion": page["metadata"]["resourceVersion"]}
+                seen = set()
+                begin()
+                async for line in api.lines(NAMESPACE, parameters):
+                    told = json.loads(line)
+                    name = told["object"]["metadata"]["name"]
+                    if told["object"]["spec"].get("nodeName") and name not in seen:
+                        seen.add(name)
+                        times.append(time.monotonic())
+                        if len(seen) == pods:
+                            return
+
+        with suppress(TimeoutError):
+            await asyncio.wait_for(watch(), LONGEST)
+        return times
+
+
+@contextmanager
+def _nothing() -> Iterator[Callable[[], float]]:
+    yield lambda: 0.0
+
+
+def rates(ways: Sequence[Way], sizes: Sequence[int], rounds: int, tell: Callable[[str], None]) -> list[Measured]:
+    """The median of some rounds, in each of which every way comes once."""
+    found: list[Measured] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="numafit-rates-") as folder,
+        ControlPlane(Path(folder) / "cluster", binaries()) as cluster,
+    ):
+        own = Rates(cluster, Path(folder))
+        for size in sizes:
+            own.grow(size)
+            rows: dict[str, list[Measured]] = {}
+            for _ in range(rounds):
+                for way in ways:
+                    row = own.measure(way, POD_NUMBERS.get(size, 2 * size))
+                    rows.setdefault(way.name, []).append(row)
+                    tell(f"  {size} nodes, {way.name}: {row.rate:.0f} pods/s, {row.bound} of {row.pods} bound")
+            found += [_median(each) for each in rows.values()]
+    return found
+
+
+def _median(rows: Sequence[Measured]) -> Measured:
+    return rows[0]._replace(
+        rate=statistics.median(own.rate for own in rows),
+        milliseconds=statistics.median(own.milliseconds for own in rows),
+        bound=min(own.bound for own in rows),
+    )
+
+
+def table(rows: Sequence[Measured], base: str) -> str:
+    """`base`: the way of which the others are a part."""
+    lines = ["| nodes | way | pods/s | beside it, ms CPU a pod | of it |", "|---|---|---|---|---|"]
+    bases = {own.nodes: own.rate for own in rows if own.way == base}
+    for own in rows:
+        part = own.rate / bases[own.nodes] if bases.get(own.nodes) else 0.0
+        lines.append(f"| {own.nodes:,} | {own.way} | {own.rate:.0f} | {own.milliseconds:.2f} | {part:.0%} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.kube.rates", description=__doc__)
+    parser.add_argument("--nodes", default=",".join(map(str, SIZES)), help="numbers of nodes, in growing order")
+    parser.add_argument("--rounds", type=int, default=3)
+    own = parser.parse_args()
+    if lacking := missing():
+        print(lacking, file=sys.stderr)
+        return 1
+    sizes = [int(text) for text in own.nodes.split(",")]
+    rows = rates(WAYS, sizes, own.rounds, lambda text: print(text, file=sys.stderr, flush=True))
+    print(table(rows, WAYS[1].name))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
