@@ -1,7 +1,9 @@
-"""Clusters of one's own.
+"""Clusters: one of one's own, and the scheduler of any.
 
-    group     `numafit cluster` and its table of commands
-    up        a control plane on this host, with simulated nodes or without, as long as it is wanted
+    group             `numafit cluster` and its table of commands
+    up                a control plane on this host, with simulated nodes or without, as long as it is wanted
+    extender          the nodes that would admit a pod, for a kube-scheduler that asks
+    scheduler_config  what a kube-scheduler needs to ask it
 
 What is asked of somebody's cluster is in `node/`, and `options.live` says which one.
 """
