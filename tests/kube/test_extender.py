@@ -1,5 +1,6 @@
 """The extender with a real kube-scheduler and simulated kubelets: nobody is rejected, and nobody waits for it."""
 
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -231,10 +232,9 @@ def test_over_https_only_who_has_a_certificate_is_answered(fleet: Fleet) -> None
         fleet.make(pod_object("secure", 2, 8))
         until("it runs", 30, lambda: fleet.running("secure"))
         assert own.counted('filtered_total{answer="offered"}') == 1
+        trusting = ssl.create_default_context(cafile=str(authority.certificate))
         with pytest.raises(httpx.HTTPError):
-            httpx.post(
-                f"https://127.0.0.1:{own.port}/filter", json={}, verify=str(authority.certificate), trust_env=False
-            )
+            httpx.post(f"https://127.0.0.1:{own.port}/filter", json={}, verify=trusting, trust_env=False)
         assert own.stop() == 0
 
 
