@@ -1,7 +1,7 @@
 """A pod on a node as it stands: yes or no, and what it takes; decided once for equal nodes and equal pods."""
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from hashlib import blake2b
 
 import msgspec
@@ -68,7 +68,7 @@ class VerdictMemory:
         self._found: OrderedDict[Hashable, FleetVerdict] = OrderedDict()
         self._rooms: OrderedDict[bytes, float] = OrderedDict()
         self._freedoms: OrderedDict[bytes, Freedom] = OrderedDict()
-        self._free: OrderedDict[bytes, float] = OrderedDict()
+        self._free: dict[bytes, float] = {}
         self.decided = 0
         """How often the engine was asked."""
 
@@ -107,14 +107,19 @@ class VerdictMemory:
                 self._freedoms.popitem(last=False)
         return found
 
-    def free(self, state: NodeState) -> float:
-        """How much of it is free, all resources together: a guess at how good a place it is."""
-        found = self._free.get(state.key)
-        if found is None:
-            found = self._free[state.key] = sum(self.freedom(state).values())
-            if len(self._free) > self._most:
-                self._free.popitem(last=False)
-        return found
+    def frees(self, states: Iterable[NodeState]) -> Mapping[bytes, float]:
+        """How much of each is free, all resources together, by its key: a guess at how good a place it is."""
+        for state in states:
+            if state.key not in self._free:
+                self._free[state.key] = sum(self.freedom(state).values())
+        return self._free
+
+    @property
+    def known_frees(self) -> Mapping[bytes, float]:
+        """Of those that were asked for before, and have not been forgotten."""
+        if len(self._free) > self._most:
+            self._free.clear()
+        return self._free
 
     def recall(self, key: Hashable) -> FleetVerdict | None:
         return self._found.get(key)
