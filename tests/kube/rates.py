@@ -24,7 +24,6 @@ import yaml
 from numafit.cluster.extender.configuration import API_VERSION, SchedulerConfig, configuration
 from numafit.cluster.kube.access import access
 from numafit.cluster.kube.api import KubeApi
-from numafit.cluster.kube.objects import PODS
 from numafit.cluster.up.control_plane import ControlPlane as UpControlPlane
 from numafit.cluster.up.programs import SCHEDULER
 from tests.kube.api import Json
@@ -181,18 +180,27 @@ class Rates:
         """When each was seen bound."""
         times: list[float] = []
 
+        seen: set[str] = set()
+
+        def look(pod: Json) -> None:
+            if pod["spec"].get("nodeName") and pod["metadata"]["name"] not in seen:
+                seen.add(pod["metadata"]["name"])
+                times.append(time.monotonic())
+
         async def watch() -> None:
             async with KubeApi(access(self.cluster.kubeconfig, None)) as api:
-                page = json.loads(await api.get(PODS))
-                parameters = {"watch": "1", "resourceVersion": page["metadata"]["resourceVersion"]}
-                seen = set()
-                begin()
-                async for line in api.lines(NAMESPACE, parameters):
-                    told = json.loads(line)
-                    name = told["object"]["metadata"]["name"]
-                    if told["object"]["spec"].get("nodeName") and name not in seen:
-                        seen.add(name)
-                        times.append(time.monotonic())
+                begun = False
+                # A server may end a watch that cannot follow.
+                while len(seen) < pods:
+                    page = json.loads(await api.get(NAMESPACE))
+                    for pod in page["items"]:
+                        look(pod)
+                    parameters = {"watch": "1", "resourceVersion": page["metadata"]["resourceVersion"]}
+                    if not begun:
+                        begin()
+                        begun = True
+                    async for line in api.lines(NAMESPACE, parameters):
+                        look(json.loads(line)["object"])
                         if len(seen) == pods:
                             return
 

@@ -14,7 +14,7 @@ from numafit.decision.decide import load_beside, offered_by, requests_of, shorta
 from numafit.decision.filters import filtered
 from numafit.decision.verdicts import same_for_managers
 from numafit.fleet.state import NodeState
-from numafit.fleet.verdicts import FleetVerdict, VerdictMemory, shape_digest, tried
+from numafit.fleet.verdicts import FleetVerdict, VerdictMemory, shape_digest
 from numafit.workload.pod import Pod
 
 MOST_ORDERED = 3
@@ -48,7 +48,7 @@ def together(
 
 
 def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: VerdictMemory) -> FleetVerdict:
-    kept = [own for own in all_of_them if _is_kept(state, own.pod)]
+    kept = [own for own in all_of_them if _is_kept(state, own, memory)]
     if len(kept) > MOST_ORDERED:
         return FleetVerdict(False, PROMISED, "others are promised to it, and not decided yet")
     orders = {tuple(own.shape for own in order): order for order in permutations(kept)}
@@ -61,14 +61,14 @@ def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: Verd
                 return FleetVerdict(False, PROMISED, f"beside what is promised to it: {verdict.message}")
             if own is all_of_them[-1]:
                 cost = max(cost, verdict.cost)
-            stands = tried(stands, own.pod)[1] or stands
+            stands = memory.after(stands, own.pod, own.shape) or stands
     pods = [own.pod for own in all_of_them]
     return _summed(state, pods) or _crowded(state, pods) or FleetVerdict(True, cost=cost)
 
 
-def _is_kept(state: NodeState, pod: Pod) -> bool:
+def _is_kept(state: NodeState, own: PromisedPod, memory: VerdictMemory) -> bool:
     """Whether a manager keeps something of it, or it could be refused by one."""
-    _, after = tried(state, pod)
+    after = memory.after(state, own.pod, own.shape)
     return after is None or not same_for_managers(state.ledger, after.ledger)
 
 

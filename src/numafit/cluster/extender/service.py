@@ -15,9 +15,9 @@ from numafit.cluster.extender.waiting import wake_for_ever
 from numafit.cluster.https.certificates import ServingContext, ServingFiles
 from numafit.cluster.https.server import (
     Answering,
-    HttpAnswer,
-    HttpRequest,
     HttpServer,
+    ServerAnswer,
+    ServerRequest,
     is_loopback,
     text_answer,
 )
@@ -58,14 +58,14 @@ def answering(extender: Extender, *, prioritize: bool) -> Answering:
     """For schedulers, by the last words of their addresses."""
     verbs = {f"/{FILTER}": extender.filter, **({f"/{PRIORITIZE}": extender.prioritize} if prioritize else {})}
 
-    async def answer(request: HttpRequest) -> HttpAnswer:
+    async def answer(request: ServerRequest) -> ServerAnswer:
         asked = verbs.get(request.path)
         if asked is None:
             return text_answer(f"there is {' and '.join(verbs)}", HTTPStatus.NOT_FOUND)
         if request.method != "POST":
             return text_answer("only POST", HTTPStatus.METHOD_NOT_ALLOWED)
         try:
-            return HttpAnswer(asked(request.content))
+            return ServerAnswer(asked(request.content))
         except msgspec.MsgspecError as error:
             extender.counts.unreadable += 1
             return text_answer(f"this is no question of a scheduler: {error}", HTTPStatus.BAD_REQUEST)
