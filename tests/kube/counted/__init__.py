@@ -5,6 +5,8 @@
     watched     every pod that was made, what became of it, and when
     ways        stock, guard, place, extender: which programs run, each on a control plane of its own
 
+    unrest      two placers and all else are killed by chance while pods come and go
+
     python -m tests.kube.counted --seconds 60
     python -m tests.kube.counted --ways place --many 10000
 

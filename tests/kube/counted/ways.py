@@ -12,14 +12,14 @@ from tests.kube.counted.fleet import GROUP, HOLDERS, fill
 from tests.kube.counted.owners import prepare
 from tests.kube.counted.watched import Watched
 from tests.kube.processes import free_ports, start, stop, until
-from tests.kube.simulation import simulated
+from tests.kube.simulation import SimProcess, simulated
 
 WAYS = ("stock", "guard", "place", "extender")
 
 
 class Way:
-    def __init__(self, name: str, cluster: ControlPlane, folder: Path) -> None:
-        self.name, self.cluster, self.folder = name, cluster, folder
+    def __init__(self, name: str, cluster: ControlPlane, sim: SimProcess, folder: Path) -> None:
+        self.name, self.cluster, self.sim, self.folder = name, cluster, sim, folder
         self.watched = Watched(cluster.kubeconfig)
         self.programs: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -87,7 +87,11 @@ def _until_ready(way: Way, port: int) -> None:
         except httpx.TransportError:
             return False
 
-    until("it is ready", 60, ready)
+    try:
+        until("it is ready", 60, ready)
+    except TimeoutError:
+        logs = "".join(own.read_text()[-1000:] for own in way.folder.glob("*.log"))
+        raise AssertionError(f"it is not ready: {logs}") from None
 
 
 @contextmanager
@@ -100,10 +104,11 @@ def begun(name: str, folder: Path, binaries: Path, leaving_seconds: float) -> It
         crd = subprocess.run(definition, capture_output=True, check=True).stdout
         kubectl = [str(binaries / "kubectl"), f"--kubeconfig={cluster.kubeconfig}", "apply", "-f", "-"]
         subprocess.run(kubectl, input=crd, check=True, capture_output=True)
-        with simulated(cluster.kubeconfig, folder / "sim", [GROUP], "--topology"):
-            way = Way(name, cluster, folder)
+        with simulated(cluster.kubeconfig, folder / "sim", [GROUP], "--topology") as sim:
+            way = Way(name, cluster, sim, folder)
             count = fill(cluster.api, leaving_seconds)
             prepare(cluster.api)
+            cluster.api.post("/api/v1/namespaces", {"metadata": {"name": "numafit"}})
             until("all holders run", 120, lambda: _running(cluster, count))
             way.watched.start()
             way.watched.ready.wait(30)

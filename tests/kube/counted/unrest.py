@@ -1,0 +1,333 @@
+"""Two placers, the API server, etcd, scheduler and controller manager are killed by chance while pods come and go.
+
+    python -m tests.kube.counted.unrest --minutes 10 --seed 1
+
+What must hold: a pod that a placer released is not rejected, unless one that came past a dead webhook was bound to its
+node meanwhile; a pod that runs is touched by nobody but the load; once all run again nobody stays gated; and with all
+placers stopped pods are scheduled as on a stock cluster.
+"""
+
+import argparse
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from functools import partial
+from pathlib import Path
+
+import httpx
+import msgspec
+
+from tests.kube.api import MERGE, Api, Json
+from tests.kube.build import binaries, missing
+from tests.kube.chaos.components import Component, Killer
+from tests.kube.control_plane import ControlPlane
+from tests.kube.counted.fleet import RUN_SECONDS, pod_spec
+from tests.kube.counted.owners import OWNER, SPACE
+from tests.kube.counted.watched import PodCourse
+from tests.kube.counted.ways import Way, begun
+from tests.kube.processes import free_ports, start, until
+
+FAILURES = (httpx.TransportError, RuntimeError)
+SETS = f"/apis/apps/v1/namespaces/{SPACE}/replicasets"
+PODS = f"/api/v1/namespaces/{SPACE}/pods"
+SHAPES = ((8, 2), (4, 1), (2, 0), (16, 4))
+PAUSE = 0.3
+RECOVERY_SECONDS, STOCK_SECONDS = 180, 60
+BESIDE_SECONDS = 30.0
+"""Between a binding past a dead webhook and a rejection on the same node that it may have caused."""
+
+
+class Forwarder(threading.Thread):
+    """In the place of a Service: one address, behind which whoever listens answers."""
+
+    def __init__(self, ports: list[int]) -> None:
+        super().__init__(daemon=True)
+        self._ports = ports
+        self._listening = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.port: int = self._listening.getsockname()[1]
+
+    def run(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        for port in random.sample(self._ports, len(self._ports)):
+            with suppress(OSError):
+                server = socket.create_connection(("127.0.0.1", port), timeout=1)
+                server.settimeout(None)
+                back = threading.Thread(target=_copy, args=(server, client), daemon=True)
+                back.start()
+                _copy(client, server)
+                return
+        client.close()
+
+    def stop(self) -> None:
+        self._listening.close()
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
+    for own in (source, target):
+        with suppress(OSError):
+            own.shutdown(socket.SHUT_RDWR)
+
+
+class Load(threading.Thread):
+    """ReplicaSets that grow and shrink, pods that come alone and end by themselves."""
+
+    def __init__(self, api: Api, chance: random.Random) -> None:
+        super().__init__(daemon=True)
+        self.api, self.chance = api, chance
+        self.ended = threading.Event()
+        self.deleted: set[str] = set()
+        """Names of what somebody asked to go, of pods and of ReplicaSets."""
+        self.shrunk: set[str] = set()
+        self.failures = 0
+        self.made = 0
+
+    def prepare(self) -> None:
+        for index, (cpus, gpus) in enumerate(SHAPES):
+            template = {"metadata": {"labels": {OWNER: f"set-{index}"}}, "spec": pod_spec(cpus, gpus)}
+            wanted = {"replicas": 1, "selector": {"matchLabels": {OWNER: f"set-{index}"}}, "template": template}
+            self.api.post(SETS, {"metadata": {"name": f"set-{index}"}, "spec": wanted})
+
+    def run(self) -> None:
+        works: list[Callable[[], None]] = [self._scale, self._single, self._single, self._delete]
+        while not self.ended.wait(PAUSE):
+            try:
+                self.chance.choice(works)()
+            except FAILURES:
+                self.failures += 1
+
+    def _scale(self) -> None:
+        index = self.chance.randrange(len(SHAPES))
+        self.shrunk.add(f"set-{index}")
+        self.api.ask("PATCH", f"{SETS}/set-{index}", {"spec": {"replicas": self.chance.randint(0, 4)}}, MERGE)
+
+    def _single(self) -> None:
+        cpus, gpus = self.chance.choice(SHAPES)
+        self.made += 1
+        metadata: Json = {"name": f"single-{self.made}", "labels": {OWNER: "single"}}
+        metadata["annotations"] = {RUN_SECONDS: str(self.chance.randint(1, 20))}
+        self.api.post(PODS, {"metadata": metadata, "spec": {**pod_spec(cpus, gpus), "restartPolicy": "Never"}})
+
+    def _delete(self) -> None:
+        names = [name for name in self.api.pods(SPACE) if name.startswith("single")]
+        if names:
+            name = self.chance.choice(names)
+            self.deleted.add(name)
+            self.api.delete(f"{PODS}/{name}")
+
+    def stop(self) -> None:
+        self.ended.set()
+        self.join(30)
+
+
+class Unrest(msgspec.Struct, frozen=True):
+    seconds: float
+    kills: Counter[str]
+    pods: int
+    gated: int
+    ran: int
+    rejected_past: int
+    """Rejected pods that no webhook had gated."""
+    excused: int
+    """Rejected ones that a placer had released, and beside whose binding one was bound that no webhook had gated."""
+    recovery: float
+    stock: float
+    violations: tuple[str, ...]
+
+
+def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], None]) -> Unrest:
+    chance = random.Random(seed)
+    with ExitStack() as stack:
+        way = stack.enter_context(begun("stock", folder, binaries(), 1e9))
+        cluster = way.cluster
+        placers, forwarder = _placers(way, stack)
+        components = [*placers, _kubelets(way, stack), *_control_plane(cluster)]
+        killer = Killer(components, chance, say)
+        load = Load(cluster.api_as("load", "load", "system:masters"), chance)
+        load.prepare()
+        load.start()
+        killer.kill_for(seconds)
+        load.stop()
+        began = time.monotonic()
+        _recovered(killer, components)
+        stuck = _settled(cluster, load)
+        recovery = time.monotonic() - began
+        for own in placers:
+            own.kill()
+        stock, past = _stock(cluster)
+        forwarder.stop()
+        way.watched.stop()
+        courses = list(way.watched.courses.values())
+        faults, excused = _rejections(courses)
+        violations = (*stuck, *faults, *_touched(courses, load), *past)
+        rejected = sum(bool(own.rejected) and not own.gated for own in courses)
+        gated, ran = sum(own.gated for own in courses), sum(own.ran is not None for own in courses)
+        return Unrest(
+            seconds, killer.kills, len(courses), gated, ran, rejected, excused, recovery, stock, tuple(violations)
+        )
+
+
+def _placers(way: Way, stack: ExitStack) -> tuple[list[Component], Forwarder]:
+    ports = free_ports(4)
+    forwarder = Forwarder(ports[:2])
+    forwarder.start()
+    found = []
+    for index in (0, 1):
+        flags = [
+            *("--address=127.0.0.1", f"--port={ports[index]}", f"--metrics-port={ports[2 + index]}"),
+            *(f"--url=https://127.0.0.1:{forwarder.port}", f"--identity=placer-{index}", "--guard=off"),
+        ]
+        command = [sys.executable, "-m", "numafit", "place", f"--kubeconfig={way.cluster.kubeconfig}", *flags]
+        begin = partial(_begin, command, way.folder / f"placer-{index}.log")
+        own = Component(f"placer {index}", begin, begin())
+        stack.callback(own.kill)
+        found.append(own)
+        until("a placer is ready", 60, partial(_is_ready, ports[2 + index]))
+    return found, forwarder
+
+
+def _begin(command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    return start(command, log)
+
+
+def _is_ready(port: int) -> bool:
+    with suppress(httpx.TransportError):
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", trust_env=False).is_success
+    return False
+
+
+def _kubelets(way: Way, stack: ExitStack) -> Component:
+    """All nodes and their agents at once."""
+    process = way.sim.process
+    assert process is not None
+    assert isinstance(process.args, list)
+    own = Component("kubelets and agents", partial(_begin, process.args, way.sim.log), process)
+    stack.callback(own.kill)
+    return own
+
+
+def _control_plane(cluster: ControlPlane) -> list[Component]:
+    return [Component(name, partial(cluster.start_again, name), process) for name, process in cluster.processes.items()]
+
+
+def _recovered(killer: Killer, components: list[Component]) -> None:
+    end = time.monotonic() + RECOVERY_SECONDS
+    while time.monotonic() < end:
+        killer.start_due(time.monotonic())
+        if all(own.runs for own in components):
+            return
+        time.sleep(0.2)
+
+
+def _settled(cluster: ControlPlane, load: Load) -> list[str]:
+    """Everybody may start now: of each ReplicaSet one pod is wanted, and all of them fit."""
+    until("the API server answers", RECOVERY_SECONDS, lambda: _shrink(load.api))
+    why: list[str] = []
+    end = time.monotonic() + RECOVERY_SECONDS
+    while time.monotonic() < end:
+        with suppress(*FAILURES):
+            pods = cluster.api.pods(SPACE)
+            why = [
+                f"{name} is still {'gated' if pod['spec'].get('schedulingGates') else 'waiting'}: {_told(pod)}"
+                for name, pod in pods.items()
+                if pod["status"].get("phase") == "Pending" and "deletionTimestamp" not in pod["metadata"]
+            ]
+            if not why and pods:
+                return []
+        time.sleep(0.5)
+    return why
+
+
+def _shrink(api: Api) -> bool:
+    try:
+        for index in range(len(SHAPES)):
+            api.ask("PATCH", f"{SETS}/set-{index}", {"spec": {"replicas": 1}}, MERGE).raise_for_status()
+    except (*FAILURES, httpx.HTTPStatusError):
+        return False
+    return True
+
+
+def _told(pod: Json) -> str:
+    return "; ".join(own.get("message", "") for own in pod["status"].get("conditions", ()))
+
+
+def _stock(cluster: ControlPlane) -> tuple[float, list[str]]:
+    """With no placer alive: seconds until a pod runs."""
+    metadata: Json = {"name": "stock", "labels": {OWNER: "stock"}}
+    cluster.api.post(PODS, {"metadata": metadata, "spec": pod_spec(2, 0)})
+    began = time.monotonic()
+    while time.monotonic() - began < STOCK_SECONDS:
+        pod = cluster.api.get(f"{PODS}/stock") or {}
+        if pod.get("status", {}).get("phase") == "Running":
+            return time.monotonic() - began, []
+        time.sleep(0.1)
+    return STOCK_SECONDS, ["with all placers stopped a pod is not scheduled"]
+
+
+def _rejections(courses: list[PodCourse]) -> tuple[list[str], int]:
+    past = [own for own in courses if not own.gated and own.bound is not None]
+    found, excused = [], 0
+    for own in courses:
+        if not own.rejected or not own.gated:
+            continue
+        near = [
+            other
+            for other in past
+            if other.node == own.node and abs((other.bound or 0) - (own.bound or 0)) < BESIDE_SECONDS
+        ]
+        if near:
+            excused += 1
+        else:
+            found.append(f"{own.name} was released to {own.node}, and rejected there: {own.rejected}: {own.message}")
+    return found, excused
+
+
+def _touched(courses: list[PodCourse], load: Load) -> list[str]:
+    """A pod that ran is gone, and nobody asked for that: those of ReplicaSets go when these shrink."""
+    return [
+        f"{own.name} ran, and is gone"
+        for own in courses
+        if own.ran is not None
+        and not own.there
+        and own.name not in load.deleted
+        and not (own.owner in load.shrunk or own.owner.startswith("set-"))
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.kube.counted.unrest")
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--keep", action="store_true", help="leave the folder with all logs there")
+    own = parser.parse_args()
+    if lacking := missing():
+        print(lacking)
+        return 2
+    folder = Path(tempfile.mkdtemp(prefix="numafit-unrest-"))
+    print(f"seed {own.seed}, in {folder}", flush=True)
+    try:
+        report = live_through(own.seed, own.minutes * 60, folder, lambda line: print(line, flush=True))
+    finally:
+        if not own.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    print(msgspec.json.format(msgspec.json.encode(report), indent=1).decode())
+    return 1 if report.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
