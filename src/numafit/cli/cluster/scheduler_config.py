@@ -75,6 +75,8 @@ def scheduler_config(
             raise InputError(
                 "the images of kube-scheduler and of numafit are needed", source="--second-scheduler", cure=cure
             )
+        if offer is not None and offer != "all" and not (offer.isdecimal() and int(offer) > 0):
+            raise InputError(f"neither a number nor all: {offer}", source="--offer")
         text = second_manifest(second_scheduler, namespace or NAMESPACE, scheduler_image, image, offer=offer or "1")
         click.echo(text, nl=False)
         warn(COST)

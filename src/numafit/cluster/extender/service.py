@@ -1,6 +1,7 @@
 """The extender as a process: the cluster's copy, the server that schedulers ask, the metrics."""
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -111,6 +112,9 @@ def serve_extender(
             async def sweep() -> None:
                 told = ""
                 await live.synced.wait()
+                # What was listed stays: to look through all of it again and again would make a scheduler wait.
+                gc.collect()
+                gc.freeze()
                 say(f"{len(live.nodes)} nodes are known, {len(live.fleet.nodes)} of them by a NodeTopology")
                 while True:
                     await asyncio.sleep(SWEEP_SECONDS)
