@@ -53,12 +53,12 @@ def places(
     fleet = fleet.withdrawn(pod.uid)
     search = _Search(fleet, pod, memory, among)
     found: list[tuple[float, str]] = []
-    for names in search.candidates():
+    for names, standing in search.candidates():
         if most is None:
-            found += search.admitted(names)
+            found += search.admitted(names, standing)
         elif len(found) < most * LOOKED_AT:
             # Of nodes that stand alike no more are named than could be wanted.
-            found += islice(search.admitted(names), max(most, most * LOOKED_AT - len(found)))
+            found += islice(search.admitted(names, standing), max(most, most * LOOKED_AT - len(found)))
         else:
             break
     if most is None or len(found) < most:
@@ -77,12 +77,12 @@ class _Search:
         self.refusals: dict[PlaceRefusal, list[str]] = {}
         self.holding = 0
         """Nodes that have the pod."""
-        self.refusing: list[tuple[str, ...]] = []
+        self.refusing: list[tuple[tuple[str, ...], Standing]] = []
         """Groups that refuse it as they stand; told one by one where somebody wants to know."""
         self.tolerated: dict[tuple[object, ...], PlaceRefusal | None] = {}
         self.wishes = bool(pod.demands.selector or pod.demands.affinity is not None)
 
-    def candidates(self) -> Iterator[tuple[str, ...]]:
+    def candidates(self) -> Iterator[tuple[tuple[str, ...], Standing]]:
         """Groups that are not out of the question, the most promising first."""
         groups, nodes = self.fleet.groups, self.fleet.nodes
         closed = [own for own in groups if own.taints or not own.schedulable]
@@ -90,13 +90,13 @@ class _Search:
         free = self.memory.known_frees
         try:
             # No two groups have the same first name.
-            guessed = [(free[own.key], names) for own, names in groups.items() if not out or own not in out]
+            guessed = [(free[own.key], names, own) for own, names in groups.items() if not out or own not in out]
         except KeyError:
             free = self.memory.frees(nodes[names[0]].state for names in groups.values())
-            guessed = [(free[own.key], names) for own, names in groups.items() if own not in out]
+            guessed = [(free[own.key], names, own) for own, names in groups.items() if own not in out]
         guessed.sort()
-        for _, names in guessed:
-            yield names
+        for _, names, standing in guessed:
+            yield names, standing
 
     def _keeps_out(self, standing: Standing, names: tuple[str, ...]) -> bool:
         """Whether a cordon or a taint does so; the nodes are told."""
@@ -120,19 +120,19 @@ class _Search:
         taint = untolerated(node.state.node.settings, self.pod.demands, node.facts.taints, SCHEDULER_EFFECTS)
         return None if taint is None else PlaceRefusal(TAINT_TOLERATION, taint_text(taint))
 
-    def admitted(self, names: tuple[str, ...]) -> Iterator[tuple[float, str]]:
+    def admitted(self, names: tuple[str, ...], standing: Standing) -> Iterator[tuple[float, str]]:
         """Cost and name of those that admit it, of nodes that stand alike."""
-        if not self.wishes and not self._verdict(names[0]).admitted:
-            self.refusing.append(names)
+        if not self.wishes and not self._verdict(names[0], standing).admitted:
+            self.refusing.append((names, standing))
             return
-        yield from self._one_by_one(names)
+        yield from self._one_by_one(names, standing)
 
     def explain(self) -> None:
-        for names in self.refusing:
+        for names, standing in self.refusing:
             # Whoever refuses it admits nobody.
-            deque(self._one_by_one(names), 0)
+            deque(self._one_by_one(names, standing), 0)
 
-    def _one_by_one(self, names: tuple[str, ...]) -> Iterator[tuple[float, str]]:
+    def _one_by_one(self, names: tuple[str, ...], standing: Standing) -> Iterator[tuple[float, str]]:
         uid, demands, among = self.pod.uid, self.pod.demands, self.among
         verdict: FleetVerdict | None = None
         for name in names:
@@ -149,15 +149,20 @@ class _Search:
                 self._refuse(PlaceRefusal(REFUSED, node.refused[self.promise.shape]), name)
                 continue
             if verdict is None:
-                verdict = self._verdict(name)
+                verdict = self._verdict(name, standing)
             if verdict.admitted:
                 yield round(verdict.cost, 9), name
             else:
                 self._refuse(PlaceRefusal(verdict.reason, verdict.message), name)
 
-    def _verdict(self, name: str) -> FleetVerdict:
-        node = self.fleet.nodes[name]
-        return together(node.state, node.promised, self.promise, self.memory)
+    def _verdict(self, name: str, standing: Standing) -> FleetVerdict:
+        key = (standing.key, self.promise.shape, standing.promised)
+        found = self.memory.recall(key)
+        if found is None:
+            node = self.fleet.nodes[name]
+            found = together(node.state, node.promised, self.promise, self.memory)
+            self.memory.remember(key, found)
+        return found
 
     def _refuse(self, refusal: PlaceRefusal, name: str) -> None:
         self.refusals.setdefault(refusal, []).append(name)
