@@ -112,6 +112,27 @@ def test_a_report_a_rejection_and_an_end_are_told() -> None:
     run(test())
 
 
+def test_nodes_that_a_pod_was_offered_and_that_did_not_get_it_are_told() -> None:
+    """Whoever waits for them may come now."""
+
+    async def test() -> None:
+        played = PlayedCluster()
+        played.lists = {
+            "nodes": [node_object(name) for name in ("n1", "n2", "n3")],
+            "pods": [pod_object("large", gpus=8)],
+            "nodetopologies": [topology_object(name) for name in ("n1", "n2", "n3")],
+        }
+        played.lines["pods"] = [told("MODIFIED", versioned(pod_object("large", gpus=8, node="n2"), 4))]
+        async with followed(played) as (live, changes, _):
+            await live.synced.wait()
+            live.offer(live.pods["large"], ("n1", "n2", "n3"))
+            played.goes_on = True
+            await eventually(heard(changes, ("pod", "large"), ("node", "n1"), ("node", "n3")))
+            assert ("node", "n2") not in {(own.kind, own.name) for own in changes}
+
+    run(test())
+
+
 def test_a_report_that_was_changed_by_others_takes_the_node_out_and_says_why() -> None:
     async def test() -> None:
         played = PlayedCluster()

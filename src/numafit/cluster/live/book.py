@@ -189,12 +189,15 @@ class FleetBook:
             self._forget(self.pods[pod.uid])
         self.fleet = self.fleet.rejected(pod.pod, pod.node, pod.message)
 
-    def sweep(self, now: float) -> None:
-        """Those that vanished long ago count no longer."""
-        for uid, (_, end) in list(self._leaving.items()):
+    def sweep(self, now: float) -> list[str]:
+        """Those that vanished long ago count no longer: the nodes on which they did."""
+        freed = []
+        for uid, (node, end) in list(self._leaving.items()):
             if now >= end:
                 del self._leaving[uid]
                 self.fleet = self.fleet.withdrawn(uid)
+                freed.append(node)
+        return freed
 
     # --- questions ----------------------------------------------------------------------------------------------------
 

@@ -35,8 +35,8 @@ NOTHING = msgspec.Raw(b"{}")
 
 class LiveChange(msgspec.Struct, frozen=True):
     kind: Literal["node", "pod", "gone", "failed"]
-    """`node`: it, its report or what may come to it has changed. `gone`: the pod was deleted, or has ended. `failed`:
-    the pod failed, whether somebody rejected it or not."""
+    """`node`: it, its report or what may come to it has changed, or a promise to it has ended. `gone`: the pod was
+    deleted, or has ended. `failed`: the pod failed, whether somebody rejected it or not."""
     name: str
     """Of the node, or the UID of the pod."""
     pod: ClusterPod | None = None
@@ -103,7 +103,9 @@ class LiveFleet:
         self.book.offer(pod, names)
 
     def withdraw(self, uid: str) -> None:
+        before = self.fleet.offers.get(uid, ())
         self.book.withdraw(uid)
+        self._tell_freed(uid, before)
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -118,12 +120,20 @@ class LiveFleet:
             self.synced.set()
             while True:
                 await asyncio.sleep(SWEEP_SECONDS)
-                self.book.sweep(time.monotonic())
+                for name in self.book.sweep(time.monotonic()):
+                    self._tell(LiveChange("node", name))
 
     def _tell(self, change: LiveChange) -> None:
         if self.synced.is_set():
             for heard in self._listeners:
                 heard(change)
+
+    def _tell_freed(self, uid: str, before: Sequence[str]) -> None:
+        """Nodes that the pod counted on, and counts on no longer."""
+        now = self.fleet.offers.get(uid, ())
+        for name in before:
+            if name not in now:
+                self._tell(LiveChange("node", name))
 
     # --- nodes --------------------------------------------------------------------------------------------------------
 
@@ -183,14 +193,18 @@ class LiveFleet:
     def _pod_changed(self, change: ObjectChange[SentPod]) -> None:
         if change.after is None:
             if change.before is not None:
+                offers = self.fleet.offers
                 pod = self.book.pod_gone(change.before.metadata.uid, time.monotonic())
                 if pod is not None:
                     self._tell(LiveChange("gone", pod.uid, pod))
+                    self._tell_freed(pod.uid, offers.get(pod.uid, ()))
             return
         found = self._read_pods.pop(change.after.metadata.uid, None)
         if found is not None:
+            offers = self.fleet.offers
             pod = self.book.pod_told(found)
             self._tell(LiveChange("pod", pod.uid, pod))
+            self._tell_freed(pod.uid, offers.get(pod.uid, ()))
 
     def _failed_changed(self, change: ObjectChange[SentPod]) -> None:
         if change.after is None:
@@ -200,5 +214,7 @@ class LiveFleet:
             return
         # What failed before anybody looked says nothing of how the node stands now.
         if found.rejected and found.node and self.synced.is_set() and change.before is None:
+            offers = self.fleet.offers
             self.book.rejected(found)
+            self._tell_freed(found.uid, offers.get(found.uid, ()))
         self._tell(LiveChange("failed", found.uid, found))
