@@ -6,11 +6,14 @@ from functools import partial
 from pathlib import Path
 from time import process_time
 
+from msgspec.structs import replace
+
 from bench import Row
 from bench.shapes import GPU, TWO, guaranteed, started
 from numafit.decision.decide import decide
 from numafit.decision.life import start_containers
 from numafit.fleet.fleet import Fleet
+from numafit.fleet.needs import NeedMemory, need_of
 from numafit.fleet.places import places
 from numafit.fleet.state import NodeState, state_of
 from numafit.fleet.verdicts import VerdictMemory
@@ -20,7 +23,7 @@ SIZES = ((500, 50), (1_000, 100), (5_000, 500))
 """Nodes, and distinct states among them."""
 ALLOCATABLE = {"cpu": parse_quantity("126"), "memory": parse_quantity("127Gi"), "pods": parse_quantity("110")}
 MOST = 8
-NEW_SHAPE, KNOWN_SHAPE, FLEET = 50e-3, 1e-3, 300.0
+NEW_SHAPE, KNOWN_SHAPE, FLEET, NEED = 50e-3, 1e-3, 300.0, 5e-3
 
 
 def rows() -> Iterator[Row]:
@@ -44,6 +47,7 @@ def rows() -> Iterator[Row]:
             KNOWN_SHAPE if largest else None,
             measured=True,
         )
+        yield Row(f"{what}/need of a new shape", partial(_needed, made), NEED if largest else None, measured=True)
 
 
 def _resident() -> float:
@@ -96,5 +100,17 @@ def _known(made: dict[str, Fleet]) -> float:
         began = process_time()
         fleet = fleet.reported("node-0", states[number])
         places(fleet, pod, memory, MOST)
+        best = min(best, process_time() - began)
+    return best
+
+
+def _needed(made: dict[str, Fleet]) -> float:
+    """Of a pod that no node refuses beyond sums: all kinds are asked."""
+    pod = guaranteed("new", 2, "3Gi", {})
+    shared = replace(pod, containers=tuple(replace(own, limits={}) for own in pod.containers))
+    best = 1e9
+    for _ in range(5):
+        began = process_time()
+        assert need_of(made["fleet"], shared, NeedMemory()) is None
         best = min(best, process_time() - began)
     return best

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from numafit.cluster.admission.needs import PlaceWish
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.admission.rights import cluster_rules, namespace_rules
 from numafit.cluster.admission.webhook import Webhook, Wish
 from numafit.cluster.kube.access import access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.live.fleet import LiveFleet
 from tests.kube.api import Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.processes import free_ports, until
@@ -20,6 +22,7 @@ from tests.kube.processes import free_ports, until
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 USER = "webhook"
 GATE = "numafit.io/place"
+GOODBYE_SECONDS = 0.2
 
 
 def gate(*_: object) -> tuple[str, ...]:
@@ -33,8 +36,13 @@ def own_options(namespace: str, **more: Any) -> WebhookOptions:
 
 
 class RunningWebhook:
-    def __init__(self, kubeconfig: Path, options: WebhookOptions, *wishes: Wish, keeps: bool = True) -> None:
+    """`places`: it has the placer's wish, too, and follows the cluster for that."""
+
+    def __init__(
+        self, kubeconfig: Path, options: WebhookOptions, *wishes: Wish, keeps: bool = True, places: bool = False
+    ) -> None:
         self.options, self.health = options, ApiHealth()
+        self._places = places
         self.webhook: Webhook
         self.stopped = threading.Event()
         self._kubeconfig, self._wishes, self._keeps = kubeconfig, wishes, keeps
@@ -46,12 +54,20 @@ class RunningWebhook:
     async def _run(self) -> None:
         self._loop = asyncio.get_running_loop()
         async with KubeApi(access(self._kubeconfig, None)) as api:
-            self.webhook = Webhook(api, self.health, self.options, *self._wishes, keeps=lambda: self._keeps)
+            live = LiveFleet(api, self.health)
+            wishes = [*self._wishes, *([PlaceWish(live, self.options.namespace)] if self._places else [])]
+            following = asyncio.create_task(live.run()) if self._places else None
+            self.webhook = Webhook(api, self.health, self.options, *wishes, keeps=lambda: self._keeps)
             self._task = asyncio.create_task(self.webhook.run())
             try:
                 await asyncio.gather(self._task, return_exceptions=True)
             finally:
                 self.stopped.set()
+                if following is not None:
+                    following.cancel()
+                    await asyncio.gather(following, return_exceptions=True)
+        # Connections with TLS are gone only when the other side has said good-bye, too.
+        await asyncio.sleep(GOODBYE_SECONDS)
 
     def until_ready(self) -> None:
         until("the webhook is ready", 20, lambda: hasattr(self, "webhook") and self.webhook.ready.is_set())
@@ -72,13 +88,26 @@ class RunningWebhook:
 
 
 @contextmanager
-def running(kubeconfig: Path, options: WebhookOptions, *wishes: Wish, keeps: bool = True) -> Iterator[RunningWebhook]:
-    own = RunningWebhook(kubeconfig, options, *wishes, keeps=keeps)
+def running(
+    kubeconfig: Path, options: WebhookOptions, *wishes: Wish, keeps: bool = True, places: bool = False
+) -> Iterator[RunningWebhook]:
+    own = RunningWebhook(kubeconfig, options, *wishes, keeps=keeps, places=places)
     try:
         own.until_ready()
         yield own
     finally:
         own.stop()
+
+
+def removed(kubeconfig: Path, options: WebhookOptions) -> None:
+    """By somebody who serves nobody."""
+
+    async def remove() -> None:
+        async with KubeApi(access(kubeconfig, None)) as api:
+            await Webhook(api, ApiHealth(), options).remove()
+        await asyncio.sleep(GOODBYE_SECONDS)
+
+    asyncio.run(remove())
 
 
 @contextmanager

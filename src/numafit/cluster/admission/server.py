@@ -21,6 +21,8 @@ from numafit.errors import InputError
 
 LARGEST = 3 << 20
 """Bytes of one question; the API server takes no larger object."""
+MOST_HELD = 64 << 20
+"""Bytes of all questions together that are not there as a whole yet."""
 READ = 1 << 16
 MOST_CONNECTIONS = 1000
 BACKLOG = 512
@@ -60,6 +62,7 @@ class HttpsServer:
     ) -> None:
         self._reply, self._context, self._counts = reply, context, counts
         self._open: dict[_Open, None] = {}
+        self._held = 0
         self.ending = False
 
     async def run(self, listening: socket.socket) -> None:
@@ -172,20 +175,29 @@ class HttpsServer:
             raise EOFError
         if http.they_are_waiting_for_100_continue:
             writer.write(http.send(h11.InformationalResponse(status_code=HTTPStatus.CONTINUE, headers=[])) or b"")
-        content = bytearray()
-        while True:
-            event = await _next(http, reader)
-            if isinstance(event, h11.Data):
-                content += event.data
-                if len(content) > LARGEST:
-                    return HttpsReply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"this is too large\n", "text/plain")
-            elif isinstance(event, h11.EndOfMessage):
-                break
-            else:
-                raise EOFError
+        content = await self._whole(http, reader)
+        if content is None:
+            return HttpsReply(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, b"this is too large\n", "text/plain")
         if request.method != b"POST":
             return HttpsReply(HTTPStatus.METHOD_NOT_ALLOWED, b"questions come by POST\n", "text/plain")
-        return self._reply(request.target.decode("ascii", "replace").partition("?")[0], bytes(content))
+        return self._reply(request.target.decode("ascii", "replace").partition("?")[0], content)
+
+    async def _whole(self, http: h11.Connection, reader: asyncio.StreamReader) -> bytes | None:
+        """None where it is too large, or all that come at once are."""
+        content = bytearray()
+        try:
+            while True:
+                event = await _next(http, reader)
+                if isinstance(event, h11.EndOfMessage):
+                    return bytes(content)
+                if not isinstance(event, h11.Data):
+                    raise EOFError
+                content += event.data
+                self._held += len(event.data)
+                if len(content) > LARGEST or self._held > MOST_HELD:
+                    return None
+        finally:
+            self._held -= len(content)
 
     def _written(self, http: h11.Connection, answer: HttpsReply) -> bytes:
         headers = [("Content-Type", answer.kind), ("Content-Length", str(len(answer.content)))]
