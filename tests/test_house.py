@@ -62,6 +62,7 @@ MOST_RUN = 96
 IN_FUNCTIONS = {
     "__main__.py": "only trouble is told, and kubectl's plugin has a group of its own: 2 ms",
     "cli/agent/serve.py": "starlette and uvicorn are an extra; one of four sources: 65 to 190 ms",
+    "cli/cluster/extender.py": "an extra, which --help does without: 200 ms",
     "cli/files.py": "only writing needs tempfile: 4 ms",
     "cli/fleet/doctor.py": "an extra, which --help does without: 180 ms",
     "cli/fleet/explain.py": "an extra, which --help does without: 180 ms",

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import factorial, prod
 
 import msgspec
-from msgspec.structs import replace
 
 from numafit.decision.decide import load_beside, offered_by, requests_of, shortages, wanted_of
 from numafit.decision.filters import filtered
 from numafit.decision.verdicts import same_for_managers
 from numafit.fleet.state import NodeState
-from numafit.fleet.verdicts import FleetVerdict, VerdictMemory, shape_digest, tried
+from numafit.fleet.verdicts import FleetVerdict, VerdictMemory, shape_digest
 from numafit.workload.pod import Pod
 
 MOST_ORDERED = 3
@@ -53,7 +52,7 @@ def together(
 
 
 def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: VerdictMemory) -> FleetVerdict:
-    kept = {own.shape: own for own in all_of_them if _is_kept(state, own.pod)}
+    kept = {own.shape: own for own in all_of_them if _is_kept(state, own, memory)}
     numbers = Counter(own.shape for own in all_of_them if own.shape in kept)
     orders = factorial(numbers.total()) // prod(map(factorial, numbers.values()))
     if numbers.total() > MOST_ALIKE or orders > factorial(MOST_ORDERED):
@@ -62,13 +61,13 @@ def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: Verd
     for order in _orders(numbers):
         stands = state
         for shape in order:
-            pod = _new(stands, kept[shape].pod)
+            pod = kept[shape].pod
             verdict = memory.verdict(stands, pod, shape)
             if not verdict.admitted:
                 return FleetVerdict(False, PROMISED, f"beside what is promised to it: {verdict.message}")
             if shape == all_of_them[-1].shape:
                 cost = max(cost, verdict.cost)
-            stands = tried(stands, pod)[1] or stands
+            stands = memory.after(stands, pod, shape) or stands
     pods = [own.pod for own in all_of_them]
     return _summed(state, pods) or _crowded(state, pods) or FleetVerdict(True, cost=cost)
 
@@ -83,17 +82,9 @@ def _orders(numbers: Mapping[bytes, int]) -> Iterator[tuple[bytes, ...]]:
             yield (shape, *rest)
 
 
-def _new(state: NodeState, pod: Pod) -> Pod:
-    """The next one of a shape has another UID."""
-    uid = pod.uid
-    while uid in state.ledger.active:
-        uid += "+"
-    return pod if uid == pod.uid else replace(pod, uid=uid)
-
-
-def _is_kept(state: NodeState, pod: Pod) -> bool:
+def _is_kept(state: NodeState, own: PromisedPod, memory: VerdictMemory) -> bool:
     """Whether a manager keeps something of it, or it could be refused by one."""
-    _, after = tried(state, pod)
+    after = memory.after(state, own.pod, own.shape)
     return after is None or not same_for_managers(state.ledger, after.ledger)
 
 

@@ -5,13 +5,14 @@ free, that the pod wants or that it does not. Among a multiple of the wanted num
 lose least. Where too few admit it, all were asked.
 """
 
+from collections import deque
 from collections.abc import Container, Iterator, Mapping
 from itertools import islice
 
 import msgspec
 
 from numafit.decision.filters import NO_EXECUTE, NODE_AFFINITY, TAINT_TOLERATION, taint_text, untolerated, wrong_labels
-from numafit.fleet.fleet import Fleet, FleetNode
+from numafit.fleet.fleet import Fleet, FleetNode, Standing
 from numafit.fleet.orders import promise_of, together
 from numafit.fleet.verdicts import FleetVerdict, VerdictMemory
 from numafit.workload.pod import Pod
@@ -39,9 +40,9 @@ class Placing(msgspec.Struct, frozen=True):
     places: tuple[FleetPlace, ...]
     """The best first; equals by the name of the node."""
     refusals: Mapping[PlaceRefusal, tuple[str, ...]]
-    """Why not, and which nodes."""
+    """Why not, and which nodes; not all of them where enough others admit it."""
     unasked: int = 0
-    """Nodes that were not asked, since enough others admit it."""
+    """Nodes of which nothing is told, since enough others admit it."""
 
 
 def places(
@@ -52,14 +53,16 @@ def places(
     fleet = fleet.withdrawn(pod.uid)
     search = _Search(fleet, pod, memory, among)
     found: list[tuple[float, str]] = []
-    for names in search.candidates():
+    for names, standing in search.candidates():
         if most is None:
-            found += search.admitted(names)
+            found += search.admitted(names, standing)
         elif len(found) < most * LOOKED_AT:
             # Of nodes that stand alike no more are named than could be wanted.
-            found += islice(search.admitted(names), max(most, most * LOOKED_AT - len(found)))
+            found += islice(search.admitted(names, standing), max(most, most * LOOKED_AT - len(found)))
         else:
             break
+    if most is None or len(found) < most:
+        search.explain()
     found.sort()
     chosen = found if most is None else found[:most]
     refusals = {own: tuple(sorted(names)) for own, names in sorted(search.refusals.items())}
@@ -74,63 +77,92 @@ class _Search:
         self.refusals: dict[PlaceRefusal, list[str]] = {}
         self.holding = 0
         """Nodes that have the pod."""
+        self.refusing: list[tuple[tuple[str, ...], Standing]] = []
+        """Groups that refuse it as they stand; told one by one where somebody wants to know."""
+        self.tolerated: dict[tuple[object, ...], PlaceRefusal | None] = {}
+        self.wishes = bool(pod.demands.selector or pod.demands.affinity is not None)
 
-    def candidates(self) -> Iterator[tuple[str, ...]]:
+    def candidates(self) -> Iterator[tuple[tuple[str, ...], Standing]]:
         """Groups that are not out of the question, the most promising first."""
-        tolerated: dict[tuple[object, ...], PlaceRefusal | None] = {}
-        nodes, free = self.fleet.nodes, self.memory.free
-        guessed = []
-        for standing, names in self.fleet.groups.items():
-            if standing.taints or not standing.schedulable:
-                refusal: PlaceRefusal | None = None
-                if not standing.schedulable:
-                    refusal = PlaceRefusal(UNSCHEDULABLE, "it is cordoned")
-                else:
-                    node = nodes[names[0]]
-                    # Which tolerations there are depends on the release.
-                    key = (node.state.kind, standing.taints)
-                    if key not in tolerated:
-                        tolerated[key] = self._untolerated(node)
-                    refusal = tolerated[key]
-                if refusal is not None:
-                    for name in names:
-                        if self.among is None or name in self.among:
-                            self._refuse(refusal, name)
-                    continue
+        groups, nodes = self.fleet.groups, self.fleet.nodes
+        closed = [own for own in groups if own.taints or not own.schedulable]
+        out = {own for own in closed if self._keeps_out(own, groups[own])} if closed else ()
+        free = self.memory.known_frees
+        try:
             # No two groups have the same first name.
-            guessed.append((free(nodes[names[0]].state), names))
+            guessed = [(free[own.key], names, own) for own, names in groups.items() if not out or own not in out]
+        except KeyError:
+            free = self.memory.frees(nodes[names[0]].state for names in groups.values())
+            guessed = [(free[own.key], names, own) for own, names in groups.items() if own not in out]
         guessed.sort()
-        for _, names in guessed:
-            yield names
+        for _, names, standing in guessed:
+            yield names, standing
+
+    def _keeps_out(self, standing: Standing, names: tuple[str, ...]) -> bool:
+        """Whether a cordon or a taint does so; the nodes are told."""
+        if not standing.schedulable:
+            refusal: PlaceRefusal | None = PlaceRefusal(UNSCHEDULABLE, "it is cordoned")
+        else:
+            node = self.fleet.nodes[names[0]]
+            # Which tolerations there are depends on the release.
+            key = (node.state.kind, standing.taints)
+            if key not in self.tolerated:
+                self.tolerated[key] = self._untolerated(node)
+            refusal = self.tolerated[key]
+        if refusal is None:
+            return False
+        for name in names:
+            if self.among is None or name in self.among:
+                self._refuse(refusal, name)
+        return True
 
     def _untolerated(self, node: FleetNode) -> PlaceRefusal | None:
         taint = untolerated(node.state.node.settings, self.pod.demands, node.facts.taints, SCHEDULER_EFFECTS)
         return None if taint is None else PlaceRefusal(TAINT_TOLERATION, taint_text(taint))
 
-    def admitted(self, names: tuple[str, ...]) -> Iterator[tuple[float, str]]:
+    def admitted(self, names: tuple[str, ...], standing: Standing) -> Iterator[tuple[float, str]]:
         """Cost and name of those that admit it, of nodes that stand alike."""
-        uid, demands = self.pod.uid, self.pod.demands
-        wishes = bool(demands.selector or demands.affinity is not None)
+        if not self.wishes and not self._verdict(names[0], standing).admitted:
+            self.refusing.append((names, standing))
+            return
+        yield from self._one_by_one(names, standing)
+
+    def explain(self) -> None:
+        for names, standing in self.refusing:
+            # Whoever refuses it admits nobody.
+            deque(self._one_by_one(names, standing), 0)
+
+    def _one_by_one(self, names: tuple[str, ...], standing: Standing) -> Iterator[tuple[float, str]]:
+        uid, demands, among = self.pod.uid, self.pod.demands, self.among
         verdict: FleetVerdict | None = None
         for name in names:
-            if self.among is not None and name not in self.among:
+            if among is not None and name not in among:
                 continue
             node = self.fleet.nodes[name]
             if uid in node.state.ledger.active:
                 self.holding += 1
                 continue
-            if wishes and wrong_labels(demands, node.facts.labels or {}, name):
+            if self.wishes and wrong_labels(demands, node.facts.labels or {}, name):
                 self._refuse(PlaceRefusal(NODE_AFFINITY, "its labels are not what the pod wants"), name)
                 continue
             if name in self.fleet.refusing and self.promise.shape in node.refused:
                 self._refuse(PlaceRefusal(REFUSED, node.refused[self.promise.shape]), name)
                 continue
             if verdict is None:
-                verdict = together(node.state, node.promised, self.promise, self.memory)
+                verdict = self._verdict(name, standing)
             if verdict.admitted:
                 yield round(verdict.cost, 9), name
             else:
                 self._refuse(PlaceRefusal(verdict.reason, verdict.message), name)
+
+    def _verdict(self, name: str, standing: Standing) -> FleetVerdict:
+        key = (standing.key, self.promise.shape, standing.promised)
+        found = self.memory.recall(key)
+        if found is None:
+            node = self.fleet.nodes[name]
+            found = together(node.state, node.promised, self.promise, self.memory)
+            self.memory.remember(key, found)
+        return found
 
     def _refuse(self, refusal: PlaceRefusal, name: str) -> None:
         self.refusals.setdefault(refusal, []).append(name)

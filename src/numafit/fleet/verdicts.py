@@ -1,7 +1,7 @@
 """A pod on a node as it stands: yes or no, and what it takes; decided once for equal nodes and equal pods."""
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Mapping
 from hashlib import blake2b
 
 import msgspec
@@ -17,6 +17,8 @@ from numafit.workload.api_server import is_extended
 from numafit.workload.pod import Pod
 
 MOST_REMEMBERED = 200_000
+MOST_AFTERS = 1_000
+"""States of nodes after a pod, which are large: they are asked for again soon, or never."""
 CRASH = "Crash"
 """The reason where the kubelet would crash over the pod."""
 
@@ -67,8 +69,9 @@ class VerdictMemory:
         self._most = most
         self._found: OrderedDict[Hashable, FleetVerdict] = OrderedDict()
         self._rooms: OrderedDict[bytes, float] = OrderedDict()
+        self._afters: OrderedDict[tuple[bytes, bytes], NodeState | None] = OrderedDict()
         self._freedoms: OrderedDict[bytes, Freedom] = OrderedDict()
-        self._free: OrderedDict[bytes, float] = OrderedDict()
+        self._free: dict[bytes, float] = {}
         self.decided = 0
         """How often the engine was asked."""
 
@@ -76,16 +79,33 @@ class VerdictMemory:
         key = (state.key, shape)
         found = self._found.get(key)
         if found is None:
-            found = self._decided(state, pod)
+            found = self._decided(state, pod, shape)
             self.remember(key, found)
         return found
 
-    def _decided(self, state: NodeState, pod: Pod) -> FleetVerdict:
+    def after(self, state: NodeState, pod: Pod, shape: bytes) -> NodeState | None:
+        """How the node stands after the pod, by whatever name; None where it is not admitted."""
+        key = (state.key, shape)
+        if key not in self._afters:
+            self._try(state, pod, shape)
+        return self._afters[key]
+
+    def _try(self, state: NodeState, pod: Pod, shape: bytes) -> Decision:
+        # Not under its own name: what comes of it holds for all pods of this shape, and it may be asked about beside
+        # another one of them. No two that come one after the other have the same.
+        decision, after = tried(state, replace(pod, uid=f"promised-{state.load.pods}"))
+        self._afters[state.key, shape] = after
+        if len(self._afters) > MOST_AFTERS:
+            self._afters.popitem(last=False)
+        return decision
+
+    def _decided(self, state: NodeState, pod: Pod, shape: bytes) -> FleetVerdict:
         self.decided += 1
         missing = unlisted(state, pod)
         if missing:
             return FleetVerdict(False, NOT_OFFERED, f"it offers no {missing}")
-        decision, after = tried(state, pod)
+        decision = self._try(state, pod, shape)
+        after = self._afters[state.key, shape]
         if after is None:
             reason = CRASH if decision.panic else decision.reason
             return FleetVerdict(False, reason, decision.panic or decision.message)
@@ -107,14 +127,19 @@ class VerdictMemory:
                 self._freedoms.popitem(last=False)
         return found
 
-    def free(self, state: NodeState) -> float:
-        """How much of it is free, all resources together: a guess at how good a place it is."""
-        found = self._free.get(state.key)
-        if found is None:
-            found = self._free[state.key] = sum(self.freedom(state).values())
-            if len(self._free) > self._most:
-                self._free.popitem(last=False)
-        return found
+    def frees(self, states: Iterable[NodeState]) -> Mapping[bytes, float]:
+        """How much of each is free, all resources together, by its key: a guess at how good a place it is."""
+        for state in states:
+            if state.key not in self._free:
+                self._free[state.key] = sum(self.freedom(state).values())
+        return self._free
+
+    @property
+    def known_frees(self) -> Mapping[bytes, float]:
+        """Of those that were asked for before, and have not been forgotten."""
+        if len(self._free) > self._most:
+            self._free.clear()
+        return self._free
 
     def recall(self, key: Hashable) -> FleetVerdict | None:
         return self._found.get(key)

@@ -9,7 +9,7 @@ import pytest
 
 from numafit.cluster.https import certificates
 from numafit.cluster.https.certificates import ServingContext, ServingFiles, tls_of
-from numafit.cluster.https.server import HttpAnswer, HttpRequest
+from numafit.cluster.https.server import ServerAnswer, ServerRequest
 from numafit.cluster.up.certificates import Authority
 from numafit.errors import InputError
 from tests.cluster.https.test_server import client, run, serving
@@ -17,8 +17,8 @@ from tests.cluster.https.test_server import client, run, serving
 ADDRESSES = "IP:127.0.0.1"
 
 
-async def who(request: HttpRequest) -> HttpAnswer:
-    return HttpAnswer(request.peer.encode())
+async def who(request: ServerRequest) -> ServerAnswer:
+    return ServerAnswer(request.peer.encode())
 
 
 def files(folder: Path, authority: Authority, name: str = "server") -> ServingFiles:

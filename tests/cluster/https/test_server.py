@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from numafit.cluster.https import server as server_module
-from numafit.cluster.https.server import Answering, HttpAnswer, HttpRequest, HttpServer, is_loopback, text_answer
+from numafit.cluster.https.server import Answering, HttpServer, ServerAnswer, ServerRequest, is_loopback, text_answer
 from numafit.errors import InputError
 
 HELLO = b"POST /a?b=c HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
 
 
-async def echo(request: HttpRequest) -> HttpAnswer:
-    return HttpAnswer(f"{request.method} {request.path} ".encode() + request.content)
+async def echo(request: ServerRequest) -> ServerAnswer:
+    return ServerAnswer(f"{request.method} {request.path} ".encode() + request.content)
 
 
 @asynccontextmanager
@@ -144,7 +144,7 @@ def test_a_client_that_stops_in_the_middle_is_closed_and_others_are_served() -> 
 
 
 def test_an_error_inside_is_told_as_500_and_the_connection_stays() -> None:
-    async def broken(request: HttpRequest) -> HttpAnswer:
+    async def broken(request: ServerRequest) -> ServerAnswer:
         if request.content == b"hi":
             raise ValueError("no")
         return text_answer("yes")
@@ -163,7 +163,7 @@ def test_an_error_inside_is_told_as_500_and_the_connection_stays() -> None:
 def test_a_server_that_ends_answers_what_is_under_way() -> None:
     release = asyncio.Event()
 
-    async def slow(request: HttpRequest) -> HttpAnswer:
+    async def slow(request: ServerRequest) -> ServerAnswer:
         await release.wait()
         return text_answer("done")
 

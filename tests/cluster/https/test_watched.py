@@ -2,16 +2,16 @@
 
 import asyncio
 
-from numafit.cluster.https.server import HttpAnswer, HttpRequest
+from numafit.cluster.https.server import ServerAnswer, ServerRequest
 from numafit.cluster.https.watched import watched
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
 
 
-def asked(path: str, missing: str = "", method: str = "GET") -> HttpAnswer:
+def asked(path: str, missing: str = "", method: str = "GET") -> ServerAnswer:
     health = ApiHealth()
     health.lists["pods"] += 1
     own = watched((HealthCollector(health),), lambda: missing)
-    answer = own(HttpRequest(method, path, b""))
+    answer = own(ServerRequest(method, path, b""))
     return asyncio.run(asyncio.wait_for(answer, 5))
 
 

@@ -36,7 +36,8 @@ Examples:
     help="Seconds after which the scheduler goes on without an answer.",
 )
 @click.option("--prioritize", is_flag=True, help="Ask it for an order, too: for an extender that offers several nodes.")
-@click.option("--kubeconfig", metavar="FILE", help=f"Of the scheduler, as it sees it; default {KUBECONFIG}.")
+@click.option("--scheduler-kubeconfig", metavar="FILE", help=f"Of the scheduler, as it sees it; default {KUBECONFIG}.")
+@click.option("--scheduler", default="default-scheduler", show_default=True, help="The name that pods choose it by.")
 @click.option(
     "--second-scheduler", metavar="NAME", help="Print the manifest of another scheduler of this name instead."
 )
@@ -53,7 +54,8 @@ def scheduler_config(
     client_key: str | None,
     timeout: float,
     prioritize: bool,
-    kubeconfig: str | None,
+    scheduler_kubeconfig: str | None,
+    scheduler: str,
     second_scheduler: str | None,
     scheduler_image: str | None,
     image: str | None,
@@ -66,13 +68,15 @@ def scheduler_config(
     """
     tls_files = {"--authority": authority, "--client-certificate": client_certificate, "--client-key": client_key}
     if second_scheduler is not None:
-        of_first = {"--url": url, "--kubeconfig": kubeconfig, **tls_files}
+        of_first = {"--url": url, "--scheduler-kubeconfig": scheduler_kubeconfig, **tls_files}
         _refused(of_first, "does not go with --second-scheduler, which has its extender in its own pod")
         if not scheduler_image or not image:
             cure = "name them by --scheduler-image and --image"
             raise InputError(
                 "the images of kube-scheduler and of numafit are needed", source="--second-scheduler", cure=cure
             )
+        if offer is not None and offer != "all" and not (offer.isdecimal() and int(offer) > 0):
+            raise InputError(f"neither a number nor all: {offer}", source="--offer")
         text = second_manifest(second_scheduler, namespace or NAMESPACE, scheduler_image, image, offer=offer or "1")
         click.echo(text, nl=False)
         warn(COST)
@@ -85,9 +89,8 @@ def scheduler_config(
             lacking = next(name for name, value in tls_files.items() if not value)
             raise InputError("is missing; the three files go together", source=lacking)
         tls = ExtenderTls(authority, client_certificate, client_key)
-    config = SchedulerConfig(
-        url or URL, tls, timeout, prioritize=prioritize, kubeconfig=KUBECONFIG if kubeconfig is None else kubeconfig
-    )
+    access = KUBECONFIG if scheduler_kubeconfig is None else scheduler_kubeconfig
+    config = SchedulerConfig(url or URL, tls, timeout, prioritize=prioritize, kubeconfig=access, scheduler=scheduler)
     click.echo(configuration_text(config), nl=False)
     warn(COST)
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.cluster.extender.counts import ExtenderCounts, FilterOutcome
 from numafit.cluster.extender.messages import (
@@ -93,7 +94,9 @@ class Extender:
 
     def _placing(self, pod: ClusterPod, tried: int, among: SentNames) -> Placing:
         most = None if self.options.offer is None else self.options.offer + tried
-        return places(self.live.fleet, pod.pod, self.live.memory, most, among)
+        # Labels were looked at by the scheduler: no other nodes are among them.
+        own = replace(pod.pod, demands=replace(pod.pod.demands, selector=(), affinity=None))
+        return places(self.live.fleet, own, self.live.memory, most, among)
 
     def _chosen(self, found: Sequence[FleetPlace], tried: Sequence[str]) -> list[str]:
         """Nodes that were offered before come last, and of them those first that were offered longest ago: something

@@ -15,7 +15,7 @@ MOST_SEARCHES = 16
 """Names that are looked for in the text; reading all of them takes as long as some twenty searches."""
 
 
-class SentNode(msgspec.Struct, frozen=True):
+class AskedNode(msgspec.Struct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
@@ -96,7 +96,7 @@ class SentNames:
 
 
 _NAMES = msgspec.json.Decoder(list[str])
-_ARGS, _NODE = msgspec.json.Decoder(ExtenderArgs), msgspec.json.Decoder(SentNode)
+_ARGS, _NODE = msgspec.json.Decoder(ExtenderArgs), msgspec.json.Decoder(AskedNode)
 
 
 def read_args(content: bytes) -> ExtenderArgs:

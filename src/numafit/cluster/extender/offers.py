@@ -11,7 +11,7 @@ MOST_TRIED = 64
 """Nodes that are remembered as tried by one pod."""
 
 
-class Offer(msgspec.Struct):
+class NodeOffer(msgspec.Struct):
     names: tuple[str, ...]
     """The best first."""
     end: float
@@ -26,7 +26,7 @@ class OfferBook:
 
     def __init__(self, withdraw: Callable[[str], None], seconds: float = OFFER_SECONDS) -> None:
         self._withdraw, self.seconds = withdraw, seconds
-        self._offers: dict[str, Offer] = {}
+        self._offers: dict[str, NodeOffer] = {}
         self.expired = 0
 
     def __len__(self) -> int:
@@ -43,7 +43,7 @@ class OfferBook:
 
     def made(self, uid: str, names: Sequence[str], tried: Sequence[str], now: float) -> None:
         self._offers.pop(uid, None)
-        self._offers[uid] = Offer(tuple(names), now + self.seconds, tuple(tried)[-MOST_TRIED:])
+        self._offers[uid] = NodeOffer(tuple(names), now + self.seconds, tuple(tried)[-MOST_TRIED:])
 
     def over(self, uid: str) -> None:
         """Seen bound, gone, or refused: others know more about it by now."""
@@ -63,5 +63,5 @@ class OfferBook:
             self.expired += 1
             ended = True
             del self._offers[uid]
-            self._offers[uid] = Offer(offer.names, now + self.seconds, offer.tried, counts=False)
+            self._offers[uid] = NodeOffer(offer.names, now + self.seconds, offer.tried, counts=False)
         return ended

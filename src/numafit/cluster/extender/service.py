@@ -1,6 +1,7 @@
 """The extender as a process: the cluster's copy, the server that schedulers ask, the metrics."""
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,9 +16,9 @@ from numafit.cluster.extender.waiting import wake_for_ever
 from numafit.cluster.https.certificates import ServingContext, ServingFiles
 from numafit.cluster.https.server import (
     Answering,
-    HttpAnswer,
-    HttpRequest,
     HttpServer,
+    ServerAnswer,
+    ServerRequest,
     is_loopback,
     text_answer,
 )
@@ -58,14 +59,14 @@ def answering(extender: Extender, *, prioritize: bool) -> Answering:
     """For schedulers, by the last words of their addresses."""
     verbs = {f"/{FILTER}": extender.filter, **({f"/{PRIORITIZE}": extender.prioritize} if prioritize else {})}
 
-    async def answer(request: HttpRequest) -> HttpAnswer:
+    async def answer(request: ServerRequest) -> ServerAnswer:
         asked = verbs.get(request.path)
         if asked is None:
             return text_answer(f"there is {' and '.join(verbs)}", HTTPStatus.NOT_FOUND)
         if request.method != "POST":
             return text_answer("only POST", HTTPStatus.METHOD_NOT_ALLOWED)
         try:
-            return HttpAnswer(asked(request.content))
+            return ServerAnswer(asked(request.content))
         except msgspec.MsgspecError as error:
             extender.counts.unreadable += 1
             return text_answer(f"this is no question of a scheduler: {error}", HTTPStatus.BAD_REQUEST)
@@ -111,6 +112,9 @@ def serve_extender(
             async def sweep() -> None:
                 told = ""
                 await live.synced.wait()
+                # What was listed stays: to look through all of it again and again would make a scheduler wait.
+                gc.collect()
+                gc.freeze()
                 say(f"{len(live.nodes)} nodes are known, {len(live.fleet.nodes)} of them by a NodeTopology")
                 while True:
                     await asyncio.sleep(SWEEP_SECONDS)

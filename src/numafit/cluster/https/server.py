@@ -34,7 +34,7 @@ WAITING = 128
 TEXT, JSON = "text/plain; charset=utf-8", "application/json"
 
 
-class HttpRequest(msgspec.Struct, frozen=True):
+class ServerRequest(msgspec.Struct, frozen=True):
     method: str
     path: str
     """Without what is behind a question mark."""
@@ -43,17 +43,17 @@ class HttpRequest(msgspec.Struct, frozen=True):
     """The common name in the certificate that the client has shown."""
 
 
-class HttpAnswer(msgspec.Struct, frozen=True):
+class ServerAnswer(msgspec.Struct, frozen=True):
     content: bytes
     status: int = HTTPStatus.OK
     kind: str = JSON
 
 
-Answering = Callable[[HttpRequest], Awaitable[HttpAnswer]]
+Answering = Callable[[ServerRequest], Awaitable[ServerAnswer]]
 
 
-def text_answer(text: str, status: int = HTTPStatus.OK) -> HttpAnswer:
-    return HttpAnswer(f"{text}\n".encode(), status, TEXT)
+def text_answer(text: str, status: int = HTTPStatus.OK) -> ServerAnswer:
+    return ServerAnswer(f"{text}\n".encode(), status, TEXT)
 
 
 def is_loopback(address: str) -> bool:
@@ -156,7 +156,7 @@ class HttpServer:
             with suppress(OSError, TimeoutError):
                 await asyncio.wait_for(writer.wait_closed(), ANSWERING_SECONDS)
 
-    async def answer(self, request: HttpRequest) -> HttpAnswer:
+    async def answer(self, request: ServerRequest) -> ServerAnswer:
         try:
             return await self._answering(request)
         except Exception as error:
@@ -206,7 +206,7 @@ class _Exchange:
                 return
             self._http.start_next_cycle()
 
-    async def _request(self) -> HttpRequest | None:
+    async def _request(self) -> ServerRequest | None:
         """None where the client is done."""
         self._idle = not self._http.trailing_data[0]
         async with asyncio.timeout(IDLE_SECONDS) as limit:
@@ -225,7 +225,7 @@ class _Exchange:
             if not isinstance(event, h11.EndOfMessage):
                 return None
         target = head.target.decode("latin-1").partition("?")[0]
-        return HttpRequest(head.method.decode("latin-1"), target, b"".join(parts), self._peer)
+        return ServerRequest(head.method.decode("latin-1"), target, b"".join(parts), self._peer)
 
     async def _next(self, limit: asyncio.Timeout) -> object:
         while True:
@@ -238,7 +238,7 @@ class _Exchange:
                 limit.reschedule(asyncio.get_running_loop().time() + self._server.request_seconds)
             self._http.receive_data(data)
 
-    async def _send(self, answer: HttpAnswer, *, stays: bool, head: bool = False) -> None:
+    async def _send(self, answer: ServerAnswer, *, stays: bool, head: bool = False) -> None:
         if self._http.our_state not in (h11.SEND_RESPONSE, h11.IDLE):
             return
         headers = [("Content-Type", answer.kind), ("Content-Length", str(len(answer.content)))]

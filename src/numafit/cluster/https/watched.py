@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-from numafit.cluster.https.server import Answering, HttpAnswer, HttpRequest, text_answer
+from numafit.cluster.https.server import Answering, ServerAnswer, ServerRequest, text_answer
 
 
 def watched(
@@ -18,12 +18,12 @@ def watched(
     for own in collectors:
         registry.register(own)
 
-    async def answer(request: HttpRequest) -> HttpAnswer:
+    async def answer(request: ServerRequest) -> ServerAnswer:
         if request.method not in ("GET", "HEAD"):
             return text_answer("only GET", HTTPStatus.METHOD_NOT_ALLOWED)
         match request.path:
             case "/metrics":
-                return HttpAnswer(generate_latest(registry), kind=CONTENT_TYPE_LATEST)
+                return ServerAnswer(generate_latest(registry), kind=CONTENT_TYPE_LATEST)
             case "/readyz":
                 return _stands(ready())
             case "/livez":
@@ -34,5 +34,5 @@ def watched(
     return answer
 
 
-def _stands(missing: str) -> HttpAnswer:
+def _stands(missing: str) -> ServerAnswer:
     return text_answer(missing, HTTPStatus.SERVICE_UNAVAILABLE) if missing else text_answer("ok")
