@@ -33,7 +33,7 @@ class ExtenderArgs(msgspec.Struct, frozen=True, rename="pascal"):
     node_names: msgspec.Raw = NULL
 
 
-class NodeAnswer(msgspec.Struct, frozen=True):
+class AnsweredNodes(msgspec.Struct, frozen=True):
     items: tuple[msgspec.Raw, ...]
     apiVersion: str = "v1"
     kind: str = "NodeList"
@@ -42,7 +42,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
 class FilterResult(msgspec.Struct, frozen=True, rename="pascal", omit_defaults=True):
     """One of the first two, as the scheduler asked; it takes none for no nodes."""
 
-    nodes: NodeAnswer | None = None
+    nodes: AnsweredNodes | None = None
     node_names: list[str] | None = None
     failed_and_unresolvable_nodes: dict[str, str] | None = None
     """Node -> why not. Those that only lack an offer are not named."""
@@ -91,7 +91,7 @@ class SentNames:
             own = FilterResult(node_names=names, failed_and_unresolvable_nodes=failed)
         else:
             items = tuple(self._whole[name] for name in names)
-            own = FilterResult(nodes=NodeAnswer(items), failed_and_unresolvable_nodes=failed)
+            own = FilterResult(nodes=AnsweredNodes(items), failed_and_unresolvable_nodes=failed)
         return msgspec.json.encode(own)
 
 

@@ -7,7 +7,7 @@ import msgspec
 from numafit.cluster.live.fleet import LiveChange, LiveFleet
 from numafit.service.broadcast import Broadcast, event_bytes
 from numafit.service.fleet.tiles import loops_of, tile_of, totals_of, waiting_of
-from numafit.show.records.fleet_board import FleetUpdate, FleetView, LoopRecord, NodeTile, WaitingRecord
+from numafit.show.records.fleet_board import FleetUpdate, FleetView, NodeTile, RejectedOwner, WaitingTile
 from numafit.show.records.time import now_text
 
 PACE_SECONDS = 1.0
@@ -22,8 +22,8 @@ class FleetBoard:
         self.revision = 0
         self.requests: dict[str, int] = {}
         self.tiles: dict[str, NodeTile] = {}
-        self.waiting: tuple[WaitingRecord, ...] = ()
-        self.loops: tuple[LoopRecord, ...] = ()
+        self.waiting: tuple[WaitingTile, ...] = ()
+        self.loops: tuple[RejectedOwner, ...] = ()
         self.time = now_text()
         self._changed: set[str] = set()
         """Nodes to look at again."""

@@ -6,16 +6,15 @@ from numafit.cluster.live.nodes import ClusterNode
 from numafit.cluster.live.pods import ClusterPod, PodController
 from numafit.cluster.live.words import HOLD_GATE, OUR_GATES, PLACED
 from numafit.fleet.fleet import FleetNode
-from numafit.fleet.look.rows import NodeRow
-from numafit.fleet.look.seats import split_pods
-from numafit.fleet.look.usage import KindUsage, numa_usage, usage_of
+from numafit.fleet.look.rows import row_of
+from numafit.fleet.look.usage import KindUsage, numa_usage
 from numafit.show.records.fleet_board import (
     FleetTotals,
     KindRecord,
-    LoopRecord,
     NodeTile,
     NumaTile,
-    WaitingRecord,
+    RejectedOwner,
+    WaitingTile,
 )
 
 UNKNOWN = "no agent of numafit publishes how it stands"
@@ -26,9 +25,8 @@ MOST_NODES = 8
 def tile_of(node: ClusterNode, known: FleetNode | None, trouble: str) -> NodeTile:
     if known is None:
         return NodeTile(node.name, False, trouble or UNKNOWN, not node.unschedulable, node.ready, node.release)
-    state = known.state
-    topology, usage = state.node.topology, usage_of(state)
-    row = NodeRow(node.name, usage, topology.policy, topology.scope, split_pods(state), len(known.promised))
+    state, row = known.state, row_of(known)
+    usage = row.usage
     return NodeTile(
         node.name,
         True,
@@ -54,17 +52,17 @@ def _kind(usage: KindUsage) -> KindRecord:
     return KindRecord(usage.total, usage.free, usage.stranded)
 
 
-def waiting_of(pods: Iterable[ClusterPod]) -> tuple[WaitingRecord, ...]:
+def waiting_of(pods: Iterable[ClusterPod]) -> tuple[WaitingTile, ...]:
     """Those that no node has, and that are not about to be deleted."""
     found = [own for own in pods if not own.node and own.metadata.deletionTimestamp is None]
     found.sort(key=lambda own: (-(own.pod.priority or 0), own.metadata.creationTimestamp, own.full_name))
     return tuple(_waiting(own) for own in found)
 
 
-def _waiting(pod: ClusterPod) -> WaitingRecord:
+def _waiting(pod: ClusterPod) -> WaitingTile:
     teller, sentence = _told(pod)
     made, priority = pod.metadata.creationTimestamp, pod.pod.priority or 0
-    return WaitingRecord(pod.full_name, made, priority, sentence, teller, pod.gates)
+    return WaitingTile(pod.full_name, made, priority, sentence, teller, pod.gates)
 
 
 def _told(pod: ClusterPod) -> tuple[str, str]:
@@ -77,7 +75,7 @@ def _told(pod: ClusterPod) -> tuple[str, str]:
     return "", ""
 
 
-def loops_of(failed: Iterable[ClusterPod], living: Iterable[ClusterPod]) -> tuple[LoopRecord, ...]:
+def loops_of(failed: Iterable[ClusterPod], living: Iterable[ClusterPod]) -> tuple[RejectedOwner, ...]:
     """By the owner that makes the next pod. Bare pods make no loop."""
     rejected: dict[PodController, list[ClusterPod]] = {}
     namespaces: dict[PodController, str] = {}
@@ -96,10 +94,10 @@ def loops_of(failed: Iterable[ClusterPod], living: Iterable[ClusterPod]) -> tupl
     return tuple(sorted(loops, key=lambda own: (-own.rejected, own.owner)))
 
 
-def _loop(owner: PodController, namespace: str, rejected: list[ClusterPod], held: list[str]) -> LoopRecord:
+def _loop(owner: PodController, namespace: str, rejected: list[ClusterPod], held: list[str]) -> RejectedOwner:
     last = max(rejected, key=lambda own: (own.metadata.creationTimestamp, own.full_name), default=None)
     nodes = sorted({own.node for own in rejected})
-    return LoopRecord(
+    return RejectedOwner(
         f"{owner.kind} {namespace}/{owner.name}",
         len(rejected),
         last.reason if last else "",

@@ -43,7 +43,7 @@ class NodeTile(msgspec.Struct, frozen=True):
     numa: tuple[NumaTile, ...] = ()
 
 
-class WaitingRecord(msgspec.Struct, frozen=True):
+class WaitingTile(msgspec.Struct, frozen=True):
     pod: str
     """namespace/name"""
     since: str
@@ -55,7 +55,7 @@ class WaitingRecord(msgspec.Struct, frozen=True):
     gates: tuple[str, ...]
 
 
-class LoopRecord(msgspec.Struct, frozen=True):
+class RejectedOwner(msgspec.Struct, frozen=True):
     """An owner whose pods were rejected, and are still there to be counted."""
 
     owner: str
@@ -87,9 +87,9 @@ class FleetView(msgspec.Struct, frozen=True):
     totals: FleetTotals
     nodes: tuple[NodeTile, ...]
     """By name."""
-    waiting: tuple[WaitingRecord, ...]
+    waiting: tuple[WaitingTile, ...]
     """The highest priority first, then the oldest."""
-    loops: tuple[LoopRecord, ...]
+    loops: tuple[RejectedOwner, ...]
     """The most rejected first."""
 
 
@@ -102,7 +102,7 @@ class FleetUpdate(msgspec.Struct, frozen=True):
     nodes: tuple[NodeTile, ...]
     """Those that are new or other than before."""
     gone: tuple[str, ...]
-    waiting: tuple[WaitingRecord, ...] | None
+    waiting: tuple[WaitingTile, ...] | None
     """All of them; null: as before."""
-    loops: tuple[LoopRecord, ...] | None
+    loops: tuple[RejectedOwner, ...] | None
     """All of them; null: as before."""
