@@ -2,7 +2,7 @@
 
 import asyncio
 
-from numafit.cluster.https.server import ServerAnswer, ServerRequest
+from numafit.cluster.https.messages import ServerAnswer, ServerRequest
 from numafit.cluster.https.watched import watched
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
 

@@ -14,14 +14,8 @@ from numafit.cluster.extender.counts import ExtenderCollector, ExtenderCounts
 from numafit.cluster.extender.extender import Extender, ExtenderOptions
 from numafit.cluster.extender.waiting import wake_for_ever
 from numafit.cluster.https.certificates import ServingContext, ServingFiles
-from numafit.cluster.https.server import (
-    Answering,
-    HttpServer,
-    ServerAnswer,
-    ServerRequest,
-    is_loopback,
-    text_answer,
-)
+from numafit.cluster.https.messages import Answering, ServerAnswer, ServerRequest, is_loopback, text_answer
+from numafit.cluster.https.server import HttpServer
 from numafit.cluster.https.watched import watched
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
@@ -99,15 +93,14 @@ def serve_extender(
                 say(f"an error inside: {type(error).__name__}: {error}")
 
             server = HttpServer(answering(extender, prioritize=place.prioritize), tls, failed)
-            port = server.listen(place.address, place.port)
+            port = server.bind(place.address, place.port)
             servers = [server]
             if place.metrics_port:
                 collectors = (_collector(extender, live), HealthCollector(health))
                 ready = watched(collectors, lambda: "" if live.synced.is_set() else _not_yet(health))
                 metrics = HttpServer(ready, None, failed)
-                metrics.listen(place.metrics_address, place.metrics_port, "--metrics-port")
+                metrics.bind(place.metrics_address, place.metrics_port, "--metrics-port")
                 servers.append(metrics)
-            say(f"schedulers are answered on {'https' if tls else 'http'}://{place.address}:{port}")
 
             async def sweep() -> None:
                 told = ""
@@ -128,6 +121,9 @@ def serve_extender(
 
             works = [live.run(), sweep(), wake_for_ever(extender.refused, api, health, woken)]
             tasks = [asyncio.create_task(own) for own in (*works, *(own.run() for own in servers))]
+            # They listen from their first turn on.
+            await asyncio.sleep(0)
+            say(f"schedulers are answered on {'https' if tls else 'http'}://{place.address}:{port}")
             told = asyncio.create_task(stop.wait())
             await asyncio.wait({*tasks, told}, return_when=asyncio.FIRST_COMPLETED)
             for task in (*tasks, told):

@@ -1,6 +1,7 @@
-"""A small server for what others ask of us: HTTPS with certificates from files, and plain HTTP on loopback.
+"""A small server for what others ask of us: HTTPS with certificates from files or from memory, and plain HTTP.
 
-    certificates  what is shown to clients and whom to trust, read again when the files change
+    certificates  what is shown to clients and whom to trust; files are read again when they change
+    messages      what is asked and answered, and the bounds for it
     server        connections that stay open, each request answered by one function
     watched       /metrics, /readyz and /livez of a process
 

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
-from numafit.cluster.https.server import Answering, ServerAnswer, ServerRequest, text_answer
+from numafit.cluster.https.messages import Answering, ServerAnswer, ServerRequest, text_answer
 
 
 def watched(
