@@ -3,7 +3,6 @@
     certificates  what is shown to clients and whom to trust; files are read again when they change
     messages      what is asked and answered, and the bounds for it
     server        connections that stay open, each request answered by one function
-    watched       /metrics, /readyz and /livez of a process
 
 API servers ask webhooks, schedulers ask extenders: few connections, which stay open, with large contents. HTTP/1.1 on
 asyncio, parsed by h11, as in `kube/connection`.

@@ -7,6 +7,7 @@
     kinds       nodes of one kind are started once; a report makes the state of one of them
     book        what each change means for the fleet, without network and clock
     fleet       the copies, kept up to date, and the book that follows them
+    needs       which pods need a decision of ours
 
 Who decides asks `LiveFleet.places`, and tells it what was offered before anybody else can know. What is promised and
 not reported counts; what has ended counts until its kubelet has reported without it.
