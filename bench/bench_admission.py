@@ -14,10 +14,10 @@ from time import process_time
 
 from bench import Row
 from numafit.cluster.admission.certificate import made_certificate
-from numafit.cluster.admission.counts import AdmissionCounts
 from numafit.cluster.admission.review import answer, gate_patch, reviewed_pod
-from numafit.cluster.admission.server import HttpsReply, HttpsServer, listening_socket
-from numafit.cluster.admission.tls import server_context, show
+from numafit.cluster.https.certificates import tls_from_memory
+from numafit.cluster.https.messages import ServerAnswer, ServerRequest
+from numafit.cluster.https.server import HttpServer
 
 QUESTIONS = 1000
 CONNECTIONS = 8
@@ -40,9 +40,9 @@ def _question() -> bytes:
     return json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": asked}).encode()
 
 
-def _reply(path: str, content: bytes) -> HttpsReply:
-    uid, pod = reviewed_pod(content)
-    return HttpsReply(200, answer(uid, gate_patch(pod, GATES) if pod is not None else b""))
+async def _answer(request: ServerRequest) -> ServerAnswer:
+    uid, pod = reviewed_pod(request.content)
+    return ServerAnswer(answer(uid, gate_patch(pod, GATES) if pod is not None else b""))
 
 
 def _asked(anew: bool) -> float:
@@ -51,14 +51,14 @@ def _asked(anew: bool) -> float:
 
 async def _measured(anew: bool) -> float:
     """Seconds of our own processor time for each question."""
-    certificate, context = made_certificate(["127.0.0.1"], time.time()), server_context()
-    show(context, certificate)
-    listening = listening_socket("127.0.0.1", 0)
-    port, counts = listening.getsockname()[1], AdmissionCounts()
-    serving = asyncio.create_task(HttpsServer(_reply, context, counts).run(listening))
+    certificate = made_certificate(["127.0.0.1"], time.time())
+    context = tls_from_memory(certificate.certificate, certificate.key)
+    server = HttpServer(_answer, lambda: context)
+    port = server.bind("127.0.0.1", 0)
+    serving = asyncio.create_task(server.run())
     asking = multiprocessing.get_context("spawn").Process(target=_ask, args=(port, certificate.authority, anew))
     asking.start()
-    while not counts.connections:
+    while not server.counts.connections:
         await asyncio.sleep(0.01)
     began = process_time()
     while asking.is_alive():

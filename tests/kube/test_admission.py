@@ -14,7 +14,7 @@ from numafit.cluster.admission import store, webhook
 from numafit.cluster.admission.configuration import API_VERSION, PLURAL
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.admission.review import AdmittedPod, review_uid
-from numafit.cluster.admission.server import HttpsReply
+from numafit.cluster.https.messages import ServerAnswer
 from numafit.cluster.topology.model import PATH as TOPOLOGIES
 from tests.kube.admission import GATE, RunningWebhook, allowed, gate, own_options, removed, running
 from tests.kube.api import MERGE, Json
@@ -172,13 +172,13 @@ def test_it_fails_open_when_nobody_answers_or_answers_too_late_or_rubbish(
         right = own.webhook.reply
         until_gated(cluster)
 
-        def wrong(path: str, content: bytes) -> HttpsReply:
+        def wrong(path: str, content: bytes) -> ServerAnswer:
             found = answers[0]
             if found is None:
                 raise ZeroDivisionError("a bug in the server")
-            return HttpsReply(200, found.replace(b"UID", review_uid(content).encode()))
+            return ServerAnswer(found.replace(b"UID", review_uid(content).encode()))
 
-        own.webhook._server._reply = wrong
+        own.webhook.reply = wrong  # type: ignore[method-assign]
         for found in (
             b"",
             b"nonsense",
@@ -190,7 +190,7 @@ def test_it_fails_open_when_nobody_answers_or_answers_too_late_or_rubbish(
         ):
             answers[:] = [found]
             assert create(cluster, pod()) == []
-        own.webhook._server._reply = right
+        own.webhook.reply = right  # type: ignore[method-assign]
         assert create(cluster, pod()) == [GATE]
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from numafit.cluster.extender.second import second_scheduler
 from numafit.cluster.extender.texts import TEXTS
-from numafit.cluster.extender.waiting import FITS
+from numafit.cluster.live.words import FITS
 from numafit.managers.protocol import TOPOLOGY_AFFINITY
 from tests.kube.api import Json
 from tests.kube.control_plane import ControlPlane

@@ -4,16 +4,18 @@ import asyncio
 import json
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
 import h11
+from msgspec.structs import replace
 
 from numafit.cluster.admission.certificate import ServerCertificate, made_certificate
-from numafit.cluster.admission.counts import AdmissionCounts
-from numafit.cluster.admission.server import HttpsReply, HttpsServer, listening_socket
-from numafit.cluster.admission.tls import server_context, show
+from numafit.cluster.admission.webhook import LIMITS
+from numafit.cluster.https.certificates import tls_from_memory
+from numafit.cluster.https.messages import Answering, ServerAnswer, ServerCounts, ServerLimits, ServerRequest
+from numafit.cluster.https.server import HttpServer
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
@@ -63,7 +65,7 @@ async def connected(port: int, authority: bytes, name: str = "127.0.0.1") -> Cli
 
 
 class Played:
-    def __init__(self, own: HttpsServer, port: int, certificate: ServerCertificate, counts: AdmissionCounts) -> None:
+    def __init__(self, own: HttpServer, port: int, certificate: ServerCertificate, counts: ServerCounts) -> None:
         self.server, self.port, self.certificate, self.counts = own, port, certificate, counts
         self.task: asyncio.Task[None]
 
@@ -71,18 +73,20 @@ class Played:
         return await connected(self.port, self.certificate.authority)
 
 
-def echoed(path: str, content: bytes) -> HttpsReply:
-    return HttpsReply(200, json.dumps([path, len(content)]).encode())
+async def echoed(request: ServerRequest) -> ServerAnswer:
+    return ServerAnswer(json.dumps([request.path, len(request.content)]).encode())
+
+
+QUICK = replace(LIMITS, drain_seconds=0.0)
 
 
 @asynccontextmanager
-async def played(reply: Callable[[str, bytes], HttpsReply] = echoed) -> AsyncIterator[Played]:
-    counts, context = AdmissionCounts(), server_context()
+async def played(answering: Answering = echoed, limits: ServerLimits = QUICK) -> AsyncIterator[Played]:
     certificate = made_certificate(["127.0.0.1"], time.time())
-    show(context, certificate)
-    listening = listening_socket("127.0.0.1", 0)
-    own = Played(HttpsServer(reply, context, counts), listening.getsockname()[1], certificate, counts)
-    own.task = asyncio.create_task(own.server.run(listening))
+    context = tls_from_memory(certificate.certificate, certificate.key)
+    server = HttpServer(answering, lambda: context, limits=limits)
+    own = Played(server, server.bind("127.0.0.1", 0), certificate, server.counts)
+    own.task = asyncio.create_task(server.run())
     await asyncio.sleep(0)
     try:
         yield own
@@ -93,8 +97,7 @@ async def played(reply: Callable[[str, bytes], HttpsReply] = echoed) -> AsyncIte
 
 def shaken(own: ServerCertificate, name: str) -> bool:
     """Client and server, without a network."""
-    context = server_context()
-    show(context, own)
+    context = tls_from_memory(own.certificate, own.key)
     trust = ssl.create_default_context(cadata=own.authority.decode())
     trust.verify_flags |= ssl.VERIFY_X509_STRICT
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()

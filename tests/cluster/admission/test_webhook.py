@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from numafit.cluster.admission import server, store, webhook
+from numafit.cluster.admission import store, webhook
 from numafit.cluster.admission.certificate import ServerCertificate, made_certificate
 from numafit.cluster.admission.review import AdmittedPod
 from numafit.cluster.admission.store import PARTS, certificates
@@ -28,7 +28,7 @@ QUICK = replace(OPTIONS, address="127.0.0.1")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "DRAIN_SECONDS", 0.0)
+    monkeypatch.setattr(webhook, "LIMITS", replace(webhook.LIMITS, drain_seconds=0.0))
     monkeypatch.setattr(webhook, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(webhook, "SETTLE_SECONDS", 0.3)
     monkeypatch.setattr(webhook, "FORGET_SECONDS", 0.9)
@@ -77,6 +77,9 @@ def test_a_pod_is_asked_about_and_gets_what_is_wished() -> None:
             gates = json.loads(base64.b64decode(response["patch"]))[0]["value"]
             assert gates == [{"name": GATE}, {"name": HOLD}]
             assert own.counts.reviews["gated"] == 1
+            client = await connected(port, trusted(objects), OPTIONS.hosts[0])
+            assert (await client.ask(b"", method="GET"))[0] == 405
+            await client.close()
             assert own.trouble == ""
 
     run(test())

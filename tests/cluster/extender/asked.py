@@ -25,7 +25,7 @@ class AskedExtender:
         self.live = LiveFleet(cast(KubeApi, SimpleNamespace()), ApiHealth())
         self.counts = ExtenderCounts()
         self.extender = Extender(
-            self.live, lambda pod: "plain" not in pod.metadata.name, ExtenderOptions(**options), self.counts, self.clock
+            self.live, lambda pod: "plain" not in pod.name, ExtenderOptions(**options), self.counts, self.clock
         )
         self.names = [f"n{index + 1}" for index in range(nodes)]
         for name in self.names:

@@ -8,7 +8,7 @@ import pytest
 
 from numafit.cluster.extender.service import ExtenderPlace, answering, checked
 from numafit.cluster.https.certificates import ServingFiles
-from numafit.cluster.https.server import ServerAnswer, ServerRequest
+from numafit.cluster.https.messages import ServerAnswer, ServerRequest
 from numafit.errors import InputError
 from tests.cluster.extender.asked import AskedExtender
 from tests.cluster.live.cluster_objects import pod_object

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from numafit.cluster.guard.counts import ALIVE_SECONDS, GuardCollector, GuardCounts
+from numafit.cluster.guard.counts import GuardCollector, GuardCounts
 
 
 def test_all_of_it_is_told() -> None:
@@ -18,13 +18,11 @@ def test_all_of_it_is_told() -> None:
     assert {"numafit_guard_holds 1.0", "numafit_guard_on 1.0", "numafit_guard_leads 0.0"} <= set(lines)
 
 
-def test_a_loop_that_stands_still_is_ill() -> None:
+def test_it_is_not_ready_before_the_cluster_is_known() -> None:
     counts = GuardCounts()
-    assert (counts.dead(), counts.unready()) == ("", "the cluster is not known yet")
-    counts.turned -= ALIVE_SECONDS + 1
-    assert counts.dead() == "its loop stands still"
-    counts.turn()
-    assert counts.dead() == ""
+    assert counts.unready() == "the cluster is not known yet"
+    counts.ready = True
+    assert counts.unready() == ""
 
 
 def test_a_bug_is_counted_with_its_words() -> None:

@@ -1,15 +1,19 @@
 """Certificates from files: who is let in, and what happens when the files are replaced."""
 
 import asyncio
+import os
 import shutil
 import ssl
+import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
+from numafit.cluster.admission.certificate import made_certificate
 from numafit.cluster.https import certificates
-from numafit.cluster.https.certificates import ServingContext, ServingFiles, tls_of
-from numafit.cluster.https.server import ServerAnswer, ServerRequest
+from numafit.cluster.https.certificates import ServingContext, ServingFiles, tls_from_memory, tls_of
+from numafit.cluster.https.messages import ServerAnswer, ServerRequest
 from numafit.cluster.up.certificates import Authority
 from numafit.errors import InputError
 from tests.cluster.https.test_server import client, run, serving
@@ -113,3 +117,27 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path, authority: Authorit
     own.client_authority.write_text("nothing")
     with pytest.raises(InputError, match=r"ca.crt: this is no certificate of an authority"):
         tls_of(own)
+
+
+def test_a_key_of_another_certificate_is_not_taken() -> None:
+    own, other = made_certificate(["a.svc"], time.time()), made_certificate(["a.svc"], time.time())
+    with pytest.raises(ssl.SSLError):
+        tls_from_memory(own.certificate, other.key)
+
+
+def test_without_files_in_memory_the_key_is_readable_to_nobody_else_and_gone_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    modes = []
+
+    class Watched:
+        def load_cert_chain(self, path: str) -> None:
+            modes.append((Path(path).parent, Path(path).stat().st_mode & 0o777))
+
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(certificates, "_bare", Watched)
+    own = made_certificate(["a.svc"], time.time())
+    tls_from_memory(own.certificate, own.key)
+    assert modes == [(tmp_path, 0o600)]
+    assert list(tmp_path.iterdir()) == []

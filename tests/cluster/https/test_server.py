@@ -8,8 +8,15 @@ from typing import Any
 
 import pytest
 
-from numafit.cluster.https import server as server_module
-from numafit.cluster.https.server import Answering, HttpServer, ServerAnswer, ServerRequest, is_loopback, text_answer
+from numafit.cluster.https.messages import (
+    Answering,
+    ServerAnswer,
+    ServerLimits,
+    ServerRequest,
+    is_loopback,
+    text_answer,
+)
+from numafit.cluster.https.server import HttpServer
 from numafit.errors import InputError
 
 HELLO = b"POST /a?b=c HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi"
@@ -24,7 +31,7 @@ async def serving(
     answering: Answering = echo, tls: Callable[[], ssl.SSLContext] | None = None, **options: Any
 ) -> AsyncIterator[tuple[HttpServer, int]]:
     own = HttpServer(answering, tls, **options)
-    port = own.listen("127.0.0.1", 0)
+    port = own.bind("127.0.0.1", 0)
     task = asyncio.create_task(own.run())
     await asyncio.sleep(0)
     try:
@@ -109,7 +116,7 @@ def test_contents_of_some_megabytes_and_in_chunks_are_read() -> None:
 
 def test_a_content_that_is_too_large_is_refused_and_the_connection_closed() -> None:
     async def test() -> None:
-        async with serving(largest=10) as (_, port), client(port) as own:
+        async with serving(limits=ServerLimits(largest=10)) as (_, port), client(port) as own:
             status, content = await own.ask(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 11\r\n\r\n" + b"x" * 11)
             assert (status, content) == (413, b"more than 10 bytes\n")
             assert await own.closed()
@@ -133,7 +140,11 @@ def test_what_is_no_http_is_refused_and_hinders_nobody(rubbish: bytes) -> None:
 
 def test_a_client_that_stops_in_the_middle_is_closed_and_others_are_served() -> None:
     async def test() -> None:
-        async with serving(request_seconds=0.2) as (_, port), client(port) as own, client(port) as other:
+        async with (
+            serving(limits=ServerLimits(request_seconds=0.2)) as (_, port),
+            client(port) as own,
+            client(port) as other,
+        ):
             own.writer.write(HELLO[:-1])
             assert await other.ask() == (200, b"POST /a hi")
             assert await own.closed()
@@ -169,8 +180,9 @@ def test_a_server_that_ends_answers_what_is_under_way() -> None:
 
     async def test() -> None:
         own = HttpServer(slow)
-        port = own.listen("127.0.0.1", 0)
+        port = own.bind("127.0.0.1", 0)
         task = asyncio.create_task(own.run())
+        await asyncio.sleep(0)
         async with client(port) as asking, client(port) as idle:
             asking.writer.write(HELLO)
             await asyncio.sleep(0.05)
@@ -185,15 +197,19 @@ def test_a_server_that_ends_answers_what_is_under_way() -> None:
     run(test())
 
 
-def test_more_clients_than_the_server_takes_are_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "MOST_CONNECTIONS", 1)
-
+def test_where_all_are_busy_the_one_goes_that_is_in_the_middle_of_its_first_request() -> None:
     async def test() -> None:
-        async with serving() as (_, port), client(port) as own:
+        async with serving(limits=ServerLimits(connections=2)) as (server, port), client(port) as own:
             assert await own.ask() == (200, b"POST /a hi")
-            async with client(port) as other:
-                assert await other.closed()
-            assert await own.ask() == (200, b"POST /a hi")
+            own.writer.write(HELLO[:-1])
+            async with client(port) as slow:
+                slow.writer.write(HELLO[:-1])
+                while any(one.idle for one in server._connections):
+                    await asyncio.sleep(0.01)
+                async with client(port) as other:
+                    assert await other.ask() == (200, b"POST /a hi")
+                    assert await slow.closed()
+            assert await own.ask(HELLO[-1:]) == (200, b"POST /a hi")
 
     run(test())
 
@@ -202,7 +218,7 @@ def test_a_port_that_is_taken_is_told_with_the_options_for_it() -> None:
     async def test() -> None:
         async with serving() as (_, port):
             with pytest.raises(InputError, match=rf"127.0.0.1:{port}: .*--metrics-port or --metrics-address"):
-                HttpServer(echo).listen("127.0.0.1", port, "--metrics-port")
+                HttpServer(echo).bind("127.0.0.1", port, "--metrics-port")
 
     run(test())
 

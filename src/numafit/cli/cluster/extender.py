@@ -69,9 +69,9 @@ def extender(
     found = new_access(cluster)
     # Loaded with the packages that only a cluster needs, which are there now.
     from numafit.cluster.extender.extender import ExtenderOptions
-    from numafit.cluster.extender.needs import needs_of
     from numafit.cluster.extender.service import ExtenderPlace, serve_extender
     from numafit.cluster.https.certificates import ServingFiles
+    from numafit.cluster.kube.probes import ProbePlace
 
     shown = None
     if certificate is not None and key is not None:
@@ -81,10 +81,9 @@ def extender(
         port,
         shown,
         prioritize=prioritize,
-        metrics_address=metrics_address,
-        metrics_port=metrics_port,
+        probes=ProbePlace(metrics_address, metrics_port),
     )
-    serve_extender(found, place, ExtenderOptions(number, offer_seconds), needs_of, _say)
+    serve_extender(found, place, ExtenderOptions(number, offer_seconds), _say)
 
 
 def _offer(text: str) -> int | None:

@@ -2,15 +2,13 @@
 
     review         the question and the answer: AdmissionReview v1
     certificate    what the server shows, and who signed it: made, read, due to be made anew
-    tls            a certificate that is replaced while the server runs
     counts         what was answered, and what went wrong
-    server         HTTPS: many connections, none of which can stop the others
     store          the Secret that replicas share
     options        how it is reached, and which pods it is asked about
     needs          the wish of the placer: which pods get its gate
     configuration  the MutatingWebhookConfiguration, kept as it should be
     rights         what all that needs to be allowed to do
-    webhook        all of it: run one with wishes, functions from a pod to gates
+    webhook        all of it, on the server of `https`: run one with wishes, functions from a pod to gates
 
 Nothing here refuses a pod or changes anything but its gates. Whoever adds one has to take it away again.
 """

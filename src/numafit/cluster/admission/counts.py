@@ -7,6 +7,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from numafit.cluster.https.messages import ServerCounts
+
 PREFIX = "numafit_webhook"
 
 GATED, PASSED, FAILED, UNREADABLE = "gated", "passed", "failed", "unreadable"
@@ -18,12 +20,7 @@ class AdmissionCounts:
         self.reviews: Counter[str] = Counter({GATED: 0, PASSED: 0, FAILED: 0, UNREADABLE: 0})
         self.seconds = 0.0
         """Of all answers together."""
-        self.connections = 0
-        """Open now."""
-        self.refused = 0
-        """Connections that were closed since there were too many."""
-        self.broken = 0
-        """Connections that ended in the middle of something, a handshake among them."""
+        self.server = ServerCounts()
         self.certificates = 0
         """Made here."""
         self.applied = 0
@@ -46,11 +43,11 @@ class AdmissionCollector(Collector):
         yield reviews
         for name, text, value in (
             ("review_seconds", "Seconds that answers took, together", own.seconds),
-            ("connections_refused", "Connections that were closed since there were too many", own.refused),
-            ("connections_broken", "Connections that ended in the middle of something", own.broken),
+            ("connections_refused", "Connections that were closed since there were too many", own.server.refused),
+            ("connections_broken", "Connections that ended in the middle of something", own.server.broken),
             ("certificates_made", "Certificates that this replica made", own.certificates),
             ("configurations_applied", "Times this replica wrote the configuration of the webhook", own.applied),
         ):
             yield CounterMetricFamily(f"{PREFIX}_{name}", text, value)
-        yield GaugeMetricFamily(f"{PREFIX}_connections", "Connections that are open", own.connections)
+        yield GaugeMetricFamily(f"{PREFIX}_connections", "Connections that are open", own.server.connections)
         yield GaugeMetricFamily(f"{PREFIX}_certificate_end", "Until when the certificate is good, since 1970", own.end)

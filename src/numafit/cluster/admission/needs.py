@@ -1,24 +1,20 @@
 """Which pods get the gate of the placer: those for which it matters who chooses the node."""
 
 import time
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection
 
 from numafit.cluster.admission.options import SYSTEM_NAMESPACE
 from numafit.cluster.admission.review import AdmittedPod
 from numafit.cluster.live.fleet import LiveFleet
+from numafit.cluster.live.needs import NeedAnswers
 from numafit.cluster.live.spec import OS_LABEL, PodShapes
 from numafit.cluster.live.words import PLACE_GATE
 from numafit.errors import InputError
-from numafit.fleet.needs import NeedMemory, need_of
-from numafit.fleet.verdicts import shape_digest
 
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a pod that shows one which a kubelet has from a file."""
 DAEMON_SET = "DaemonSet"
 """Also of other groups: whoever is called so chooses the node itself."""
-ANSWER_SECONDS = 1.0
-"""For which an answer to equal pods counts: a cluster changes all the time, and its kinds of nodes seldom."""
-MOST_ANSWERS = 10_000
 
 
 class PlaceWish:
@@ -32,10 +28,9 @@ class PlaceWish:
         schedulers: Collection[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._live, self._schedulers, self._clock = live, frozenset(schedulers), clock
+        self._live, self._schedulers = live, frozenset(schedulers)
         self._never = {SYSTEM_NAMESPACE, namespace}
-        self._shapes, self._memory = PodShapes(), NeedMemory()
-        self._answers: dict[Hashable, tuple[float, bool]] = {}
+        self._shapes, self._answers = PodShapes(), NeedAnswers(live, clock)
 
     def __call__(self, pod: AdmittedPod) -> tuple[str, ...]:
         if self._is_left_alone(pod) or not self._live.synced.is_set():
@@ -61,12 +56,4 @@ class PlaceWish:
         that cannot be read."""
         name = pod.metadata.name or pod.metadata.generateName
         system = (pod.metadata.labels or {}).get(OS_LABEL)
-        own = self._shapes.pod(pod.spec, name, pod.namespace, "new", system)
-        key, now = (shape_digest(own), own.demands), self._clock()
-        since, found = self._answers.get(key, (-ANSWER_SECONDS, False))
-        if now - since >= ANSWER_SECONDS:
-            if len(self._answers) >= MOST_ANSWERS:
-                self._answers.clear()
-            found = need_of(self._live.fleet, own, self._memory) is not None
-            self._answers[key] = (now, found)
-        return found
+        return self._answers.needed(self._shapes.pod(pod.spec, name, pod.namespace, "new", system))

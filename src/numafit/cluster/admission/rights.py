@@ -3,30 +3,21 @@
 from numafit.cluster.admission.configuration import GROUP, PLURAL
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.kube.objects import ObjectJson
+from numafit.cluster.kube.rights import rule
 
 
 def cluster_rules(options: WebhookOptions) -> list[ObjectJson]:
     """For a ClusterRole. What is applied and is not there yet has to be allowed as `create`, too; `delete` is for its
     removal only, and without the look at our namespace the configuration does not go with it."""
     return [
-        {
-            "apiGroups": [GROUP],
-            "resources": [PLURAL],
-            "resourceNames": [options.name],
-            "verbs": ["create", "get", "patch", "delete"],
-        },
-        {"apiGroups": [""], "resources": ["namespaces"], "resourceNames": [options.namespace], "verbs": ["get"]},
+        rule(GROUP, [PLURAL], ["create", "get", "patch", "delete"], [options.name]),
+        rule("", ["namespaces"], ["get"], [options.namespace]),
     ]
 
 
 def namespace_rules(options: WebhookOptions) -> list[ObjectJson]:
     """For a Role in our own namespace. RBAC cannot tell by name what is created."""
     return [
-        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]},
-        {
-            "apiGroups": [""],
-            "resources": ["secrets"],
-            "resourceNames": [options.secret],
-            "verbs": ["get", "patch", "delete"],
-        },
+        rule("", ["secrets"], ["create"]),
+        rule("", ["secrets"], ["get", "patch", "delete"], [options.secret]),
     ]

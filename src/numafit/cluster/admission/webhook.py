@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from ssl import SSLError
+from ssl import SSLContext, SSLError
 
 import msgspec
 
@@ -18,14 +18,25 @@ from numafit.cluster.admission.configuration import ConfigurationKeeper
 from numafit.cluster.admission.counts import FAILED, GATED, PASSED, UNREADABLE, AdmissionCounts
 from numafit.cluster.admission.options import PATH, WebhookOptions
 from numafit.cluster.admission.review import AdmittedPod, answer, gate_patch, review_uid, reviewed_pod
-from numafit.cluster.admission.server import HttpsReply, HttpsServer, listening_socket
 from numafit.cluster.admission.store import CertificateStore
-from numafit.cluster.admission.tls import server_context, show
+from numafit.cluster.https.certificates import tls_from_memory
+from numafit.cluster.https.messages import ServerAnswer, ServerLimits, ServerRequest, text_answer
+from numafit.cluster.https.server import HttpServer
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.pace import Backoff
 from numafit.errors import InputError
 
+LIMITS = ServerLimits(
+    # The API server takes no object that is larger.
+    largest=3 << 20,
+    held=64 << 20,
+    connections=1000,
+    # It waits for a second, and then lets the pod in.
+    handshake_seconds=3.0,
+    request_seconds=5.0,
+    drain_seconds=3.0,
+)
 LOOK_SECONDS = 5.0
 """Between two looks at the Secret and at the configuration."""
 SETTLE_SECONDS = 30.0
@@ -63,20 +74,20 @@ class Webhook:
         self._seen: dict[ServerCertificate, float] = {}
         """When it was in the Secret last."""
         self._shown: ServerCertificate | None = None
-        self._context = server_context()
-        self._server = HttpsServer(self.reply, self._context, self.counts)
+        self._tls: SSLContext
+        self._server = HttpServer(self._answer, lambda: self._tls, self._told, limits=LIMITS, counts=self.counts.server)
 
     async def run(self) -> None:
         """Until it is cancelled, and some seconds more for those who have not heard of that yet."""
-        listening = listening_socket(self._options.address, self._options.port)
+        self._server.bind(self._options.address, self._options.port)
         try:
             await self._show_first()
         except BaseException:
-            listening.close()
+            self._server.close()
             raise
         keeping = asyncio.create_task(self._keep())
         try:
-            await self._server.run(listening)
+            await self._server.run()
         finally:
             self.ready.clear()
             keeping.cancel()
@@ -154,17 +165,22 @@ class Webhook:
         if self._shown is not None and self._shown.certificate == chosen.certificate:
             return
         try:
-            show(self._context, chosen)
+            self._tls = tls_from_memory(chosen.certificate, chosen.key)
         except (SSLError, OSError) as error:
             raise InputError(f"the certificate cannot be used: {error}", source=self._options.secret) from None
         self._shown, self.counts.end = chosen, chosen.end
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
-    def reply(self, path: str, content: bytes) -> HttpsReply:
+    async def _answer(self, request: ServerRequest) -> ServerAnswer:
+        if request.method != "POST":
+            return text_answer("questions come by POST", HTTPStatus.METHOD_NOT_ALLOWED)
+        return self.reply(request.path, request.content)
+
+    def reply(self, path: str, content: bytes) -> ServerAnswer:
         """Whatever goes wrong, the pod is let in as it came."""
         if path != PATH:
-            return HttpsReply(HTTPStatus.NOT_FOUND, b"there is " + PATH.encode() + b"\n", "text/plain")
+            return text_answer(f"there is {PATH}", HTTPStatus.NOT_FOUND)
         begun = time.perf_counter()
         try:
             uid, pod = reviewed_pod(content)
@@ -172,12 +188,12 @@ class Webhook:
             self.counts.reviews[UNREADABLE] += 1
             uid = review_uid(content)
             if not uid:
-                return HttpsReply(HTTPStatus.BAD_REQUEST, b"this is no AdmissionReview\n", "text/plain")
-            return HttpsReply(HTTPStatus.OK, answer(uid))
+                return text_answer("this is no AdmissionReview", HTTPStatus.BAD_REQUEST)
+            return ServerAnswer(answer(uid))
         patch = gate_patch(pod, self._wished(pod)) if pod is not None else b""
         self.counts.reviews[GATED if patch else PASSED] += 1
         self.counts.seconds += time.perf_counter() - begun
-        return HttpsReply(HTTPStatus.OK, answer(uid, patch))
+        return ServerAnswer(answer(uid, patch))
 
     def _wished(self, pod: AdmittedPod) -> tuple[str, ...]:
         if pod.node:
@@ -190,5 +206,8 @@ class Webhook:
             # One that fails must keep neither the pod nor the others' wishes back; it is a bug, and counted.
             except Exception as error:
                 self.counts.reviews[FAILED] += 1
-                self.counts.last = f"{type(error).__name__}: {error}"
+                self._told(error)
         return tuple(gates)
+
+    def _told(self, error: Exception) -> None:
+        self.counts.last = f"{type(error).__name__}: {error}"

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 
-from numafit.cluster.https.server import is_loopback
+from numafit.cluster.https.messages import is_loopback
 from numafit.cluster.kube.objects import ObjectJson
 from numafit.errors import InputError
 

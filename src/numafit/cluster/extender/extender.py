@@ -21,6 +21,7 @@ from numafit.cluster.extender.waiting import RefusedPods
 from numafit.cluster.live.fleet import LiveChange, LiveFleet
 from numafit.cluster.live.pods import ClusterPod, PodKeeper, SentPod
 from numafit.fleet.places import FleetPlace, Placing, places
+from numafit.workload.pod import Pod
 
 
 class ExtenderOptions(msgspec.Struct, frozen=True):
@@ -36,7 +37,7 @@ class Extender:
     def __init__(
         self,
         live: LiveFleet,
-        needs: Callable[[ClusterPod], bool],
+        needs: Callable[[Pod], bool],
         options: ExtenderOptions,
         counts: ExtenderCounts,
         clock: Callable[[], float] = time.monotonic,
@@ -68,7 +69,7 @@ class Extender:
             return "not_ready", sent.all()
         pod = self._keeper.kept(self._sent_pod.decode(args.pod))
         # Who has its nodes from the placer counts on them already.
-        if pod.offered or not self.needs(pod):
+        if pod.offered or not self.needs(pod.pod):
             return "not_needed", sent.all()
         tried = self.offers.tried(pod.uid)
         self.counts.again += bool(tried)

@@ -8,10 +8,9 @@ import yaml
 
 from numafit.cluster.extender.configuration import COST, SchedulerConfig, comment, configuration
 from numafit.cluster.kube.objects import ObjectJson
+from numafit.cluster.kube.rights import LEASES, binding, bound_role, rule
 from numafit.cluster.topology.model import GROUP, PLURAL
 
-RBAC_GROUP = "rbac.authorization.k8s.io"
-RBAC = f"{RBAC_GROUP}/v1"
 PORT, METRICS_PORT, SCHEDULER_PORT = 9444, 9470, 10259
 FOLDER = "/etc/kube-scheduler"
 FILE = "config.yaml"
@@ -29,8 +28,7 @@ def second_scheduler(name: str, namespace: str, scheduler_image: str, image: str
     objects: list[ObjectJson] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own},
-        *_scheduler_rights(name, namespace),
-        *_extender_rights(name, namespace),
+        *_rights(name, own),
         {
             "apiVersion": "v1",
             "kind": "ConfigMap",
@@ -49,61 +47,23 @@ def second_scheduler(name: str, namespace: str, scheduler_image: str, image: str
 def extender_rules() -> list[ObjectJson]:
     """What the extender may do: read, and tell a pod that waits that it fits by now, which wakes the scheduler."""
     return [
-        _rule("", ["nodes", "pods"], ["list", "watch"]),
-        _rule(GROUP, [PLURAL], ["list", "watch"]),
-        _rule("", ["pods/status"], ["patch"]),
+        rule("", ["nodes", "pods"], ["list", "watch"]),
+        rule(GROUP, [PLURAL], ["list", "watch"]),
+        rule("", ["pods/status"], ["patch"]),
     ]
 
 
-def _scheduler_rights(name: str, namespace: str) -> list[ObjectJson]:
+def _rights(name: str, account: ObjectJson) -> list[ObjectJson]:
+    namespace, reader = account["namespace"], "extension-apiserver-authentication-reader"
+    # The cluster role of schedulers has rights for a lease of the name kube-scheduler only.
+    leases = rule(LEASES, ["leases"], ["create", "get", "list", "watch", "update", "patch"])
     return [
-        _bound(
-            "ClusterRoleBinding", {"name": f"{name}-scheduler"}, "ClusterRole", "system:kube-scheduler", name, namespace
-        ),
-        _bound(
-            "ClusterRoleBinding", {"name": f"{name}-volumes"}, "ClusterRole", "system:volume-scheduler", name, namespace
-        ),
-        _bound(
-            "RoleBinding",
-            {"name": f"{name}-authentication", "namespace": "kube-system"},
-            "Role",
-            "extension-apiserver-authentication-reader",
-            name,
-            namespace,
-        ),
-        # The cluster role has rights for a lease of the name kube-scheduler only.
-        {
-            "apiVersion": RBAC,
-            "kind": "Role",
-            "metadata": {"name": f"{name}-leader", "namespace": namespace},
-            "rules": [_rule("coordination.k8s.io", ["leases"], ["create", "get", "list", "watch", "update", "patch"])],
-        },
-        _bound(
-            "RoleBinding", {"name": f"{name}-leader", "namespace": namespace}, "Role", f"{name}-leader", name, namespace
-        ),
+        binding(f"{name}-scheduler", "system:kube-scheduler", account),
+        binding(f"{name}-volumes", "system:volume-scheduler", account),
+        binding(f"{name}-authentication", reader, account, "kube-system"),
+        *bound_role(f"{name}-leader", [leases], account, namespace),
+        *bound_role(f"{name}-extender", extender_rules(), account),
     ]
-
-
-def _extender_rights(name: str, namespace: str) -> list[ObjectJson]:
-    role = f"{name}-extender"
-    return [
-        {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": role}, "rules": extender_rules()},
-        _bound("ClusterRoleBinding", {"name": role}, "ClusterRole", role, name, namespace),
-    ]
-
-
-def _bound(kind: str, metadata: ObjectJson, role_kind: str, role: str, name: str, namespace: str) -> ObjectJson:
-    return {
-        "apiVersion": RBAC,
-        "kind": kind,
-        "metadata": metadata,
-        "roleRef": {"apiGroup": RBAC_GROUP, "kind": role_kind, "name": role},
-        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
-    }
-
-
-def _rule(group: str, resources: list[str], verbs: list[str]) -> ObjectJson:
-    return {"apiGroups": [group], "resources": resources, "verbs": verbs}
 
 
 def _scheduler(image: str) -> ObjectJson:

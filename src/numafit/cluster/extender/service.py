@@ -14,20 +14,14 @@ from numafit.cluster.extender.counts import ExtenderCollector, ExtenderCounts
 from numafit.cluster.extender.extender import Extender, ExtenderOptions
 from numafit.cluster.extender.waiting import wake_for_ever
 from numafit.cluster.https.certificates import ServingContext, ServingFiles
-from numafit.cluster.https.server import (
-    Answering,
-    HttpServer,
-    ServerAnswer,
-    ServerRequest,
-    is_loopback,
-    text_answer,
-)
-from numafit.cluster.https.watched import watched
+from numafit.cluster.https.messages import Answering, ServerAnswer, ServerRequest, is_loopback, text_answer
+from numafit.cluster.https.server import HttpServer
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
+from numafit.cluster.kube.probes import Heartbeat, ProbePlace, serve_probes
 from numafit.cluster.live.fleet import LiveFleet
-from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.live.needs import NeedAnswers
 from numafit.errors import InputError
 
 SWEEP_SECONDS = 1.0
@@ -41,9 +35,7 @@ class ExtenderPlace(msgspec.Struct, frozen=True):
     files: ServingFiles | None = None
     """None: plain HTTP, on loopback only."""
     prioritize: bool = False
-    metrics_address: str = "127.0.0.1"
-    metrics_port: int = 0
-    """0: they are not served."""
+    probes: ProbePlace = ProbePlace("127.0.0.1", 0)
 
 
 def checked(place: ExtenderPlace) -> ExtenderPlace:
@@ -78,7 +70,6 @@ def serve_extender(
     access: Access,
     place: ExtenderPlace,
     options: ExtenderOptions,
-    needs: Callable[[LiveFleet], Callable[[ClusterPod], bool]],
     say: Callable[[str], None],
 ) -> None:
     """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin."""
@@ -93,30 +84,28 @@ def serve_extender(
         health, counts = ApiHealth(), ExtenderCounts()
         async with KubeApi(access) as api:
             live = LiveFleet(api, health)
-            extender = Extender(live, needs(live), options, counts)
+            extender = Extender(live, NeedAnswers(live).needed, options, counts)
 
             def failed(error: Exception) -> None:
                 say(f"an error inside: {type(error).__name__}: {error}")
 
             server = HttpServer(answering(extender, prioritize=place.prioritize), tls, failed)
-            port = server.listen(place.address, place.port)
-            servers = [server]
-            if place.metrics_port:
-                collectors = (_collector(extender, live), HealthCollector(health))
-                ready = watched(collectors, lambda: "" if live.synced.is_set() else _not_yet(health))
-                metrics = HttpServer(ready, None, failed)
-                metrics.listen(place.metrics_address, place.metrics_port, "--metrics-port")
-                servers.append(metrics)
-            say(f"schedulers are answered on {'https' if tls else 'http'}://{place.address}:{port}")
+            port = server.bind(place.address, place.port)
+            collectors = (_collector(extender, live), HealthCollector(health))
+            heart = Heartbeat()
+            end = serve_probes(place.probes, collectors, lambda: _unready(live, health), heart.dead)
 
             async def sweep() -> None:
                 told = ""
-                await live.synced.wait()
+                while not live.synced.is_set():
+                    heart.beat()
+                    await asyncio.sleep(SWEEP_SECONDS)
                 # What was listed stays: to look through all of it again and again would make a scheduler wait.
                 gc.collect()
                 gc.freeze()
                 say(f"{len(live.nodes)} nodes are known, {len(live.fleet.nodes)} of them by a NodeTopology")
                 while True:
+                    heart.beat()
                     await asyncio.sleep(SWEEP_SECONDS)
                     extender.sweep()
                     if counts.last != told:
@@ -126,8 +115,11 @@ def serve_extender(
             def woken() -> None:
                 counts.woken += 1
 
-            works = [live.run(), sweep(), wake_for_ever(extender.refused, api, health, woken)]
-            tasks = [asyncio.create_task(own) for own in (*works, *(own.run() for own in servers))]
+            works = [live.run(), sweep(), wake_for_ever(extender.refused, api, health, woken), server.run()]
+            tasks = [asyncio.create_task(own) for own in works]
+            # It listens from its first turn on.
+            await asyncio.sleep(0)
+            say(f"schedulers are answered on {'https' if tls else 'http'}://{place.address}:{port}")
             told = asyncio.create_task(stop.wait())
             await asyncio.wait({*tasks, told}, return_when=asyncio.FIRST_COMPLETED)
             for task in (*tasks, told):
@@ -135,6 +127,7 @@ def serve_extender(
             for task in tasks:
                 with suppress(asyncio.CancelledError):
                     await task
+            end()
 
     asyncio.run(until_told())
 
@@ -156,5 +149,7 @@ def _unknown(live: LiveFleet) -> int:
     return len(live.nodes) - len(live.fleet.nodes)
 
 
-def _not_yet(health: ApiHealth) -> str:
+def _unready(live: LiveFleet, health: ApiHealth) -> str:
+    if live.synced.is_set():
+        return ""
     return f"nodes and pods are not listed yet{f': {health.last}' if health.last else ''}"

@@ -5,15 +5,15 @@ came to it later than to the scheduler. A condition of the pod is enough for tha
 import asyncio
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from http import HTTPStatus
 
 import msgspec
 
-from numafit.cluster.kube.api import STRATEGIC, KubeApi
+from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.live.placed import write_placed
 from numafit.cluster.live.pods import ClusterPod
-from numafit.cluster.live.words import PLACED
+from numafit.cluster.live.words import FITS
 from numafit.errors import ApiServerError, InputError
 from numafit.fleet.orders import promise_of
 
@@ -22,7 +22,6 @@ FIRST_SECONDS, LONGEST_SECONDS = 2.0, 120.0
 """Between two times that the same pod is woken: it may be that the scheduler has reasons of its own against a node."""
 MOST_WOKEN, MOST_SHAPES = 20, 20
 """At one look."""
-FITS = "Fits"
 MESSAGE = "a node would admit it by now: the scheduler may try again"
 
 
@@ -87,7 +86,7 @@ async def wake_for_ever(pods: RefusedPods, api: KubeApi, health: ApiHealth, woke
         await asyncio.sleep(LOOK_SECONDS)
         for pod in pods.to_wake(time.monotonic()):
             try:
-                await wake(api, pod)
+                await write_placed(api, pod, "False", FITS, MESSAGE)
                 woken()
             except ApiServerError as error:
                 if error.status == HTTPStatus.NOT_FOUND:
@@ -96,13 +95,3 @@ async def wake_for_ever(pods: RefusedPods, api: KubeApi, health: ApiHealth, woke
                     health.failed(error)
             except InputError as error:
                 health.failed(error)
-
-
-async def wake(api: KubeApi, pod: ClusterPod) -> None:
-    """The time in it makes it a change each time."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    condition = {"type": PLACED, "status": "False", "reason": FITS, "message": MESSAGE, "lastTransitionTime": now}
-    meta = pod.metadata
-    content = {"metadata": {"uid": meta.uid}, "status": {"conditions": [condition]}}
-    path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}/status"
-    await api.patch(path, msgspec.json.encode(content), STRATEGIC)

@@ -1,6 +1,5 @@
 """What the guard counts, for Prometheus, and whether it is well."""
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -9,8 +8,6 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 PREFIX = "numafit_guard"
-ALIVE_SECONDS = 60.0
-"""Without a turn of its loop the guard is ill."""
 
 
 class GuardCounts:
@@ -37,21 +34,13 @@ class GuardCounts:
         self.enforces = False
         self.on = True
         self.ready = False
-        self.turned = time.monotonic()
-        """When the loop last made a turn."""
 
     def failed(self, error: Exception) -> None:
         self.bugs += 1
         self.last_bug = f"{type(error).__name__}: {error}"
 
-    def turn(self) -> None:
-        self.turned = time.monotonic()
-
     def unready(self) -> str:
         return "" if self.ready else "the cluster is not known yet"
-
-    def dead(self) -> str:
-        return "" if time.monotonic() - self.turned < ALIVE_SECONDS else "its loop stands still"
 
 
 class GuardCollector(Collector):

@@ -251,7 +251,6 @@ class LoopGuard:
 
     def _turn(self) -> None:
         counts, now = self.counts, datetime.now(UTC)
-        counts.turn()
         if self._hope:
             self._hope = False
             for pod in list(self._rules.hopeful()):

@@ -14,7 +14,6 @@ from numafit.cluster.kube.api import JSON_PATCH, STRATEGIC, KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.live.pods import ClusterPod, PodKeeper, SentPod
 from numafit.cluster.live.words import GUARD, HOLD_GATE
-from numafit.cluster.place.releases import pod_path
 from numafit.errors import ApiServerError, InputError
 
 TRIES = 5
@@ -33,7 +32,7 @@ class GuardHands:
         what was decided about."""
         for annotated in (pod.metadata.annotated, not pod.metadata.annotated):
             try:
-                await self._api.patch(pod_path(pod), patch(annotated), JSON_PATCH, {"fieldManager": GUARD})
+                await self._api.patch(pod.path, patch(annotated), JSON_PATCH, {"fieldManager": GUARD})
             except InputError as error:
                 status = error.status if isinstance(error, ApiServerError) else 0
                 if status == HTTPStatus.NOT_FOUND:
@@ -52,7 +51,7 @@ class GuardHands:
             if found is None or found.uid != pod.uid or HOLD_GATE not in found.gates or found.node:
                 return True
             try:
-                await self._api.patch(pod_path(pod), _ungating(found, why), STRATEGIC, {"fieldManager": GUARD})
+                await self._api.patch(pod.path, _ungating(found, why), STRATEGIC, {"fieldManager": GUARD})
             except InputError as error:
                 status = error.status if isinstance(error, ApiServerError) else 0
                 if status == HTTPStatus.NOT_FOUND:
@@ -67,7 +66,7 @@ class GuardHands:
 
     async def _fresh(self, pod: ClusterPod) -> ClusterPod | None:
         try:
-            return self._keeper.kept(msgspec.json.decode(await self._api.get(pod_path(pod)), type=SentPod))
+            return self._keeper.kept(msgspec.json.decode(await self._api.get(pod.path), type=SentPod))
         except ApiServerError as error:
             if error.status == HTTPStatus.NOT_FOUND:
                 return None
@@ -82,7 +81,7 @@ class GuardHands:
         only = {"uid": pod.metadata.uid}
         content = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0, "preconditions": only}
         try:
-            await self._api.delete(pod_path(pod), msgspec.json.encode(content))
+            await self._api.delete(pod.path, msgspec.json.encode(content))
         except InputError as error:
             if isinstance(error, ApiServerError) and error.status in GONE:
                 return True

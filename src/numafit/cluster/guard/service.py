@@ -23,7 +23,7 @@ from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.election import Election
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
-from numafit.cluster.kube.probes import ProbePlace, serve_probes
+from numafit.cluster.kube.probes import Heartbeat, ProbePlace, serve_probes
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.words import GUARD, GUARD_LABEL, HOLD_GATE
 from numafit.errors import InputError
@@ -72,7 +72,7 @@ def serve_guard(access: Access, process: GuardProcess, say: Callable[[str], None
     """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin."""
     own = _Replica(process, say)
     known = (GuardCollector(own.counts), AdmissionCollector(own.admission), HealthCollector(own.health))
-    end = serve_probes(process.probes, known, own.unready, own.counts.dead)
+    end = serve_probes(process.probes, known, own.unready, own.heart.dead)
     try:
         asyncio.run(own.until_told(access))
     finally:
@@ -83,6 +83,7 @@ class _Replica:
     def __init__(self, process: GuardProcess, say: Callable[[str], None]) -> None:
         self._process, self._options, self._say = process, process.guard, say
         self.counts, self.admission, self.health = GuardCounts(), AdmissionCounts(), ApiHealth()
+        self.heart = Heartbeat()
         self._webhook: Webhook | None = None
         self._led = False
 
@@ -142,10 +143,9 @@ class _Replica:
             self.counts.leads = False
 
     async def _turn(self, live: LiveFleet) -> None:
-        await live.synced.wait()
-        self.counts.ready = True
         while True:
-            self.counts.turn()
+            self.heart.beat()
+            self.counts.ready = live.synced.is_set()
             await asyncio.sleep(1)
 
     async def _taken_over(self, api: KubeApi) -> bool:

@@ -1,8 +1,8 @@
-"""A small server for what others ask of us: HTTPS with certificates from files, and plain HTTP on loopback.
+"""A small server for what others ask of us: HTTPS with certificates from files or from memory, and plain HTTP.
 
-    certificates  what is shown to clients and whom to trust, read again when the files change
+    certificates  what is shown to clients and whom to trust; files are read again when they change
+    messages      what is asked and answered, and the bounds for it
     server        connections that stay open, each request answered by one function
-    watched       /metrics, /readyz and /livez of a process
 
 API servers ask webhooks, schedulers ask extenders: few connections, which stay open, with large contents. HTTP/1.1 on
 asyncio, parsed by h11, as in `kube/connection`.

@@ -1,9 +1,11 @@
-"""What a server shows to its clients, and whom it trusts: files, which are read again when they change."""
+"""What a server shows to its clients, and whom it trusts: from memory, or from files, read again when they change."""
 
+import os
 import ssl
+import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -65,8 +67,7 @@ class ServingContext:
 
 def tls_of(files: ServingFiles) -> ssl.SSLContext:
     """Raises InputError with the file that is wrong."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.set_alpn_protocols(["http/1.1"])
+    context = _bare()
     for path in (files.certificate, files.key, files.client_authority):
         if path is not None:
             _check(path)
@@ -84,6 +85,40 @@ def tls_of(files: ServingFiles) -> ssl.SSLContext:
             raise InputError(why, source=str(files.client_authority), cure="it is PEM") from None
         context.verify_mode = ssl.CERT_REQUIRED
     return context
+
+
+def tls_from_memory(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    """Everybody is let in. Raises ssl.SSLError where they are none, or not of each other."""
+    context = _bare()
+    with _as_file(certificate + key) as path:
+        context.load_cert_chain(path)
+    return context
+
+
+def _bare() -> ssl.SSLContext:
+    """API servers ask webhooks by HTTP/1.1 only, whatever else is offered (1.36)."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """Python's ssl reads files only. On Linux this one lies in memory and has no name; elsewhere nobody else can read
+    it, and it is gone at once."""
+    if hasattr(os, "memfd_create"):
+        number = os.memfd_create("certificate", os.MFD_CLOEXEC)
+        try:
+            os.write(number, content)
+            yield f"/proc/self/fd/{number}"
+        finally:
+            os.close(number)
+    else:
+        with tempfile.NamedTemporaryFile(prefix="numafit-") as file:
+            file.write(content)
+            file.flush()
+            yield file.name
 
 
 def _check(path: Path) -> None:

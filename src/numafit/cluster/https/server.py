@@ -1,70 +1,50 @@
 """Connections that stay open, each request answered by one function: HTTP/1.1 on asyncio's streams, parsed by h11.
 
-Whoever is slow, silent or speaks something else hinders nobody: each connection is a task of its own, with bounds for
-time and size.
+Whoever is slow, silent or speaks something else hinders nobody. Each connection is a task of its own, with bounds for
+time and size. One is accepted at a time and everything else comes in between, so that a flood of them slows nobody who
+is there already. When there are too many, one goes that lies idle: first those that have asked nothing yet, else the
+one that is idle longest.
 """
 
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
-from ipaddress import ip_address
 
 import h11
-import msgspec
 
+from numafit.cluster.https.messages import (
+    Answering,
+    ServerAnswer,
+    ServerCounts,
+    ServerLimits,
+    ServerRequest,
+    text_answer,
+)
 from numafit.errors import InputError
 
 READ = 1 << 18
 """Bytes that are taken from a connection at once: the names of 5,000 nodes are one gulp."""
-LARGEST = 1 << 27
-"""Bytes of one request: 5,000 whole nodes have some fifty million."""
-REQUEST_SECONDS = 30.0
-"""For all of a request once it has begun, and for TLS before it."""
+LARGEST_HEAD = 1 << 16
+"""Bytes of a request before its content."""
 IDLE_SECONDS = 300.0
 """Longer than clients keep a connection (Go: 90): who closes it is not the one that is asked."""
 ANSWERING_SECONDS = 5.0
 """What is under way when the server ends may take so long."""
+CLOSE_SECONDS = 1.0
+"""For the other side to say good-bye, too."""
 ACCEPT_PAUSE = 0.1
 """Seconds before another try, where the system has no more files to give."""
-MOST_CONNECTIONS = 512
-WAITING = 128
-TEXT, JSON = "text/plain; charset=utf-8", "application/json"
-
-
-class ServerRequest(msgspec.Struct, frozen=True):
-    method: str
-    path: str
-    """Without what is behind a question mark."""
-    content: bytes
-    peer: str = ""
-    """The common name in the certificate that the client has shown."""
-
-
-class ServerAnswer(msgspec.Struct, frozen=True):
-    content: bytes
-    status: int = HTTPStatus.OK
-    kind: str = JSON
-
-
-Answering = Callable[[ServerRequest], Awaitable[ServerAnswer]]
-
-
-def text_answer(text: str, status: int = HTTPStatus.OK) -> ServerAnswer:
-    return ServerAnswer(f"{text}\n".encode(), status, TEXT)
-
-
-def is_loopback(address: str) -> bool:
-    with suppress(ValueError):
-        return ip_address(address).is_loopback
-    return address == "localhost"
+BACKLOG = 512
 
 
 class HttpServer:
-    """`listen`, then `run` until it is cancelled. An exception of `answering` is answered by 500 and told to
-    `failed`."""
+    """`bind`, then `run` until it is cancelled. An exception of `answering` is answered by 500 and told to
+    `failed`. `tls` gives what is shown to who comes next; who was shown something else is closed after an answer."""
 
     def __init__(
         self,
@@ -72,89 +52,134 @@ class HttpServer:
         tls: Callable[[], ssl.SSLContext] | None = None,
         failed: Callable[[Exception], None] = lambda _: None,
         *,
-        largest: int = LARGEST,
-        request_seconds: float = REQUEST_SECONDS,
+        limits: ServerLimits | None = None,
+        counts: ServerCounts | None = None,
     ) -> None:
         self._answering, self._tls, self._failed = answering, tls, failed
-        self.largest, self.request_seconds = largest, request_seconds
+        self.limits, self.counts = limits or ServerLimits(), counts or ServerCounts()
+        self.held = 0
+        """Bytes of requests that are not there as a whole yet."""
+        self.ending = False
+        """From then on each answer ends its connection."""
         self._socket: socket.socket | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._exchanges: set[_Exchange] = set()
+        self._options = ""
+        self._connections: dict[_Connection, asyncio.Task[None]] = {}
 
-    def listen(self, address: str, port: int, option: str = "--port") -> int:
-        """The port, where any would do (0). Raises InputError where it cannot be had; `option` is named then."""
+    def bind(self, address: str, port: int, option: str = "--port") -> int:
+        """The port, where any would do (0). Nobody listens before `run`: who connects is refused, and does not wait.
+        Raises InputError where it cannot be had; `option` is named then."""
+        self._options = f"{option} or {option.replace('port', 'address')}"
         try:
-            own = _listening(address, port)
-        except OSError as error:
-            cure = f"choose another with {option} or {option.replace('port', 'address')}"
-            raise InputError(f"cannot listen on {address}:{port}: {error.strerror}", cure=cure) from None
-        self._socket = own
-        bound: int = own.getsockname()[1]
+            self._socket = _bound(address, port)
+        except (OSError, OverflowError) as error:
+            raise self._taken(f"{address}:{port}", error) from None
+        bound: int = self._socket.getsockname()[1]
         return bound
 
+    def close(self) -> None:
+        """Of one that does not run."""
+        if self._socket is not None:
+            self._socket.close()
+
     async def run(self) -> None:
-        assert self._socket is not None, "listen() comes first"
-        loop = asyncio.get_running_loop()
+        """Raises InputError where another has come before us since `bind`."""
+        own = self._socket
+        assert own is not None, "bind() comes first"
         try:
-            while True:
-                try:
-                    connection, _ = await loop.sock_accept(self._socket)
-                except OSError as error:
-                    # Too many files are open, or the client is gone already: others will come.
-                    self._failed(error)
-                    await asyncio.sleep(ACCEPT_PAUSE)
-                    continue
-                if len(self._tasks) >= MOST_CONNECTIONS:
-                    connection.close()
-                    continue
-                task = loop.create_task(self._serve(connection))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+            own.listen(BACKLOG)
+        except OSError as error:
+            address, port, *_ = own.getsockname()
+            own.close()
+            raise self._taken(f"{address}:{port}", error) from None
+        accepting = asyncio.create_task(self._accept(own))
+        try:
+            await asyncio.shield(accepting)
         finally:
+            self.ending = True
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(self.limits.drain_seconds)
+            accepting.cancel()
+            await asyncio.gather(accepting, return_exceptions=True)
+            own.close()
             await self._end()
+
+    def _taken(self, place: str, error: Exception) -> InputError:
+        why = getattr(error, "strerror", None) or str(error)
+        return InputError(f"cannot listen: {why}", source=place, cure=f"choose another with {self._options}")
 
     async def _end(self) -> None:
         """Requests that are under way are answered; connections that lie idle are closed."""
-        assert self._socket is not None
-        self._socket.close()
-        for exchange in self._exchanges:
-            exchange.last()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=ANSWERING_SECONDS)
-        for task in self._tasks:
+        for connection, task in self._connections.items():
+            if connection.idle:
+                task.cancel()
+        tasks = list(self._connections.values())
+        if tasks:
+            await asyncio.wait(tasks, timeout=ANSWERING_SECONDS)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        # Connections are gone only after the loop's next turn.
+        await asyncio.sleep(0)
 
-    async def _serve(self, connection: socket.socket) -> None:
-        # An answer is one small packet, and somebody waits for it.
-        with suppress(OSError):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        tls = self._tls() if self._tls else None
-        reader = asyncio.StreamReader(READ)
+    async def _accept(self, listening: socket.socket) -> None:
         loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listening)
+            except OSError as error:
+                # Too many files are open, or the client is gone already: others will come.
+                self.counts.broken += 1
+                self._failed(error)
+                await asyncio.sleep(ACCEPT_PAUSE)
+                continue
+            self._make_room()
+            connection = _Connection(self)
+            task = loop.create_task(self._serve(connection, accepted))
+            self._connections[connection] = task
+            self.counts.connections = len(self._connections)
+            task.add_done_callback(partial(self._closed, connection))
+            await asyncio.sleep(0)
+
+    def _closed(self, connection: "_Connection", _: "asyncio.Task[None]") -> None:
+        self._connections.pop(connection, None)
+        self.counts.connections = len(self._connections)
+
+    def _make_room(self) -> None:
+        """Where nobody is idle, one goes that is in the middle of its first request: those are cheap to begin."""
+        if len(self._connections) < self.limits.connections:
+            return
+        gone = min(self._connections, key=lambda own: (not own.idle, own.asked > 0, own.since))
+        self._connections.pop(gone).cancel()
+        self.counts.refused += 1
+
+    async def _serve(self, connection: "_Connection", accepted: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(READ)
+        writer: asyncio.StreamWriter | None = None
+        tls = self._tls() if self._tls else None
         try:
+            # An answer is one small packet, and somebody waits for it.
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             transport, protocol = await loop.connect_accepted_socket(
                 lambda: asyncio.StreamReaderProtocol(reader),
-                connection,
+                accepted,
                 ssl=tls,
-                ssl_handshake_timeout=self.request_seconds if tls else None,
+                ssl_handshake_timeout=self.limits.handshake_seconds if tls else None,
+                ssl_shutdown_timeout=CLOSE_SECONDS if tls else None,
             )
-        except (OSError, TimeoutError):
-            # No TLS, or nobody we trust.
-            connection.close()
-            return
-        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-        exchange = _Exchange(reader, writer, self)
-        self._exchanges.add(exchange)
-        try:
-            await exchange.run(lambda: self._tls is None or self._tls() is tls)
-        except (OSError, TimeoutError, EOFError):
-            pass
-        finally:
-            self._exchanges.discard(exchange)
+            writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+            await connection.run(reader, writer, lambda: self._tls is None or self._tls() is tls)
             writer.close()
-            with suppress(OSError, TimeoutError):
-                await asyncio.wait_for(writer.wait_closed(), ANSWERING_SECONDS)
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await writer.wait_closed()
+        except (OSError, TimeoutError, EOFError, h11.ProtocolError):
+            # No TLS, nobody we trust, no HTTP, or gone in the middle.
+            self.counts.broken += 1
+        finally:
+            if writer is None:
+                accepted.close()
+            else:
+                writer.transport.abort()
 
     async def answer(self, request: ServerRequest) -> ServerAnswer:
         try:
@@ -170,29 +195,31 @@ class _Refused(Exception):
         self.answer = text_answer(text, status)
 
 
-class _Exchange:
-    """One connection: one request after the other."""
+class _Connection:
+    """One request after the other."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: HttpServer) -> None:
-        self._reader, self._writer, self._server = reader, writer, server
-        self._http = h11.Connection(h11.SERVER)
-        self._peer = _common_name(writer)
-        self._idle = False
-        self._is_last = False
+    def __init__(self, server: HttpServer) -> None:
+        self._server = server
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=LARGEST_HEAD)
+        self._reader: asyncio.StreamReader
+        self._writer: asyncio.StreamWriter
+        self._peer = ""
+        self.asked = 0
+        self.idle = True
+        self.since = time.monotonic()
+        """When it became idle."""
 
-    def last(self) -> None:
-        """After the request that is under way it is closed."""
-        self._is_last = True
-        if self._idle:
-            self._reader.feed_eof()
-
-    async def run(self, may_stay: Callable[[], bool]) -> None:
-        while not self._is_last:
+    async def run(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, may_stay: Callable[[], bool]
+    ) -> None:
+        """Raises EOFError, TimeoutError or h11.ProtocolError where it ended in the middle of something."""
+        self._reader, self._writer, self._peer = reader, writer, _common_name(writer)
+        while True:
             try:
                 request = await self._request()
             except h11.RemoteProtocolError as error:
                 await self._send(text_answer(str(error), error.error_status_hint), stays=False)
-                return
+                raise
             except _Refused as refused:
                 await self._send(refused.answer, stays=False)
                 return
@@ -200,32 +227,41 @@ class _Exchange:
                 return
             answer = await self._server.answer(request)
             # Who was let in by an older certificate shows another one.
-            stays = not self._is_last and may_stay()
+            stays = not self._server.ending and may_stay()
             await self._send(answer, stays=stays, head=request.method == "HEAD")
+            self.asked += 1
             if not stays or self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
                 return
             self._http.start_next_cycle()
 
     async def _request(self) -> ServerRequest | None:
         """None where the client is done."""
-        self._idle = not self._http.trailing_data[0]
-        async with asyncio.timeout(IDLE_SECONDS) as limit:
+        self.idle, self.since = not self._http.trailing_data[0], time.monotonic()
+        async with asyncio.timeout(IDLE_SECONDS if self.idle else self._server.limits.request_seconds) as limit:
             head = await self._next(limit)
             if not isinstance(head, h11.Request):
                 return None
             if self._http.they_are_waiting_for_100_continue:
                 self._writer.write(self._http.send(h11.InformationalResponse(status_code=100, headers=[])) or b"")
-            parts, size = [], 0
-            while isinstance(event := await self._next(limit), h11.Data):
-                parts.append(bytes(event.data))
-                size += len(event.data)
-                if size > self._server.largest:
-                    largest = f"more than {self._server.largest} bytes"
-                    raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, largest)
-            if not isinstance(event, h11.EndOfMessage):
-                return None
+            content = await self._content(limit)
         target = head.target.decode("latin-1").partition("?")[0]
-        return ServerRequest(head.method.decode("latin-1"), target, b"".join(parts), self._peer)
+        return ServerRequest(head.method.decode("latin-1"), target, content, self._peer)
+
+    async def _content(self, limit: asyncio.Timeout) -> bytes:
+        server, content = self._server, bytearray()
+        try:
+            while isinstance(event := await self._next(limit), h11.Data):
+                content += event.data
+                server.held += len(event.data)
+                if len(content) > server.limits.largest:
+                    raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"more than {server.limits.largest} bytes")
+                if server.held > server.limits.held:
+                    raise _Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too much comes at once")
+        finally:
+            server.held -= len(content)
+        if not isinstance(event, h11.EndOfMessage):
+            raise EOFError
+        return bytes(content)
 
     async def _next(self, limit: asyncio.Timeout) -> object:
         while True:
@@ -233,9 +269,9 @@ class _Exchange:
             if event is not h11.NEED_DATA:
                 return event
             data = await self._reader.read(READ)
-            if self._idle and data:
-                self._idle = False
-                limit.reschedule(asyncio.get_running_loop().time() + self._server.request_seconds)
+            if self.idle and data:
+                self.idle = False
+                limit.reschedule(asyncio.get_running_loop().time() + self._server.limits.request_seconds)
             self._http.receive_data(data)
 
     async def _send(self, answer: ServerAnswer, *, stays: bool, head: bool = False) -> None:
@@ -250,19 +286,19 @@ class _Exchange:
             data += send(h11.Data(data=answer.content)) or b""
         data += send(h11.EndOfMessage()) or b""
         self._writer.write(data)
-        async with asyncio.timeout(self._server.request_seconds):
+        async with asyncio.timeout(self._server.limits.request_seconds):
             await self._writer.drain()
 
 
-def _listening(address: str, port: int) -> socket.socket:
-    family, _, _, _, place = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
-    own = socket.socket(family, socket.SOCK_STREAM)
+def _bound(address: str, port: int) -> socket.socket:
+    found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, place = found[0]
+    own = socket.socket(family, kind, protocol)
     try:
         own.setblocking(False)
         own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         own.bind(place)
-        own.listen(WAITING)
-    except OSError:
+    except (OSError, OverflowError):
         own.close()
         raise
     return own

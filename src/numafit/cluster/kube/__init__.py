@@ -9,6 +9,7 @@
     connection  HTTP over connections that stay open
     api         many requests at a time, changes among them; watches
     objects     the little that all objects have
+    rights      what an account may do, as objects for RBAC
     health      what went wrong, counted
     probes      where a process tells how it is
     pace        how long to wait before another try

@@ -1,5 +1,9 @@
-"""Where a process that runs on and on tells how it is: /metrics for Prometheus, /readyz and /livez for its kubelet."""
+"""Where a process that runs on and on tells how it is: /metrics for Prometheus, /readyz and /livez for its kubelet.
 
+In a thread of its own, so that it also answers when the loop of the process stands still.
+"""
+
+import time
 from collections.abc import Callable, Iterable
 from threading import Thread
 from typing import Any
@@ -11,6 +15,22 @@ from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.registry import Collector
 
 from numafit.errors import InputError
+
+ALIVE_SECONDS = 60.0
+"""Without a turn of its loop a process is ill."""
+
+
+class Heartbeat:
+    def __init__(self) -> None:
+        self.turned = time.monotonic()
+        """When the loop last made a turn."""
+
+    def beat(self) -> None:
+        self.turned = time.monotonic()
+
+    def dead(self) -> str:
+        """Why; empty where it lives."""
+        return "" if time.monotonic() - self.turned < ALIVE_SECONDS else "its loop stands still"
 
 
 class ProbePlace(msgspec.Struct, frozen=True):
@@ -30,7 +50,7 @@ class _Quiet(WSGIRequestHandler):
 def serve_probes(
     place: ProbePlace, collectors: Iterable[Collector], unready: Callable[[], str], dead: Callable[[], str]
 ) -> Callable[[], None]:
-    """In a thread of its own; returns what ends it. `unready`, `dead`: why it is so, empty where all is well. Raises
+    """Returns what ends it. `unready`, `dead`: why it is so, empty where all is well. Raises
     InputError where the port is taken."""
     if not place.port:
         return lambda: None

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from numafit.cluster.kube.objects import ObjectMeta
+from numafit.cluster.kube.objects import ObjectMeta, ObjectReference
 from numafit.cluster.live.spec import OS_LABEL, PodShapes
 from numafit.cluster.live.words import NODES_ANNOTATION, offered_names
 from numafit.workload.pod import Pod
@@ -94,6 +94,10 @@ class SentPod(msgspec.Struct):
         self.metadata = SentPodMeta(meta.name, meta.namespace, meta.uid, meta.resourceVersion)
 
 
+COMING_BACK = ("DaemonSet", "Node")
+"""Controllers whose pods are made anew on the same node, and the node itself."""
+
+
 class PodMetadata(msgspec.Struct, frozen=True, gc=False):
     name: str
     namespace: str
@@ -134,6 +138,20 @@ class ClusterPod(msgspec.Struct, frozen=True):
     @property
     def full_name(self) -> str:
         return f"{self.metadata.namespace}/{self.metadata.name}"
+
+    @property
+    def path(self) -> str:
+        """Where the API server has it."""
+        return f"/api/v1/namespaces/{self.metadata.namespace}/pods/{self.metadata.name}"
+
+    @property
+    def reference(self) -> ObjectReference:
+        return ObjectReference("Pod", self.metadata.name, self.metadata.uid, self.metadata.namespace)
+
+    @property
+    def comes_back(self) -> bool:
+        """Its controller makes it anew on the same node: it is of no use to wait for its end."""
+        return self.pod.static or (self.owner is not None and self.owner.kind in COMING_BACK)
 
     @property
     def ended(self) -> bool:

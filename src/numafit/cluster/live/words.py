@@ -9,15 +9,17 @@ OUR_GATES = (PLACE_GATE, HOLD_GATE)
 NODES_ANNOTATION = "numafit.io/nodes"
 """On a pod: the nodes that it was offered, written together with the removal of the gate."""
 
+SCALED_ANNOTATION = "numafit.io/scaled"
+"""On a pod that was released for nodes that are still to come: how many nodes it must not go to."""
+
 PLACE_LABEL, GUARD_LABEL = "numafit.io/place", "numafit.io/guard"
 """On a namespace: whether its pods are placed, and whether its loops are held."""
 ENABLED, DISABLED = "enabled", "disabled"
 
 PLACED = "numafit.io/Placed"
 """Condition of a pod: why it waits, or that it was released."""
-
-GROUP, GROUP_SIZE = "numafit.io/group", "numafit.io/group-size"
-"""On a pod, as label or annotation: with whom it has to start, and how many they are."""
+WAITING, RELEASED, FITS = "Waiting", "Released", "Fits"
+"""Its reasons; the last one wakes a scheduler."""
 
 PLACER, GUARD = "numafit-place", "numafit-guard"
 """Who tells an event or writes a field."""

@@ -1,21 +1,20 @@
 """What a cluster needs to run the agent on its nodes: the definition of its object, an account with no more rights than
 it uses, and the DaemonSet."""
 
-import yaml
-
 from numafit.cluster.claims.objects import GROUP as CLAIMS
 from numafit.cluster.kube.events import DEFAULT_NAMESPACE
+from numafit.cluster.kube.rights import bound_role, policy_objects, rule
 from numafit.cluster.node.process import KUBELET_FOLDER
 from numafit.cluster.node.publish import ANNOTATION
 from numafit.cluster.node.resource_topology import API_VERSION as RESOURCE_TOPOLOGY
-from numafit.cluster.topology.definition import definition
+from numafit.cluster.topology.definition import with_definition
 from numafit.cluster.topology.model import GROUP, PLURAL
 from numafit.replay.outcomes import Json
 
 NAME = "numafit-node-agent"
 ORDER_ROLE = f"{NAME}-orders"
+ORDER_VERBS = ["get", "list", "watch", "patch"]
 METRICS_PORT = 9467
-RBAC = "rbac.authorization.k8s.io/v1"
 RESOURCE_GROUP, RESOURCE_PLURAL = RESOURCE_TOPOLOGY.partition("/")[0], "noderesourcetopologies"
 MOUNTS_ALLOWED = {"pod-security.kubernetes.io/enforce": "privileged"}
 """No stricter level lets a pod see folders of its host."""
@@ -27,87 +26,47 @@ MOUNTS = ("/sys", "/proc", KUBELET_FOLDER)
 def manifest(namespace: str, image: str, *, resource_topology: bool = False, orders: str = "") -> str:
     """YAML documents for `kubectl apply -f -`. `orders`: how the names of ConfigMaps begin, with the node's behind it,
     that order a switch of a node; an agent that takes such orders has to be root there. Empty: it takes none."""
-    allow_switch = bool(orders)
+    allow_switch, account = bool(orders), {"name": NAME, "namespace": namespace}
     objects = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": MOUNTS_ALLOWED}},
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": namespace}},
-        cluster_role(resource_topology=resource_topology, allow_switch=allow_switch),
-        _binding("ClusterRole", {"name": NAME}, namespace),
-        event_role(),
-        _binding("Role", {"name": NAME, "namespace": DEFAULT_NAMESPACE}, namespace),
-        *(_order_rights(namespace) if allow_switch else ()),
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**account}},
+        *bound_role(NAME, _rules(resource_topology=resource_topology, allow_switch=allow_switch), account),
+        # Events about a Node, which has no namespace, lie in this one.
+        *bound_role(NAME, [rule("", ["events"], ["create", "patch"])], account, DEFAULT_NAMESPACE),
+        # Orders lie in the agent's own namespace, and it makes none.
+        *(bound_role(ORDER_ROLE, [rule("", ["configmaps"], ORDER_VERBS)], account, namespace) if allow_switch else ()),
         *_own_node_only(namespace, orders, resource_topology=resource_topology),
         _daemon_set(namespace, image, resource_topology=resource_topology, allow_switch=allow_switch),
     ]
-    texts = [definition(), *(yaml.safe_dump(each, sort_keys=False) for each in objects)]
-    return "---\n".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
+    return with_definition(objects)
 
 
-def cluster_role(*, resource_topology: bool, allow_switch: bool = False) -> Json:
+def _rules(*, resource_topology: bool, allow_switch: bool) -> list[Json]:
     rules = [
         # get: its release, labels, taints and what it offers. patch: one annotation, which wakes schedulers.
-        _rule("", ["nodes"], ["get", "patch"]),
+        rule("", ["nodes"], ["get", "patch"]),
         # Which pods are on the node, and what their kubelet says of them.
-        _rule("", ["pods"], ["list", "watch"]),
+        rule("", ["pods"], ["list", "watch"]),
         # Its settings, where no file tells them; kubelets before 1.33 want nodes/proxy for that, which is much more.
-        _rule("", ["nodes/configz"], ["get"]),
+        rule("", ["nodes/configz"], ["get"]),
         # create: server-side apply makes an object that is not there.
-        _rule(GROUP, [PLURAL], ["create", "patch", "list", "watch"]),
+        rule(GROUP, [PLURAL], ["create", "patch", "list", "watch"]),
         # Which devices claims give to pods (DRA), and where they are.
-        _rule(CLAIMS, ["resourceclaims"], ["get"]),
-        _rule(CLAIMS, ["resourceslices"], ["list"]),
+        rule(CLAIMS, ["resourceclaims"], ["get"]),
+        rule(CLAIMS, ["resourceslices"], ["list"]),
     ]
     if resource_topology:
-        rules.append(_rule(RESOURCE_GROUP, [RESOURCE_PLURAL], ["get", "list", "create", "patch"]))
+        rules.append(rule(RESOURCE_GROUP, [RESOURCE_PLURAL], ["get", "list", "create", "patch"]))
     if allow_switch:
         # RBAC knows no pods of one node; disruption budgets count for it as for everybody.
-        rules.append(_rule("", ["pods/eviction"], ["create"]))
-    return {
-        "apiVersion": RBAC,
-        "kind": "ClusterRole",
-        "metadata": {"name": NAME},
-        "rules": rules,
-    }
-
-
-def event_role() -> Json:
-    """Events about a Node, which has no namespace, lie in this one."""
-    return {
-        "apiVersion": RBAC,
-        "kind": "Role",
-        "metadata": {"name": NAME, "namespace": DEFAULT_NAMESPACE},
-        "rules": [_rule("", ["events"], ["create", "patch"])],
-    }
-
-
-def _order_rights(namespace: str) -> list[Json]:
-    """Orders lie in the agent's own namespace, and it makes none."""
-    own = {"name": ORDER_ROLE, "namespace": namespace}
-    rules = [_rule("", ["configmaps"], ["get", "list", "watch", "patch"])]
-    binding = _binding("Role", own, namespace)
-    binding["roleRef"]["name"] = ORDER_ROLE
-    return [{"apiVersion": RBAC, "kind": "Role", "metadata": own, "rules": rules}, binding]
-
-
-def _binding(kind: str, metadata: Json, namespace: str) -> Json:
-    return {
-        "apiVersion": RBAC,
-        "kind": f"{kind}Binding",
-        "metadata": metadata,
-        "roleRef": {"apiGroup": RBAC.partition("/")[0], "kind": kind, "name": NAME},
-        "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": namespace}],
-    }
-
-
-def _rule(group: str, resources: list[str], verbs: list[str]) -> Json:
-    return {"apiGroups": [group], "resources": resources, "verbs": verbs}
+        rules.append(rule("", ["pods/eviction"], ["create"]))
+    return rules
 
 
 def _own_node_only(namespace: str, orders: str, *, resource_topology: bool) -> list[Json]:
     """RBAC knows no single node: a policy lets the account change nothing of a Node but its one annotation, and with
     the token of a pod nothing but its own node. Clusters have it since 1.30. With orders it closes and opens its node,
     too, and writes into the orders for it."""
-    admission = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": NAME}}
     node_name = "'authentication.kubernetes.io/node-name'"
     extra = "request.userInfo.extra"
     node = f"{extra}[{node_name}][0]"
@@ -138,14 +97,7 @@ def _own_node_only(namespace: str, orders: str, *, resource_topology: bool) -> l
             {"expression": own, "message": "the agent changes its own node only"},
         ],
     }
-    return [
-        {**admission, "kind": "ValidatingAdmissionPolicy", "spec": spec},
-        {
-            **admission,
-            "kind": "ValidatingAdmissionPolicyBinding",
-            "spec": {"policyName": NAME, "validationActions": ["Deny"]},
-        },
-    ]
+    return policy_objects(NAME, spec)
 
 
 def _same_but_cordon() -> str:

@@ -5,21 +5,17 @@ authority of its own certificate.
 """
 
 from collections.abc import Sequence
-from importlib.resources import files
-
-import yaml
 
 from numafit.cluster.admission.configuration import SERVICE_PORT
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.admission.rights import cluster_rules, namespace_rules
 from numafit.cluster.kube.objects import ObjectJson
+from numafit.cluster.kube.rights import bound_role, lease_rules, rule, unbound_only
 from numafit.cluster.live.words import PLACER
 from numafit.cluster.place.waiting.sizes import group_rules
+from numafit.cluster.topology.definition import with_definition
 from numafit.cluster.topology.model import GROUP, PLURAL
 
-DEFINITION = "nodetopologies.yaml"
-RBAC = "rbac.authorization.k8s.io/v1"
-ADMISSION = "admissionregistration.k8s.io/v1"
 REPLICAS = 2
 ENDING_SECONDS = 30
 
@@ -46,9 +42,7 @@ class PlaceManifest:
 
     def text(self) -> str:
         """YAML documents for `kubectl apply -f -`."""
-        definition = files("numafit.cluster.topology").joinpath(DEFINITION).read_text()
-        texts = [definition, *(yaml.safe_dump(each, sort_keys=False) for each in self.objects())]
-        return "---\n".join(text if text.endswith("\n") else f"{text}\n" for text in texts)
+        return with_definition(self.objects())
 
     def objects(self) -> list[ObjectJson]:
         namespace = self._webhook.namespace
@@ -56,70 +50,20 @@ class PlaceManifest:
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
             {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._meta()},
             *self.rights(),
-            *self._unbound_only(),
+            *unbound_only(self._webhook.name, namespace, "placer"),
             self._service(),
             self._budget(),
             self._deployment(),
         ]
 
     def rights(self) -> list[ObjectJson]:
-        name = self._webhook.name
+        name, account = self._webhook.name, self._meta()
         cluster = [*place_rules(), *cluster_rules(self._webhook), *self._more[0]]
-        own = [*lease_rules(), *namespace_rules(self._webhook), *self._more[1]]
-        return [
-            {"apiVersion": RBAC, "kind": "ClusterRole", "metadata": {"name": name}, "rules": cluster},
-            self._binding("ClusterRole", {"name": name}),
-            {"apiVersion": RBAC, "kind": "Role", "metadata": self._meta(), "rules": own},
-            self._binding("Role", self._meta()),
-        ]
+        own = [*lease_rules(PLACER), *namespace_rules(self._webhook), *self._more[1]]
+        return [*bound_role(name, cluster, account), *bound_role(name, own, account, self._webhook.namespace)]
 
     def _meta(self) -> ObjectJson:
         return {"name": self._webhook.name, "namespace": self._webhook.namespace}
-
-    def _binding(self, kind: str, metadata: ObjectJson) -> ObjectJson:
-        account = {"kind": "ServiceAccount", **self._meta()}
-        return {
-            "apiVersion": RBAC,
-            "kind": f"{kind}Binding",
-            "metadata": metadata,
-            "roleRef": {"apiGroup": RBAC.partition("/")[0], "kind": kind, "name": self._webhook.name},
-            "subjects": [account],
-        }
-
-    def _unbound_only(self) -> list[ObjectJson]:
-        """RBAC knows pods only as a whole: a policy lets the account change none that is bound, and delete none but
-        those that are not bound or have failed. Clusters have it since 1.30."""
-        namespace, name = self._webhook.namespace, self._webhook.name
-        account = f"request.userInfo.username == 'system:serviceaccount:{namespace}:{name}'"
-        unbound = "oldObject.spec.?nodeName.orValue('') == ''"
-        failed = "(request.operation == 'DELETE' && oldObject.status.?phase.orValue('') == 'Failed')"
-        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE", "DELETE"], "resources": ["pods"]}
-        spec = {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"resourceRules": [rule]},
-            "matchConditions": [{"name": "placer", "expression": account}],
-            "validations": [
-                {
-                    "expression": f"{unbound} || {failed}",
-                    "message": "the placer touches no pod that is bound and has not failed",
-                }
-            ],
-        }
-        binding = {"policyName": name, "validationActions": ["Deny"]}
-        return [
-            {
-                "apiVersion": ADMISSION,
-                "kind": "ValidatingAdmissionPolicy",
-                "metadata": {"name": name},
-                "spec": spec,
-            },
-            {
-                "apiVersion": ADMISSION,
-                "kind": "ValidatingAdmissionPolicyBinding",
-                "metadata": {"name": name},
-                "spec": binding,
-            },
-        ]
 
     def _service(self) -> ObjectJson:
         ports = [{"name": "webhook", "port": SERVICE_PORT, "targetPort": "webhook"}]
@@ -195,27 +139,16 @@ class PlaceManifest:
 def place_rules() -> list[ObjectJson]:
     """Of the ClusterRole."""
     return [
-        _rule("", ["nodes"], ["list", "watch"]),
+        rule("", ["nodes"], ["list", "watch"]),
         # get: what became of a patch that nobody answered. patch: the release. delete: pods that cannot be bound.
-        _rule("", ["pods"], ["get", "list", "watch", "patch", "delete"]),
+        rule("", ["pods"], ["get", "list", "watch", "patch", "delete"]),
         # The condition that says why a pod waits.
-        _rule("", ["pods/status"], ["patch"]),
-        _rule("", ["events"], ["create", "patch"]),
+        rule("", ["pods/status"], ["patch"]),
+        rule("", ["events"], ["create", "patch"]),
         # Which nodes reach the volumes of a pod that waits.
-        _rule("", ["persistentvolumeclaims", "persistentvolumes"], ["get"]),
-        _rule("storage.k8s.io", ["storageclasses"], ["get"]),
-        _rule(GROUP, [PLURAL], ["list", "watch"]),
+        rule("", ["persistentvolumeclaims", "persistentvolumes"], ["get"]),
+        rule("storage.k8s.io", ["storageclasses"], ["get"]),
+        rule(GROUP, [PLURAL], ["list", "watch"]),
         # How many pods of a group start together.
         *group_rules(),
     ]
-
-
-def lease_rules() -> list[ObjectJson]:
-    """Of the Role in our namespace. RBAC cannot tell by name what is created."""
-    leases = "coordination.k8s.io"
-    own = {**_rule(leases, ["leases"], ["get", "update"]), "resourceNames": [PLACER]}
-    return [_rule(leases, ["leases"], ["create"]), own]
-
-
-def _rule(group: str, resources: list[str], verbs: list[str]) -> ObjectJson:
-    return {"apiGroups": [group], "resources": resources, "verbs": verbs}

@@ -11,14 +11,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from numafit.cluster.kube.objects import ObjectJson
-from numafit.cluster.live.words import NODES_ANNOTATION, PLACE_GATE
+from numafit.cluster.live.words import NODES_ANNOTATION, PLACE_GATE, SCALED_ANNOTATION
 
 HOSTNAME = "kubernetes.io/hostname"
 NAME_FIELD = "metadata.name"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-SCALED_ANNOTATION = "numafit.io/scaled"
-"""On a pod that was released for nodes that are still to come: how many nodes it must not go to."""
 FIRST, BESIDE = 100, 1
 """Weight of the best node: alone, and beside preferences of the user's own."""
 

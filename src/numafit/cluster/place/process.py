@@ -6,7 +6,6 @@ back first, so that another one goes on at once; what waits behind a gate waits 
 
 import asyncio
 import signal
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -22,7 +21,7 @@ from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.election import Election
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
-from numafit.cluster.kube.probes import ProbePlace, serve_probes
+from numafit.cluster.kube.probes import Heartbeat, ProbePlace, serve_probes
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.words import PLACER
 from numafit.cluster.place.counts import PlaceCollector, PlaceCounts
@@ -30,8 +29,6 @@ from numafit.cluster.place.placer import MOST_IN_FLIGHT, Placer, PlacerOptions
 from numafit.cluster.topology.model import PATH
 from numafit.errors import ApiServerError, InputError
 
-ALIVE_SECONDS = 60.0
-"""Without a turn of the loop the process is ill."""
 TURN_SECONDS = 1.0
 BESIDE_CONNECTIONS = 16
 
@@ -67,7 +64,7 @@ def serve_place(
     `collectors` what that counts."""
     own = _Replica(access, options, say, beside)
     known = (PlaceCollector(own.counts), AdmissionCollector(own.admission), HealthCollector(own.health), *collectors)
-    end = serve_probes(options.probes, known, own.unready, own.dead)
+    end = serve_probes(options.probes, known, own.unready, own.heart.dead)
     try:
         asyncio.run(own.until_told())
     finally:
@@ -80,7 +77,7 @@ class _Replica:
     ) -> None:
         self._access, self._options, self._say, self._beside = access, options, say, beside
         self.counts, self.admission, self.health = PlaceCounts(), AdmissionCounts(), ApiHealth()
-        self._turned = time.monotonic()
+        self.heart = Heartbeat()
         self._webhook: Webhook | None = None
         self._live: LiveFleet | None = None
 
@@ -90,9 +87,6 @@ class _Replica:
         if self._webhook is None or not self._webhook.ready.is_set():
             return f"the API server does not ask here yet: {self._webhook.trouble if self._webhook else ''}"
         return ""
-
-    def dead(self) -> str:
-        return "its loop stands still" if time.monotonic() - self._turned > ALIVE_SECONDS else ""
 
     async def until_told(self) -> None:
         stop = asyncio.Event()
@@ -146,7 +140,7 @@ class _Replica:
     async def _turn(self, live: LiveFleet) -> None:
         told = False
         while True:
-            self._turned = time.monotonic()
+            self.heart.beat()
             self.counts.synced = int(live.synced.is_set())
             if self.counts.synced and not told:
                 told = True

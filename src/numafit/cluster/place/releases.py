@@ -39,10 +39,6 @@ class _Looked(msgspec.Struct):
     spec: _LookedSpec = msgspec.field(default_factory=_LookedSpec)
 
 
-def pod_path(pod: ClusterPod) -> str:
-    return f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}"
-
-
 class Releaser:
     def __init__(self, api: KubeApi, health: ApiHealth) -> None:
         self._api, self._health = api, health
@@ -53,9 +49,7 @@ class Releaser:
         for last in (False, True):
             try:
                 async with asyncio.timeout(SEND_SECONDS):
-                    await self._api.patch(
-                        pod_path(pod), patch(annotated=annotated), JSON_PATCH, {"fieldManager": PLACER}
-                    )
+                    await self._api.patch(pod.path, patch(annotated=annotated), JSON_PATCH, {"fieldManager": PLACER})
                 return ReleaseOutcome("released")
             except TimeoutError:
                 return await self._found_out(pod)
@@ -83,7 +77,7 @@ class Releaser:
         backoff = Backoff()
         while True:
             try:
-                found = msgspec.json.decode(await self._api.get(pod_path(pod)), type=_Looked)
+                found = msgspec.json.decode(await self._api.get(pod.path), type=_Looked)
                 break
             except ApiServerError as error:
                 self._health.failed(error)

@@ -16,8 +16,7 @@ from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectMeta
 from numafit.cluster.live.nodes import ClusterNode
 from numafit.cluster.live.pods import ClusterPod
-from numafit.cluster.place.patch import SCALED_ANNOTATION
-from numafit.cluster.place.releases import pod_path
+from numafit.cluster.live.words import SCALED_ANNOTATION
 from numafit.errors import ApiServerError, InputError
 
 PATIENCE, LOST_PATIENCE, MOST_PATIENCE = 60.0, 10.0, 900.0
@@ -135,12 +134,12 @@ async def delete_unbound(api: KubeApi, pod: ClusterPod, health: ApiHealth) -> bo
     """Whether it is deleted now: only the pod that was seen last, by UID and version, so that a binding that comes in
     between wins; and never one for which the scheduler is making room."""
     try:
-        seen = msgspec.json.decode(await api.get(pod_path(pod)), type=_Seen)
+        seen = msgspec.json.decode(await api.get(pod.path), type=_Seen)
         if seen.metadata.uid != pod.metadata.uid or seen.spec.nodeName or seen.status.nominatedNodeName:
             return False
         preconditions = {"uid": seen.metadata.uid, "resourceVersion": seen.metadata.resourceVersion}
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
-        await api.delete(pod_path(pod), msgspec.json.encode(options))
+        await api.delete(pod.path, msgspec.json.encode(options))
     except InputError as error:
         if not (isinstance(error, ApiServerError) and error.status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)):
             health.failed(error)

@@ -18,7 +18,6 @@ from numafit.fleet.waiting.why import WhyMemory, why_waiting
 from numafit.workload.pod import Pod
 
 SCHEDULED = "PodScheduled"
-DAEMON_SET = "DaemonSet"
 MOST_BEST = 8
 """Nodes that are told where a pod would fit."""
 
@@ -29,9 +28,7 @@ class Accountant:
     def __init__(self, view: ClusterView) -> None:
         self.view = view
         self.memory = WhyMemory()
-        self._daemons = frozenset(
-            uid for uid, pod in view.book.pods.items() if pod.owner is not None and pod.owner.kind == DAEMON_SET
-        )
+        self._returning = frozenset(uid for uid, pod in view.book.pods.items() if pod.comes_back)
         self._best: dict[Hashable, tuple[str, ...]] = {}
 
     def account(self, pod: ClusterPod) -> PodAccount:
@@ -83,7 +80,7 @@ class Accountant:
 
     def _stays(self, pod: Pod) -> bool:
         """Whether it would come back to its node at once."""
-        return pod.static or pod.uid in self._daemons
+        return pod.static or pod.uid in self._returning
 
     def _best_for(self, pod: ClusterPod) -> tuple[str, ...]:
         book, demands = self.view.book, pod.pod.demands

@@ -14,7 +14,6 @@ from numafit.cluster.guard.words import ENDED, HELD, REJECTED, RELEASED, WOULD
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.events import Events
 from numafit.cluster.kube.health import ApiHealth
-from numafit.cluster.kube.objects import ObjectReference
 from numafit.cluster.live.pods import ClusterPod, PodController
 from numafit.cluster.live.words import GUARD
 from numafit.cluster.place.candidates import PlacedCluster
@@ -74,7 +73,7 @@ class LoopTeller:
                 text = self._story(pod)
                 if pod.owner is not None and pod.owner.kind == "Job":
                     text += JOB_CURE
-                await self._events.tell(_about(pod), "Warning", REJECTED, text)
+                await self._events.tell(pod.reference, "Warning", REJECTED, text)
                 if pod.owner is not None and pod.owner.kind != "Node":
                     await self._on_owner(pod.owner, pod.metadata.namespace, "Warning", REJECTED, text)
                 self._counts.explained += 1
@@ -86,7 +85,7 @@ class LoopTeller:
                 await self._on_owner(record.controller(uid), record.namespace, "Normal", self._reason(ENDED), text)
             case LetGo(pod=pod, why=why, nodes=nodes):
                 text = try_story(why, nodes, news.record, enforced=self._enforced)
-                await self._events.tell(_about(pod), "Normal", self._reason(RELEASED), text)
+                await self._events.tell(pod.reference, "Normal", self._reason(RELEASED), text)
 
     def _story(self, pod: ClusterPod) -> str:
         try:
@@ -101,8 +100,3 @@ class LoopTeller:
 
     async def _on_owner(self, owner: PodController, namespace: str, kind: str, reason: str, text: str) -> None:
         await self._events.tell(await self._owners.top(owner, namespace), kind, reason, text)
-
-
-def _about(pod: ClusterPod) -> ObjectReference:
-    meta = pod.metadata
-    return ObjectReference("Pod", meta.name, meta.uid, meta.namespace)

@@ -3,21 +3,19 @@
 A pod that is released within a moment is told nothing at all: to tell it would cost as much as to release it.
 """
 
-import time
 from collections.abc import Iterable
+from http import HTTPStatus
 from typing import TypeVar
 
 import msgspec
 
-from numafit.cluster.kube.api import STRATEGIC, KubeApi
+from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.events import Events
 from numafit.cluster.kube.health import ApiHealth
-from numafit.cluster.kube.objects import ObjectReference
+from numafit.cluster.live.placed import write_placed
 from numafit.cluster.live.pods import ClusterPod
-from numafit.cluster.live.words import PLACED, PLACER
-from numafit.cluster.place.releases import pod_path
+from numafit.cluster.live.words import PLACED, PLACER, RELEASED, WAITING
 from numafit.errors import ApiServerError, InputError
-from numafit.show.records.time import time_text
 
 QUIET_SECONDS = 2.0
 """A pod that waits no longer is told nothing."""
@@ -28,8 +26,6 @@ MOST_SECONDS = 0.1
 """In each second, for making sentences: decisions come first."""
 
 Said = TypeVar("Said")
-WAITING, RELEASED = "Waiting", "Released"
-"""Reasons of the condition and of the event."""
 
 
 class ToldPod(msgspec.Struct):
@@ -98,33 +94,20 @@ class Teller:
         """Whether it was written."""
         written = await self._condition(pod, "False", WAITING, sentence)
         if written:
-            await self.events.tell(reference(pod), "Normal", WAITING, sentence)
+            await self.events.tell(pod.reference, "Normal", WAITING, sentence)
         return written
 
     async def released(self, pod: ClusterPod, sentence: str) -> None:
         await self._condition(pod, "True", RELEASED, sentence)
 
     async def warn(self, pod: ClusterPod, reason: str, sentence: str) -> None:
-        await self.events.tell(reference(pod), "Warning", reason, sentence)
+        await self.events.tell(pod.reference, "Warning", reason, sentence)
 
     async def _condition(self, pod: ClusterPod, status: str, reason: str, message: str) -> bool:
-        condition = {
-            "type": PLACED,
-            "status": status,
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": time_text(time.time()),
-        }
-        # With its UID, so that no other pod of that name is told.
-        content = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [condition]}}
         try:
-            await self._api.patch(f"{pod_path(pod)}/status", msgspec.json.encode(content), STRATEGIC)
+            await write_placed(self._api, pod, status, reason, message)
         except InputError as error:
-            if not (isinstance(error, ApiServerError) and error.status in (404, 409)):
+            if not (isinstance(error, ApiServerError) and error.status in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)):
                 self._health.failed(error)
             return False
         return True
-
-
-def reference(pod: ClusterPod) -> ObjectReference:
-    return ObjectReference("Pod", pod.metadata.name, pod.metadata.uid, pod.metadata.namespace)

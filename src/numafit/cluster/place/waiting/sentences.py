@@ -11,8 +11,6 @@ from numafit.fleet.waiting.why import WhyMemory, WhyWaiting, why_waiting
 from numafit.fleet.waiting.words import nodes_text, waiting_sentence
 from numafit.workload.pod import Pod
 
-COMING_BACK = ("DaemonSet", "Node")
-"""Controllers whose pods are made anew on the same node, and the node itself."""
 NOBODY: Mapping[str, str] = {}
 
 
@@ -61,4 +59,4 @@ class Sentences:
     def stays(self, pod: Pod) -> bool:
         """It is of no use to wait for its end."""
         own = self._cluster.pods.get(pod.uid)
-        return pod.static or (own is not None and own.owner is not None and own.owner.kind in COMING_BACK)
+        return pod.static or (own is not None and own.comes_back)

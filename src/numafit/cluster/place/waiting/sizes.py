@@ -10,6 +10,7 @@ import msgspec
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectJson
+from numafit.cluster.kube.rights import rule
 from numafit.errors import ApiServerError, InputError
 from numafit.fleet.waiting.members import GroupObject, GroupObjectKind, GroupSize, size_of
 
@@ -27,9 +28,7 @@ GROUP_KINDS: dict[GroupObjectKind, tuple[str, str, str]] = {
 
 def group_rules() -> list[ObjectJson]:
     """Of a ClusterRole: to read them, and no more."""
-    return [
-        {"apiGroups": [group], "resources": [resource], "verbs": ["get"]} for group, _, resource in GROUP_KINDS.values()
-    ]
+    return [rule(group, [resource], ["get"]) for group, _, resource in GROUP_KINDS.values()]
 
 
 class GroupSizes:

@@ -5,17 +5,13 @@ import json
 import socket
 
 import pytest
+from msgspec.structs import replace
 
-from numafit.cluster.admission import server
-from numafit.cluster.admission.server import HttpsReply, listening_socket
+from numafit.cluster.https.messages import ServerAnswer, ServerRequest
+from numafit.cluster.https.server import HttpServer
 from numafit.errors import InputError
-from tests.cluster.admission.played import Client, connected, played, run
+from tests.cluster.admission.played import QUICK, Client, connected, echoed, played, run
 from tests.cluster.kube.scripted_server import eventually
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "DRAIN_SECONDS", 0.0)
 
 
 def test_one_connection_asks_again_and_again() -> None:
@@ -52,32 +48,28 @@ def test_small_answers_are_sent_at_once() -> None:
     run(test())
 
 
-def test_what_is_too_large_is_refused_and_another_method_as_well() -> None:
+def test_what_is_too_large_is_refused_and_others_are_not() -> None:
     async def test() -> None:
         async with played() as own:
             client = await own.client()
-            status, _ = await client.ask(b"x" * (server.LARGEST + 1))
+            status, _ = await client.ask(b"x" * (QUICK.largest + 1))
             assert status == 413
             await client.close()
             client = await own.client()
-            assert (await client.ask(b"", method="GET"))[0] == 405
             assert (await client.ask(b"x"))[0] == 200
             await client.close()
 
     run(test())
 
 
-def test_many_large_ones_at_a_time_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MOST_HELD", 1 << 20)
-    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.5)
-
+def test_many_large_ones_at_a_time_do_not_fill_the_memory() -> None:
     async def test() -> None:
-        async with played() as own:
+        async with played(limits=replace(QUICK, held=1 << 20, request_seconds=2.0)) as own:
             half = b"POST /pods HTTP/1.1\r\nHost: x\r\nContent-Length: 600000\r\n\r\n" + b"x" * 500_000
             answers = await asyncio.gather(*(raw(own.port, own.certificate.authority, half) for _ in range(6)))
             assert sum(answer.startswith(b"HTTP/1.1 413") for answer in answers) >= 4
             await eventually(lambda: own.counts.connections == 0)
-            assert own.server._held == 0
+            assert own.server.held == 0
             client = await own.client()
             assert (await client.ask(b"x" * 900_000))[0] == 200
             await client.close()
@@ -107,12 +99,9 @@ def test_what_is_no_http_is_told_so(data: bytes) -> None:
     run(test())
 
 
-def test_who_begins_and_does_not_go_on_is_left_alone_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.1)
-    monkeypatch.setattr(server, "HANDSHAKE_SECONDS", 0.1)
-
+def test_who_begins_and_does_not_go_on_is_left_alone_after_a_while() -> None:
     async def test() -> None:
-        async with played() as own:
+        async with played(limits=replace(QUICK, request_seconds=0.1, handshake_seconds=0.1)) as own:
             half = b"POST /pods HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf"
             assert await raw(own.port, own.certificate.authority, half) == b""
             silent, writer = await asyncio.open_connection("127.0.0.1", own.port)
@@ -124,12 +113,11 @@ def test_who_begins_and_does_not_go_on_is_left_alone_after_a_while(monkeypatch: 
     run(test())
 
 
-def test_a_flood_of_connections_ends_nobody_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flood_of_connections_ends_nobody_who_asks() -> None:
     """Those go first that have asked nothing."""
-    monkeypatch.setattr(server, "MOST_CONNECTIONS", 10)
 
     async def test() -> None:
-        async with played() as own:
+        async with played(limits=replace(QUICK, connections=10)) as own:
             clients = [await own.client() for _ in range(3)]
             for client in clients:
                 await client.ask(b"x")
@@ -149,11 +137,9 @@ def test_a_flood_of_connections_ends_nobody_who_asks(monkeypatch: pytest.MonkeyP
     run(test())
 
 
-def test_among_those_who_asked_the_one_goes_that_is_idle_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MOST_CONNECTIONS", 2)
-
+def test_among_those_who_asked_the_one_goes_that_is_idle_longest() -> None:
     async def test() -> None:
-        async with played() as own:
+        async with played(limits=replace(QUICK, connections=2)) as own:
             first, second = await own.client(), await own.client()
             await first.ask(b"x")
             await second.ask(b"x")
@@ -169,11 +155,9 @@ def test_among_those_who_asked_the_one_goes_that_is_idle_longest(monkeypatch: py
     run(test())
 
 
-def test_who_ends_still_answers_and_says_that_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "DRAIN_SECONDS", 0.5)
-
+def test_who_ends_still_answers_and_says_that_it_ends() -> None:
     async def test() -> None:
-        async with played() as own:
+        async with played(limits=replace(QUICK, drain_seconds=0.5)) as own:
             there = await own.client()
             await there.ask(b"x")
             own.task.cancel()
@@ -196,15 +180,48 @@ def test_a_port_that_is_taken_is_said() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         with pytest.raises(InputError, match="cannot listen"):
-            listening_socket("127.0.0.1", other.getsockname()[1])
+            HttpServer(echoed).bind("127.0.0.1", other.getsockname()[1])
     with pytest.raises(InputError, match="cannot listen"):
-        listening_socket("nowhere.invalid", 0)
+        HttpServer(echoed).bind("nowhere.invalid", 0)
+
+
+def test_of_two_who_took_a_port_before_anybody_listened_the_second_says_so() -> None:
+    """Linux lets both have it until then."""
+
+    async def test() -> None:
+        first, second = HttpServer(echoed), HttpServer(echoed)
+        second.bind("127.0.0.1", first.bind("127.0.0.1", 0))
+        task = asyncio.create_task(first.run())
+        await asyncio.sleep(0)
+        with pytest.raises(InputError, match="cannot listen: Address already in use"):
+            await second.run()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run(test())
+
+
+def test_who_says_nothing_does_not_delay_the_end() -> None:
+    async def test() -> None:
+        async with played() as own:
+            there = await own.client()
+            await there.ask(b"x")
+            silent, writer = await asyncio.open_connection("127.0.0.1", own.port)
+            await eventually(lambda: own.counts.connections == 2)
+            own.task.cancel()
+            async with asyncio.timeout(2):
+                await asyncio.gather(own.task, return_exceptions=True)
+            assert await silent.read() == b""
+            writer.close()
+            await there.close()
+
+    run(test())
 
 
 def test_answers_come_in_the_order_of_questions_that_came_together() -> None:
     async def test() -> None:
-        def numbered(path: str, content: bytes) -> HttpsReply:
-            return HttpsReply(200, content)
+        async def numbered(request: ServerRequest) -> ServerAnswer:
+            return ServerAnswer(request.content)
 
         async with played(numbered) as own:
             client = await own.client()
