@@ -11,9 +11,8 @@ from numafit.cluster.live.words import PLACE_GATE
 from numafit.errors import InputError
 from numafit.fleet.needs import NeedMemory, need_of
 from numafit.fleet.verdicts import shape_digest
+from numafit.workload.served import MIRROR
 
-MIRROR = "kubernetes.io/config.mirror"
-"""Annotation of a pod that shows one which a kubelet has from a file."""
 DAEMON_SET = "DaemonSet"
 """Also of other groups: whoever is called so chooses the node itself."""
 ANSWER_SECONDS = 1.0

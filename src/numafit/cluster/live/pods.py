@@ -8,7 +8,7 @@ from numafit.cluster.kube.objects import ObjectMeta
 from numafit.cluster.live.spec import OS_LABEL, PodShapes
 from numafit.cluster.live.words import NODES_ANNOTATION, offered_names
 from numafit.workload.pod import Pod
-from numafit.workload.served import ENDED, REJECTIONS, STATIC_POD_UID
+from numafit.workload.served import ENDED, REJECTIONS, kubelet_uid
 
 NOTHING = msgspec.Raw(b"{}")
 KEPT = (
@@ -167,7 +167,7 @@ class PodKeeper:
         annotations, labels = meta.annotations or {}, meta.labels or {}
         head = msgspec.json.decode(sent.spec, type=_Head)
         # Whoever makes a pod writes its annotations: who counts twice by that is found out by the book.
-        uid = annotations.get(STATIC_POD_UID) or meta.uid
+        uid = kubelet_uid(annotations, meta.uid)
         pod = self._shapes.pod(sent.spec, meta.name, meta.namespace, uid, labels.get(OS_LABEL))
         bound = bool(head.nodeName)
         return ClusterPod(
