@@ -13,7 +13,7 @@ from numafit.cluster.admission.configuration import SERVICE_PORT
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.admission.rights import cluster_rules, namespace_rules
 from numafit.cluster.kube.objects import ObjectJson
-from numafit.cluster.live.words import PLACER
+from numafit.cluster.live.words import NODES_ANNOTATION, PLACER
 from numafit.cluster.place.waiting.sizes import group_rules
 from numafit.cluster.topology.model import GROUP, PLURAL
 
@@ -57,6 +57,7 @@ class PlaceManifest:
             {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._meta()},
             *self.rights(),
             *self._unbound_only(),
+            *self._offers_of_ours_only(),
             self._service(),
             self._budget(),
             self._deployment(),
@@ -105,21 +106,32 @@ class PlaceManifest:
                 }
             ],
         }
-        binding = {"policyName": name, "validationActions": ["Deny"]}
-        return [
-            {
-                "apiVersion": ADMISSION,
-                "kind": "ValidatingAdmissionPolicy",
-                "metadata": {"name": name},
-                "spec": spec,
-            },
-            {
-                "apiVersion": ADMISSION,
-                "kind": "ValidatingAdmissionPolicyBinding",
-                "metadata": {"name": name},
-                "spec": binding,
-            },
-        ]
+        return _policy(name, spec)
+
+    def _offers_of_ours_only(self) -> list[ObjectJson]:
+        """A pod counts on the nodes that its annotation names: whoever could write it would keep nodes from others. The
+        status is a way to write it, too (1.36)."""
+        name, key = f"{self._webhook.name}-offers", NODES_ANNOTATION
+        account = f"system:serviceaccount:{self._webhook.namespace}:{self._webhook.name}"
+        rule = {
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": ["pods", "pods/status"],
+        }
+        now, before = (f"{own}.metadata.?annotations[?'{key}'].orValue('')" for own in ("object", "oldObject"))
+        spec = {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [rule]},
+            "matchConditions": [{"name": "others", "expression": f"request.userInfo.username != '{account}'"}],
+            "validations": [
+                {
+                    "expression": f"{now} == (request.operation == 'CREATE' ? '' : {before})",
+                    "message": f"the annotation {key} is written by the placer only: leave it out",
+                }
+            ],
+        }
+        return _policy(name, spec)
 
     def _service(self) -> ObjectJson:
         ports = [{"name": "webhook", "port": SERVICE_PORT, "targetPort": "webhook"}]
@@ -215,6 +227,16 @@ def lease_rules() -> list[ObjectJson]:
     leases = "coordination.k8s.io"
     own = {**_rule(leases, ["leases"], ["get", "update"]), "resourceNames": [PLACER]}
     return [_rule(leases, ["leases"], ["create"]), own]
+
+
+def _policy(name: str, spec: ObjectJson) -> list[ObjectJson]:
+    """One that denies, with its binding."""
+    own = {"apiVersion": ADMISSION, "metadata": {"name": name}}
+    binding = {"policyName": name, "validationActions": ["Deny"]}
+    return [
+        {**own, "kind": "ValidatingAdmissionPolicy", "spec": spec},
+        {**own, "metadata": {"name": name}, "kind": "ValidatingAdmissionPolicyBinding", "spec": binding},
+    ]
 
 
 def _rule(group: str, resources: list[str], verbs: list[str]) -> ObjectJson:
