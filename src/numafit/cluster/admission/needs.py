@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable
 from numafit.cluster.admission.options import SYSTEM_NAMESPACE
 from numafit.cluster.admission.review import AdmittedPod
 from numafit.cluster.live.fleet import LiveFleet
-from numafit.cluster.live.spec import OS_LABEL, PodShapes
+from numafit.cluster.live.spec import OS_LABEL, PodShapes, is_too_large
 from numafit.cluster.live.words import PLACE_GATE
 from numafit.errors import InputError
 from numafit.fleet.needs import NeedMemory, need_of
@@ -61,6 +61,8 @@ class PlaceWish:
         name = pod.metadata.name or pod.metadata.generateName
         system = (pod.metadata.labels or {}).get(OS_LABEL)
         own = self._shapes.pod(pod.spec, name, pod.namespace, "new", system)
+        if is_too_large(own):
+            return False
         key, now = (shape_digest(own), own.demands), self._clock()
         since, found = self._answers.get(key, (-ANSWER_SECONDS, False))
         if now - since >= ANSWER_SECONDS:
