@@ -213,3 +213,20 @@ def test_a_pod_that_is_no_mirror_is_known_by_its_own_uid(book: FleetBook) -> Non
     report(book, "n1", hides)
     assert book.fleet.offers == {}
     assert names(book, pod("new", gpus=4)) == ["n1", "n2"]
+
+
+def test_what_a_resized_pod_gives_back_is_free_when_its_kubelet_says_so(book: FleetBook) -> None:
+    """The spec says less at once. The kubelet counts what it has allocated (1.27 to 1.36): for some seconds, or for
+    ever where the resize is infeasible."""
+    told = pod_object("sums", cpus=100, node="n1")
+    del told["spec"]["containers"][0]["resources"]["limits"]
+    report(book, "n1", book.pod_told(kept(told)))
+    new = pod("new", cpus=60)
+    assert names(book, new) == ["n2"]
+    told["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1"
+    told["status"]["containerStatuses"] = [{"name": "main", "allocatedResources": {"cpu": "100", "memory": "1Gi"}}]
+    book.pod_told(kept(told))
+    assert names(book, new) == ["n2"]
+    told["status"]["containerStatuses"][0]["allocatedResources"]["cpu"] = "1"
+    book.pod_told(kept(told))
+    assert names(book, new) == ["n1", "n2"]
