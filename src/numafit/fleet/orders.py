@@ -3,11 +3,13 @@
 A further pod is promised only where every order admits all of them. Pods of which the managers keep nothing change
 nothing for each other but sums, and those are looked at as if each came last. Of the others the orders are tried one by
 one, so that few are promised at once; which of two that are alike comes first makes no difference, so that of these it
-may be more.
+may be more. Where init containers need more than what is left when they have ended, the next pod may come before that,
+or after it.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from math import factorial, prod
 
 import msgspec
@@ -58,7 +60,8 @@ def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: Verd
     if numbers.total() > MOST_ALIKE or orders > factorial(MOST_ORDERED):
         return FleetVerdict(False, PROMISED, "others are promised to it, and not decided yet")
     cost = 0.0
-    for order in _orders(numbers):
+    slow = any(own.pod.init_containers for own in kept.values())
+    for order, started in product(_orders(numbers), (True, False) if slow else (True,)):
         stands = state
         for shape in order:
             pod = kept[shape].pod
@@ -67,7 +70,7 @@ def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: Verd
                 return FleetVerdict(False, PROMISED, f"beside what is promised to it: {verdict.message}")
             if shape == all_of_them[-1].shape:
                 cost = max(cost, verdict.cost)
-            stands = memory.after(stands, pod, shape) or stands
+            stands = memory.after(stands, pod, shape, started=started) or stands
     pods = [own.pod for own in all_of_them]
     return _summed(state, pods) or _crowded(state, pods) or FleetVerdict(True, cost=cost)
 

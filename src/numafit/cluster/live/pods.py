@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.cluster.kube.objects import ObjectMeta, ObjectReference
+from numafit.cluster.live.nodes import amounts_of
 from numafit.cluster.live.spec import OS_LABEL, PodShapes
 from numafit.cluster.live.words import NODES_ANNOTATION, offered_names
-from numafit.workload.pod import Pod
-from numafit.workload.served import ENDED, REJECTIONS, STATIC_POD_UID
+from numafit.workload.pod import Container, Pod
+from numafit.workload.served import ENDED, REJECTIONS, kubelet_uid
 
 NOTHING = msgspec.Raw(b"{}")
 KEPT = (
@@ -57,11 +59,18 @@ class PodCondition(msgspec.Struct, frozen=True, gc=False):
     lastTransitionTime: str | None = None
 
 
+class SentContainerStatus(msgspec.Struct, frozen=True, gc=False):
+    name: str = ""
+    allocatedResources: dict[str, str | int | float] | None = None
+
+
 class SentPodStatus(msgspec.Struct, frozen=True, gc=False):
     phase: str = ""
     reason: str = ""
     message: str = ""
     conditions: tuple[PodCondition, ...] | None = None
+    containerStatuses: tuple[SentContainerStatus, ...] | None = None
+    initContainerStatuses: tuple[SentContainerStatus, ...] | None = None
 
 
 class SchedulingGate(msgspec.Struct, frozen=True, gc=False):
@@ -185,9 +194,11 @@ class PodKeeper:
         annotations, labels = meta.annotations or {}, meta.labels or {}
         head = msgspec.json.decode(sent.spec, type=_Head)
         # Whoever makes a pod writes its annotations: who counts twice by that is found out by the book.
-        uid = annotations.get(STATIC_POD_UID) or meta.uid
+        uid = kubelet_uid(annotations, meta.uid)
         pod = self._shapes.pod(sent.spec, meta.name, meta.namespace, uid, labels.get(OS_LABEL))
         bound = bool(head.nodeName)
+        if bound:
+            pod = _with_allocated(pod, status)
         return ClusterPod(
             PodMetadata(
                 meta.name,
@@ -226,6 +237,37 @@ class PodKeeper:
         if len(self._texts) >= MOST_LABELS:
             self._texts.clear()
         return self._texts.setdefault(text, text)
+
+
+def _with_allocated(pod: Pod, status: SentPodStatus) -> Pod:
+    """A pod that is resized counts by what it asks for or by what its kubelet has allocated, whichever is more: what it
+    gives back is free when the kubelet says so, which may be never."""
+    told = {
+        own.name: own.allocatedResources
+        for own in (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
+        if own.allocatedResources
+    }
+    if not told:
+        return pod
+    containers = _larger(pod.containers, told)
+    init = _larger(pod.init_containers, told)
+    if containers == pod.containers and init == pod.init_containers:
+        return pod
+    return replace(pod, containers=containers, init_containers=init)
+
+
+def _larger(
+    containers: tuple[Container, ...], told: Mapping[str, Mapping[str, str | int | float]]
+) -> tuple[Container, ...]:
+    found = []
+    for own in containers:
+        more = {
+            name: amount
+            for name, amount in amounts_of(told.get(own.name, {})).items()
+            if name in own.requests and amount > own.requests[name]
+        }
+        found.append(replace(own, requests={**own.requests, **more}) if more else own)
+    return tuple(found)
 
 
 def _owner(meta: SentPodMeta) -> PodController | None:

@@ -13,7 +13,7 @@ from numafit.cluster.place.around.unknown import Sums, sums_of, unknown_places
 from numafit.cluster.place.around.volumes import NO_LIMITS, VolumeLimits, reaches
 from numafit.cluster.place.around.wishes import NO_WISHES, NeighbourWish, PodWishes, read_wishes
 from numafit.cluster.place.patch import HOSTNAME
-from numafit.decision.filters import untolerated, wrong_labels
+from numafit.decision.filters import labels_suit, untolerated
 from numafit.fleet.fleet import Fleet
 from numafit.fleet.places import SCHEDULER_EFFECTS, Placing
 from numafit.fleet.verdicts import VerdictMemory
@@ -185,7 +185,7 @@ class CandidateSearch:
     def _surroundings(self, pod: ClusterPod) -> PodSurroundings:
         nodes: dict[str, Labels] = {name: node.labels for name, node in self._cluster.nodes.items()}
         demands = pod.pod.demands
-        suited = {name for name, labels in nodes.items() if not wrong_labels(demands, labels, name)}
+        suited = {name for name, labels in nodes.items() if labels_suit(demands, labels, name)}
         return PodSurroundings(nodes, suited, self._tolerated(pod.pod), self._others(pod))
 
     def _tolerated(self, pod: Pod) -> Collection[str]:

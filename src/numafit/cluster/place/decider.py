@@ -11,9 +11,10 @@ from functools import partial
 import msgspec
 
 from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.live.spec import is_too_large
 from numafit.cluster.place.around.volumes import NO_LIMITS
 from numafit.cluster.place.candidates import Candidates, CandidateSearch, PlacedCluster, wanted_names
-from numafit.cluster.place.patch import HOSTNAME, has_terms, release_patch, scale_patch, waiting_spec
+from numafit.cluster.place.patch import HOSTNAME, has_terms, release_patch, scale_patch, ungate_patch, waiting_spec
 from numafit.cluster.place.releases import MadePatch
 from numafit.cluster.place.stuck import StuckBook
 from numafit.cluster.place.waiting.claimed import ClaimedVolumes
@@ -101,11 +102,15 @@ class Decider:
         state = self._groups.state(key)
         if state is not None:
             pods = [self._cluster.pods[uid] for uid in state.waiting if uid in self._cluster.pods]
-            return self._group(key, [pod for pod in pods if is_ours(pod)], state.needed)
+            pods = [pod for pod in pods if is_ours(pod)]
+            large = [self._unplaced(pod) for pod in pods if is_too_large(pod.pod)]
+            return large or self._group(key, pods, state.needed)
         pod = self._cluster.pods.get(key)
         if pod is None or not is_ours(pod):
             self._queue.remove(key)
             return ()
+        if is_too_large(pod.pod):
+            return (self._unplaced(pod),)
         nodes = len(self._cluster.fleet.nodes) or len(self._cluster.nodes)
         found = self._candidates(pod, key, wanted_names(self._names, nodes, self._queue.awake))
         if not found.names:
@@ -154,6 +159,14 @@ class Decider:
         hosts = self._search.hostnames() if has_terms(spec) and len(found.names) > 1 else {}
         patch = partial(release_patch, spec, pod.metadata.uid, found.names, hosts)
         return PodRelease(pod, patch, "unknown" if found.unknown else "known", found.names)
+
+    def _unplaced(self, pod: ClusterPod) -> PodRelease:
+        """As if nobody had gated it: the webhook does not, so its maker has."""
+
+        def patch(*, annotated: bool) -> bytes:
+            return ungate_patch(pod.gates, pod.metadata.uid)
+
+        return PodRelease(pod, patch, "any", ())
 
     def for_more_nodes(self, pod: ClusterPod) -> PodRelease:
         """Released for nodes that are still to come: an autoscaler does not see pods with gates."""

@@ -17,6 +17,9 @@ from numafit.errors import ApiServerError, InputError
 SEND_SECONDS = 5.0
 """Less than a leader goes on without its lease: nothing of it arrives after the next one has begun."""
 
+SENDS = 3
+"""Times that a patch is sent which nobody answers, before the pod is decided anew."""
+
 ReleaseResult = Literal["released", "changed", "gone", "refused"]
 """`changed`: the pod is no longer what was decided about. `refused`: the API server does not let us."""
 
@@ -44,15 +47,27 @@ class Releaser:
         self._api, self._health = api, health
 
     async def release(self, pod: ClusterPod, patch: MadePatch) -> ReleaseOutcome:
-        """`patch` is made for a pod that has annotations, or that has none: somebody may have given it the first."""
+        """`patch` is made for a pod that has annotations, or that has none: somebody may have given it the first.
+
+        One that nobody answered may arrive after a look at the pod that still finds the gate. So the same is sent
+        again before anything else is decided about the pod: whichever of them arrives, the nodes are the same."""
+        for left in reversed(range(SENDS)):
+            outcome, answered = await self._sent(pod, patch)
+            outcome = outcome or await self._found_out(pod)
+            if answered or outcome.result != "changed" or not left:
+                break
+        return outcome
+
+    async def _sent(self, pod: ClusterPod, patch: MadePatch) -> tuple[ReleaseOutcome | None, bool]:
+        """What became of it, as far as it was said, and whether the API server has done with it."""
         annotated = pod.metadata.annotated
         for last in (False, True):
             try:
                 async with asyncio.timeout(SEND_SECONDS):
                     await self._api.patch(pod.path, patch(annotated=annotated), JSON_PATCH, {"fieldManager": PLACER})
-                return ReleaseOutcome("released")
+                return ReleaseOutcome("released"), True
             except TimeoutError:
-                return await self._found_out(pod)
+                return None, False
             except ApiServerError as error:
                 status = error.status
                 if status == HTTPStatus.UNPROCESSABLE_ENTITY and not last:
@@ -60,16 +75,16 @@ class Releaser:
                     continue
                 self._health.failed(error)
                 if status == HTTPStatus.NOT_FOUND:
-                    return ReleaseOutcome("gone")
+                    return ReleaseOutcome("gone"), True
                 if status in (HTTPStatus.CONFLICT, HTTPStatus.UNPROCESSABLE_ENTITY):
-                    return ReleaseOutcome("changed", error.message)
+                    return ReleaseOutcome("changed", error.message), True
                 if status and status < HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.TOO_MANY_REQUESTS:
-                    return ReleaseOutcome("refused", error.message)
-                return await self._found_out(pod)
+                    return ReleaseOutcome("refused", error.message), True
+                return None, bool(status) and status != HTTPStatus.GATEWAY_TIMEOUT
             except InputError as error:
                 # Credentials that cannot be read: nothing was sent.
                 self._health.failed(error)
-                return ReleaseOutcome("refused", str(error))
+                return ReleaseOutcome("refused", str(error)), True
         raise AssertionError("the second try returns")
 
     async def _found_out(self, pod: ClusterPod) -> ReleaseOutcome:
