@@ -31,7 +31,7 @@ from tests.kube.chaos.components import Component, Killer
 from tests.kube.control_plane import ControlPlane
 from tests.kube.counted.fleet import RUN_SECONDS, pod_spec
 from tests.kube.counted.owners import OWNER, SPACE
-from tests.kube.counted.watched import PodCourse
+from tests.kube.counted.watched import PodCourse, Watched
 from tests.kube.counted.ways import Way, begun
 from tests.kube.processes import free_ports, start, until
 
@@ -41,6 +41,8 @@ PODS = f"/api/v1/namespaces/{SPACE}/pods"
 SHAPES = ((8, 2), (4, 1), (2, 0), (16, 4))
 PAUSE = 0.3
 RECOVERY_SECONDS, STOCK_SECONDS = 180, 60
+STORY_SECONDS = 40.0
+"""Of what is told about a rejection."""
 BESIDE_SECONDS = 30.0
 """Between a binding past a dead webhook and a rejection on the same node that it may have caused."""
 
@@ -157,7 +159,13 @@ def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], N
         cluster = way.cluster
         placers, forwarder = _placers(way, stack)
         components = [*placers, _kubelets(way, stack), *_control_plane(cluster)]
-        killer = Killer(components, chance, say)
+        killed: list[tuple[float, str]] = []
+
+        def tell(text: str) -> None:
+            killed.append((time.monotonic() - way.watched.began, text))
+            say(f"{killed[-1][0]:8.2f} {text}")
+
+        killer = Killer(components, chance, tell)
         load = Load(cluster.api_as("load", "load", "system:masters"), chance)
         load.prepare()
         load.start()
@@ -173,7 +181,7 @@ def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], N
         forwarder.stop()
         way.watched.stop()
         courses = list(way.watched.courses.values())
-        faults, excused = _rejections(courses)
+        faults, excused = _rejections(way.watched, killed, say)
         violations = (*stuck, *faults, *_touched(courses, load), *past)
         rejected = sum(bool(own.rejected) and not own.gated for own in courses)
         gated, ran = sum(own.gated for own in courses), sum(own.ran is not None for own in courses)
@@ -279,7 +287,8 @@ def _stock(cluster: ControlPlane) -> tuple[float, list[str]]:
     return STOCK_SECONDS, ["with all placers stopped a pod is not scheduled"]
 
 
-def _rejections(courses: list[PodCourse]) -> tuple[list[str], int]:
+def _rejections(watched: Watched, kills: list[tuple[float, str]], say: Callable[[str], None]) -> tuple[list[str], int]:
+    courses = list(watched.courses.values())
     past = [own for own in courses if not own.gated and own.bound is not None]
     found, excused = [], 0
     for own in courses:
@@ -294,7 +303,22 @@ def _rejections(courses: list[PodCourse]) -> tuple[list[str], int]:
             excused += 1
         else:
             found.append(f"{own.name} was released to {own.node}, and rejected there: {own.rejected}: {own.message}")
+            say(_story(own, watched, kills))
     return found, excused
+
+
+def _story(own: PodCourse, watched: Watched, kills: list[tuple[float, str]]) -> str:
+    """What happened on its node before it was rejected."""
+    end = (own.ended or own.made) + 1
+    events = [(at, f"report: {', '.join(names)}") for at, names in watched.reports.get(own.node, ())]
+    events += [(at, f"*** {text}") for at, text in kills]
+    for each in watched.courses.values():
+        if own.node in (each.node, *each.offered.split(",")):
+            moments = {"made": each.made, "bound": each.bound, "ran": each.ran, "ended": each.ended, "gone": each.gone}
+            text = f"{each.name} ({each.owner}, offered {each.offered or 'nothing'})"
+            events += [(at, f"{text} {word} {each.rejected}") for word, at in moments.items() if at is not None]
+    lines = [f"  {at:8.2f} {text}" for at, text in sorted(events) if end - STORY_SECONDS < at < end]
+    return "\n".join([f"{own.name} was rejected on {own.node}:", *lines])
 
 
 def _touched(courses: list[PodCourse], load: Load) -> list[str]:

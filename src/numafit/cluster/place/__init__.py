@@ -2,6 +2,7 @@
 
     patch         the one change by which a pod is released
     counts        what is counted, for Prometheus
+    faults        bugs of ours that must stop nobody else
     releases      that change, sent once, and what became of it
     around/       what decides beside the known nodes: wishes about other pods, and nodes that nobody knows
     candidates    which nodes one pod is offered now

@@ -20,7 +20,7 @@ class PlaceCounts:
         self.decided = 0
         """How often a pod was asked about."""
         self.released: Counter[str] = Counter()
-        """`known`, `unknown` or `scale`: for which nodes."""
+        """`known`, `unknown` or `scale`: for which nodes; `fault`: as they came, since nobody could decide."""
         self.offered_names = 0
         self.failed: Counter[str] = Counter()
         """Releases that came to nothing, by why."""
@@ -30,6 +30,8 @@ class PlaceCounts:
         """Pods that were deleted since the scheduler could not bind them, and their controller makes new ones."""
         self.unpredicted = 0
         """Rejections by kubelets of pods that were placed."""
+        self.faults = 0
+        """Bugs of ours that were met, and passed over."""
         self.leads = 0
         self.synced = 0
         self.in_flight = 0
@@ -62,6 +64,7 @@ class PlaceCollector(Collector):
             ("conditions", "Conditions that were written to waiting pods", own.told),
             ("replaced_pods", "Pods deleted for another try, since the scheduler could not bind them", own.replaced),
             ("unpredicted_rejections", "Pods that were placed and that their kubelet rejected", own.unpredicted),
+            ("faults", "Bugs of numafit that were met and passed over", own.faults),
         ):
             yield CounterMetricFamily(f"{PREFIX}_{name}", text, value)
         for name, text, value in (
