@@ -355,7 +355,7 @@ class Placer:
         self._counts.released[release.nodes] += 1
         self._counts.offered_names += len(release.names)
         with suppress(ValueError):
-            self._counts.waited(time.time() - seconds_of(pod.metadata.creationTimestamp))
+            self._counts.waited(self._api.clock.now() - seconds_of(pod.metadata.creationTimestamp))
         if self._notices.gone(pod.uid):
             self._spawn(self._teller.released(pod, release.told))
 

@@ -3,7 +3,6 @@
 A pod that is released within a moment is told nothing at all: to tell it would cost as much as to release it.
 """
 
-import time
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -113,7 +112,7 @@ class Teller:
             "status": status,
             "reason": reason,
             "message": message,
-            "lastTransitionTime": time_text(time.time()),
+            "lastTransitionTime": time_text(self._api.clock.now()),
         }
         # With its UID, so that no other pod of that name is told.
         content = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [condition]}}
