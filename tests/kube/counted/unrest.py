@@ -132,10 +132,6 @@ class Load(threading.Thread):
             self.deleted.add(name)
             self.api.delete(f"{PODS}/{name}")
 
-    def stop(self) -> None:
-        self.ended.set()
-        self.join(30)
-
 
 class Unrest(msgspec.Struct, frozen=True):
     seconds: float
@@ -152,12 +148,12 @@ class Unrest(msgspec.Struct, frozen=True):
     violations: tuple[str, ...]
 
 
-def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], None]) -> Unrest:
+def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], None], guard: str = "off") -> Unrest:
     chance = random.Random(seed)
     with ExitStack() as stack:
         way = stack.enter_context(begun("stock", folder, binaries(), 1e9))
         cluster = way.cluster
-        placers, forwarder = _placers(way, stack)
+        placers, forwarder = _placers(way, stack, guard)
         components = [*placers, _kubelets(way, stack), *_control_plane(cluster)]
         killed: list[tuple[float, str]] = []
 
@@ -170,14 +166,14 @@ def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], N
         load.prepare()
         load.start()
         killer.kill_for(seconds)
-        load.stop()
+        load.ended.set()
         began = time.monotonic()
-        _recovered(killer, components)
-        stuck = _settled(cluster, load)
+        _until(RECOVERY_SECONDS, killer, lambda: not load.is_alive() and all(own.runs for own in components))
+        stuck = _settled(cluster, killer)
         recovery = time.monotonic() - began
         for own in placers:
             own.kill()
-        stock, past = _stock(cluster)
+        stock, past = _stock(cluster, Killer(components[len(placers) :], chance, tell))
         forwarder.stop()
         way.watched.stop()
         courses = list(way.watched.courses.values())
@@ -190,7 +186,7 @@ def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], N
         )
 
 
-def _placers(way: Way, stack: ExitStack) -> tuple[list[Component], Forwarder]:
+def _placers(way: Way, stack: ExitStack, guard: str) -> tuple[list[Component], Forwarder]:
     ports = free_ports(4)
     forwarder = Forwarder(ports[:2])
     forwarder.start()
@@ -198,7 +194,7 @@ def _placers(way: Way, stack: ExitStack) -> tuple[list[Component], Forwarder]:
     for index in (0, 1):
         flags = [
             *("--address=127.0.0.1", f"--port={ports[index]}", f"--metrics-port={ports[2 + index]}"),
-            *(f"--url=https://127.0.0.1:{forwarder.port}", f"--identity=placer-{index}", "--guard=off"),
+            *(f"--url=https://127.0.0.1:{forwarder.port}", f"--identity=placer-{index}", f"--guard={guard}"),
         ]
         command = [sys.executable, "-m", "numafit", "place", f"--kubeconfig={way.cluster.kubeconfig}", *flags]
         begin = partial(_begin, command, way.folder / f"placer-{index}.log")
@@ -233,31 +229,35 @@ def _control_plane(cluster: ControlPlane) -> list[Component]:
     return [Component(name, partial(cluster.start_again, name), process) for name, process in cluster.processes.items()]
 
 
-def _recovered(killer: Killer, components: list[Component]) -> None:
-    end = time.monotonic() + RECOVERY_SECONDS
+def _until(seconds: float, killer: Killer, holds: Callable[[], bool]) -> bool:
+    """Whether it does in time; what ends by itself meanwhile is started again."""
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         killer.start_due(time.monotonic())
-        if all(own.runs for own in components):
-            return
-        time.sleep(0.2)
+        if holds():
+            return True
+        time.sleep(0.3)
+    return False
 
 
-def _settled(cluster: ControlPlane, load: Load) -> list[str]:
+def _settled(cluster: ControlPlane, killer: Killer) -> list[str]:
     """Everybody may start now: of each ReplicaSet one pod is wanted, and all of them fit."""
-    until("the API server answers", RECOVERY_SECONDS, lambda: _shrink(load.api))
+    if not _until(RECOVERY_SECONDS, killer, lambda: _shrink(cluster.api)):
+        return ["the API server does not answer"]
     why: list[str] = []
-    end = time.monotonic() + RECOVERY_SECONDS
-    while time.monotonic() < end:
+
+    def all_started() -> bool:
         with suppress(*FAILURES):
             pods = cluster.api.pods(SPACE)
-            why = [
+            why[:] = [
                 f"{name} is still {'gated' if pod['spec'].get('schedulingGates') else 'waiting'}: {_told(pod)}"
                 for name, pod in pods.items()
                 if pod["status"].get("phase") == "Pending" and "deletionTimestamp" not in pod["metadata"]
             ]
-            if not why and pods:
-                return []
-        time.sleep(0.5)
+            return bool(pods) and not why
+        return False
+
+    _until(RECOVERY_SECONDS, killer, all_started)
     return why
 
 
@@ -274,17 +274,18 @@ def _told(pod: Json) -> str:
     return "; ".join(own.get("message", "") for own in pod["status"].get("conditions", ()))
 
 
-def _stock(cluster: ControlPlane) -> tuple[float, list[str]]:
+def _stock(cluster: ControlPlane, killer: Killer) -> tuple[float, list[str]]:
     """With no placer alive: seconds until a pod runs."""
     metadata: Json = {"name": "stock", "labels": {OWNER: "stock"}}
     cluster.api.post(PODS, {"metadata": metadata, "spec": pod_spec(2, 0)})
     began = time.monotonic()
-    while time.monotonic() - began < STOCK_SECONDS:
+
+    def runs() -> bool:
         pod = cluster.api.get(f"{PODS}/stock") or {}
-        if pod.get("status", {}).get("phase") == "Running":
-            return time.monotonic() - began, []
-        time.sleep(0.1)
-    return STOCK_SECONDS, ["with all placers stopped a pod is not scheduled"]
+        return bool(pod.get("status", {}).get("phase") == "Running")
+
+    ran = _until(STOCK_SECONDS, killer, runs)
+    return time.monotonic() - began, [] if ran else ["with all placers stopped a pod is not scheduled"]
 
 
 def _rejections(watched: Watched, kills: list[tuple[float, str]], say: Callable[[str], None]) -> tuple[list[str], int]:
@@ -337,6 +338,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.kube.counted.unrest")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--guard", default="off", help="off, dry-run or on")
     parser.add_argument("--keep", action="store_true", help="leave the folder with all logs there")
     own = parser.parse_args()
     if lacking := missing():
@@ -345,7 +347,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="numafit-unrest-"))
     print(f"seed {own.seed}, in {folder}", flush=True)
     try:
-        report = live_through(own.seed, own.minutes * 60, folder, lambda line: print(line, flush=True))
+        report = live_through(own.seed, own.minutes * 60, folder, lambda line: print(line, flush=True), own.guard)
     finally:
         if not own.keep:
             shutil.rmtree(folder, ignore_errors=True)

@@ -11,6 +11,7 @@
     replacer      what is done about those
     decider       where a pod or a group goes, or why it sleeps on
     placer        the leader's loop over all that
+    troubles      nodes that cannot be used and rights that are missing, as they come and go
     ungate        all gates are taken away, for an uninstall
     manifest      what a cluster needs to run it, with no more rights than it uses
     process       webhook, leader and metrics together, until it is told to stop

@@ -35,6 +35,8 @@ class PlaceCounts:
         self.leads = 0
         self.synced = 0
         self.in_flight = 0
+        self.nodes: Counter[str] = Counter()
+        """By what is known of them; now."""
         self.reserved = 0
         """Nodes that are kept for large pods; now."""
         self.seconds: list[int] = [0] * (len(BOUNDS) + 1)
@@ -56,6 +58,10 @@ class PlaceCollector(Collector):
         for reason, count in sorted(own.waiting.items()):
             waiting.add_metric([reason], count)
         yield waiting
+        nodes = GaugeMetricFamily(f"{PREFIX}_nodes", "Nodes, by what is known of them", labels=["state"])
+        for state, count in sorted(own.nodes.items()):
+            nodes.add_metric([state], count)
+        yield nodes
         yield _by("released", "Pods that were released, by what is known of their nodes", "nodes", own.released)
         yield _by("release_failures", "Releases that came to nothing, by why", "reason", own.failed)
         for name, text, value in (

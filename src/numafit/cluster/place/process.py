@@ -27,6 +27,7 @@ from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.words import PLACER
 from numafit.cluster.place.counts import PlaceCollector, PlaceCounts
 from numafit.cluster.place.placer import MOST_IN_FLIGHT, Placer, PlacerOptions
+from numafit.cluster.place.troubles import ClusterTroubles
 from numafit.cluster.topology.model import PATH
 from numafit.errors import ApiServerError, InputError
 
@@ -144,10 +145,13 @@ class _Replica:
                 raise _first(error)
 
     async def _turn(self, live: LiveFleet) -> None:
-        told = False
+        told, troubles = False, ClusterTroubles(self.health, self._say)
         while True:
             self._turned = time.monotonic()
             self.counts.synced = int(live.synced.is_set())
+            if self.counts.synced:
+                self.counts.nodes = troubles.nodes(live)
+                troubles.missing_rights(self._turned)
             if self.counts.synced and not told:
                 told = True
                 unknown = sum(name not in live.fleet.nodes for name in live.nodes)
