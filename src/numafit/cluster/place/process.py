@@ -22,6 +22,7 @@ from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.election import Election
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
+from numafit.cluster.kube.pace import Backoff
 from numafit.cluster.kube.probes import ProbePlace, serve_probes
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.words import PLACER
@@ -35,6 +36,8 @@ ALIVE_SECONDS = 60.0
 """Without a turn of the loop the process is ill."""
 TURN_SECONDS = 1.0
 BESIDE_CONNECTIONS = 16
+BEGIN_SECONDS = 60.0
+"""For an API server that answers, and not yet as it should."""
 
 
 class PlaceProcess(msgspec.Struct, frozen=True):
@@ -100,7 +103,7 @@ class _Replica:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         async with KubeApi(self._access, connections=MOST_IN_FLIGHT + BESIDE_CONNECTIONS) as api:
-            await check_installed(api, self._options.webhook.namespace)
+            await begun(api, self._options.webhook.namespace, stop)
             await self._work(api, stop)
 
     async def _work(self, api: KubeApi, stop: asyncio.Event) -> None:
@@ -167,6 +170,20 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+async def begun(api: KubeApi, namespace: str, stop: asyncio.Event) -> None:
+    """As `check_installed`, with some patience for an API server that has only just started itself: to end and to be
+    started again would take longer each time."""
+    end, backoff = time.monotonic() + BEGIN_SECONDS, Backoff(longest=5)
+    while not stop.is_set():
+        try:
+            await check_installed(api, namespace)
+            return
+        except ApiServerError as error:
+            if error.status < HTTPStatus.INTERNAL_SERVER_ERROR or time.monotonic() > end:
+                raise
+        await asyncio.sleep(backoff.seconds())
 
 
 async def check_installed(api: KubeApi, namespace: str) -> None:
