@@ -1,6 +1,6 @@
 """Two placers, the API server, etcd, scheduler and controller manager are killed by chance while pods come and go.
 
-    python -m tests.kube.counted.unrest --minutes 10 --seed 1
+    python -m tests.kube.counted.unrest --minutes 10 --seed 1 --guard on
 
 What must hold: a pod that a placer released is not rejected, unless one that came past a dead webhook was bound to its
 node meanwhile; a pod that runs is touched by nobody but the load; once all run again nobody stays gated; and with all
@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -173,16 +173,20 @@ def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], N
         recovery = time.monotonic() - began
         for own in placers:
             own.kill()
-        stock, past = _stock(cluster, Killer(components[len(placers) :], chance, tell))
+        stock, unscheduled = _stock(cluster, Killer(components[len(placers) :], chance, tell))
         forwarder.stop()
         way.watched.stop()
         courses = list(way.watched.courses.values())
-        faults, excused = _rejections(way.watched, killed, say)
-        violations = (*stuck, *faults, *_touched(courses, load), *past)
-        rejected = sum(bool(own.rejected) and not own.gated for own in courses)
+        rejected = unexcused(courses)
+        for each in rejected:
+            say(_story(each, way.watched, killed))
+        faults = [f"{each.name} was released to {each.node}, and rejected there: {each.message}" for each in rejected]
+        excused = sum(own.gated and bool(own.rejected) for own in courses) - len(rejected)
+        violations = (*stuck, *faults, *touched(courses, load), *unscheduled)
+        past = sum(bool(own.rejected) and not own.gated for own in courses)
         gated, ran = sum(own.gated for own in courses), sum(own.ran is not None for own in courses)
         return Unrest(
-            seconds, killer.kills, len(courses), gated, ran, rejected, excused, recovery, stock, tuple(violations)
+            seconds, killer.kills, len(courses), gated, ran, past, excused, recovery, stock, tuple(violations)
         )
 
 
@@ -288,24 +292,16 @@ def _stock(cluster: ControlPlane, killer: Killer) -> tuple[float, list[str]]:
     return time.monotonic() - began, [] if ran else ["with all placers stopped a pod is not scheduled"]
 
 
-def _rejections(watched: Watched, kills: list[tuple[float, str]], say: Callable[[str], None]) -> tuple[list[str], int]:
-    courses = list(watched.courses.values())
+def unexcused(courses: Sequence[PodCourse]) -> list[PodCourse]:
+    """Released by a placer and rejected, though nobody came past a dead webhook to the same node about then."""
     past = [own for own in courses if not own.gated and own.bound is not None]
-    found, excused = [], 0
-    for own in courses:
-        if not own.rejected or not own.gated:
-            continue
-        near = [
-            other
-            for other in past
-            if other.node == own.node and abs((other.bound or 0) - (own.bound or 0)) < BESIDE_SECONDS
-        ]
-        if near:
-            excused += 1
-        else:
-            found.append(f"{own.name} was released to {own.node}, and rejected there: {own.rejected}: {own.message}")
-            say(_story(own, watched, kills))
-    return found, excused
+
+    def is_excused(own: PodCourse) -> bool:
+        return any(
+            other.node == own.node and abs((other.bound or 0) - (own.bound or 0)) < BESIDE_SECONDS for other in past
+        )
+
+    return [own for own in courses if own.rejected and own.gated and not is_excused(own)]
 
 
 def _story(own: PodCourse, watched: Watched, kills: list[tuple[float, str]]) -> str:
@@ -322,7 +318,7 @@ def _story(own: PodCourse, watched: Watched, kills: list[tuple[float, str]]) -> 
     return "\n".join([f"{own.name} was rejected on {own.node}:", *lines])
 
 
-def _touched(courses: list[PodCourse], load: Load) -> list[str]:
+def touched(courses: Sequence[PodCourse], load: Load) -> list[str]:
     """A pod that ran is gone, and nobody asked for that: those of ReplicaSets go when these shrink."""
     return [
         f"{own.name} ran, and is gone"
