@@ -1,4 +1,4 @@
-"""Everything is killed by chance beside two placers, for half a minute; `tests.kube.counted.unrest` does it for longer."""
+"""Everything is killed by chance beside two placers, for half a minute; `counted.unrest` does it for longer."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ def test_a_rejection_of_a_released_pod_is_excused_only_by_one_that_came_past_the
 def test_a_pod_that_ran_and_is_gone_was_touched_unless_the_load_did_it() -> None:
     load = Load.__new__(Load)
     load.deleted, load.shrunk = {"asked"}, {"set-1"}
-    gone = {"ran": 1.0, "gone": 2.0}
+    gone: dict[str, Any] = {"ran": 1.0, "gone": 2.0}
     courses = [course("asked", **gone), course("touched", **gone), course("waits", gone=2.0), course("runs", ran=1.0)]
     assert touched(courses, load) == ["touched ran, and is gone"]
 

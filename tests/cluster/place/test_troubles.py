@@ -38,6 +38,8 @@ def test_a_right_that_is_taken_away_is_named_once_for_all_its_objects_and_its_en
     right = 'patch resource "pods" in API group "" in the namespace "work"'
     for name in ("a", "b"):
         health.failed(ApiServerError(f'pods "{name}" is forbidden: User "placer" cannot {right}', status=403))
+    # In a namespace that is being deleted nobody may make anything.
+    health.failed(ApiServerError('events "x" is forbidden: unable to create new content', status=403))
     at = health.missing[right]
     troubles.missing_rights(at)
     troubles.missing_rights(at + 1)

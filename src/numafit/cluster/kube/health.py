@@ -15,9 +15,9 @@ MOST_MISSING = 100
 
 
 def missing_right(message: str) -> str:
-    """`patch resource "pods" in API group "" …`: the same for all objects that it is about."""
-    _, cannot, right = message.partition(" cannot ")
-    return right if cannot else message
+    """`patch resource "pods" in API group "" …`: the same for all objects that it is about. Empty where something else
+    is to blame: a namespace that is being deleted, a quota."""
+    return message.partition(" cannot ")[2]
 
 
 class ApiHealth:
@@ -38,8 +38,9 @@ class ApiHealth:
         status, and is not counted."""
         if isinstance(error, ApiServerError):
             self.failures[str(error.status)] += 1
-            if error.status == HTTPStatus.FORBIDDEN and len(self.missing) < MOST_MISSING:
-                self.missing[missing_right(error.message)] = time.monotonic()
+            right = missing_right(error.message) if error.status == HTTPStatus.FORBIDDEN else ""
+            if right and (right in self.missing or len(self.missing) < MOST_MISSING):
+                self.missing[right] = time.monotonic()
         self.last = str(error)
 
 
