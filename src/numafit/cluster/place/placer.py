@@ -86,10 +86,11 @@ class Placer:
         health: ApiHealth,
         counts: PlaceCounts,
         say: Callable[[str], None],
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
         self._api, self._cluster, self._options, self._health = api, cluster, options, health
         self._counts, self._say, self._faults = counts, say, Faults(counts, say)
-        self._releaser = Releaser(api, health)
+        self._releaser = Releaser(api, health, leads)
         self._teller = Teller(api, health, options.identity)
         self._wake = asyncio.Event()
         self._leads = False
@@ -369,8 +370,7 @@ class Placer:
         times = before.times + 1 if before is not None else 1
         seconds = min(RETRY_SECONDS * 2 ** (times - 1), MOST_RETRY_SECONDS)
         # One that has changed since is decided anew at once.
-        version = pod.metadata.resourceVersion
-        self._retries[pod.uid] = _Retry(time.monotonic() + seconds, version, times)
+        self._retries[pod.uid] = _Retry(time.monotonic() + seconds, pod.metadata.resourceVersion, times)
         self._changed.setdefault(pod.uid, None)
         if outcome.result == "refused" or times == 3:
             self._say(f"{pod.full_name} could not be released: {outcome.why}")

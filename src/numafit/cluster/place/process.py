@@ -109,8 +109,8 @@ class _Replica:
     async def _work(self, api: KubeApi, stop: asyncio.Event) -> None:
         options, webhook_options = self._options, self._options.webhook
         live = self._live = LiveFleet(api, self.health)
-        placer = Placer(api, live, options.placer, self.health, self.counts, self._say)
         election = Election(api, webhook_options.namespace, PLACER, options.placer.identity, self.health)
+        placer = Placer(api, live, options.placer, self.health, self.counts, self._say, lambda: election.sure)
         beside = self._beside(api, self.health, live) if self._beside is not None else None
         wishes: list[Wish] = [PlaceWish(live, webhook_options.namespace)]
         if beside is not None and beside.wish is not None:

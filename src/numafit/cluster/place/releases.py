@@ -1,6 +1,7 @@
 """The patch that releases a pod, sent once, and what became of it: that is always found out before anything follows."""
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Literal, Protocol
 
@@ -44,11 +45,14 @@ def pod_path(pod: ClusterPod) -> str:
 
 
 class Releaser:
-    def __init__(self, api: KubeApi, health: ApiHealth) -> None:
-        self._api, self._health = api, health
+    def __init__(self, api: KubeApi, health: ApiHealth, leads: Callable[[], bool] = lambda: True) -> None:
+        """`leads`: nobody else decides by now. What was decided before a process stood still may be wrong after it."""
+        self._api, self._health, self._leads = api, health, leads
 
     async def release(self, pod: ClusterPod, patch: MadePatch) -> ReleaseOutcome:
         """`patch` is made for a pod that has annotations, or that has none: somebody may have given it the first."""
+        if not self._leads():
+            return ReleaseOutcome("changed", "another replica may decide by now")
         annotated = pod.metadata.annotated
         for last in (False, True):
             try:
