@@ -174,7 +174,7 @@ def test_an_object_that_cannot_be_used_makes_its_node_unknown_until_it_is_writte
     write(space, change(ghost["status"]))
     until("the node is unusable", 30, lambda: known(placer, "unusable") == 1)
     until("that is said", 10, lambda: told in placer.log.read_text())
-    doctor = [sys.executable, "-m", "numafit", "fleet", "doctor", "--json", f"--kubeconfig={space.kubeconfig}"]
+    doctor = [sys.executable, "-m", "numafit", "fleet", "doctor", "-o", "json", f"--kubeconfig={space.kubeconfig}"]
     assert finding in subprocess.run(doctor, capture_output=True, text=True, check=False).stdout
     # Others are placed meanwhile, on what is known.
     make(space, "meanwhile")
