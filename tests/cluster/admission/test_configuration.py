@@ -125,3 +125,20 @@ def test_a_right_that_is_missing_is_said() -> None:
                 await ConfigurationKeeper(api, OPTIONS, AdmissionCounts()).kept(BUNDLE)
 
     run(test())
+
+
+def test_a_namespace_that_was_made_anew_owns_it_by_its_new_uid() -> None:
+    """By the old one the garbage collector would take it away again and again."""
+
+    async def test() -> None:
+        objects = AdmissionObjects()
+        async with scripted(objects) as (_, api):
+            keeper = ConfigurationKeeper(api, OPTIONS, AdmissionCounts())
+            await keeper.kept(BUNDLE)
+            del objects.objects[CONFIGURATION]
+            objects.objects[NAMESPACE]["metadata"]["uid"] = "another-uid"
+            await keeper.kept(BUNDLE)
+            (owner,) = objects.objects[CONFIGURATION]["metadata"]["ownerReferences"]
+            assert owner["uid"] == "another-uid"
+
+    run(test())

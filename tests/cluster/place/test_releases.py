@@ -70,3 +70,16 @@ def test_what_is_sent_again_names_the_same_nodes(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(releases, "SEND_SECONDS", 0.05)
     found, asked = outcome(Answer(seconds=1.0), Answer(json.dumps(GATED).encode()), refusal(422, "no"), Answer())
     assert (found.result, asked) == ("released", ["PATCH", "GET", "PATCH", "PATCH"])
+
+
+def test_whoever_may_no_longer_lead_sends_nothing() -> None:
+    """A process that stood still wakes up with what it decided before; another one may have decided since."""
+
+    async def test() -> None:
+        async with scripted(lambda asked: Answer()) as (server, api):
+            own = Releaser(api, ApiHealth(), lambda: False)
+            found = await own.release(waiting("p"), lambda *, annotated: b"[]")
+            assert found.result == "changed"
+            assert server.asked == []
+
+    run(test())

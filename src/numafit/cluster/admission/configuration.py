@@ -94,6 +94,9 @@ class ConfigurationKeeper:
     async def kept(self, bundle: bytes) -> bytes:
         """As `look`, after it was put right where it was not."""
         found = await self._present()
+        if found is None:
+            # It went with our namespace, perhaps: one of the same name has another UID.
+            self._namespace_uid = None
         wanted = configuration(self._options, bundle, await self._owner())
         if found is None or not holds(found, wanted):
             content = msgspec.json.encode(wanted)

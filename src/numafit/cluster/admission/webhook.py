@@ -62,7 +62,7 @@ class Webhook:
         keeps: Callable[[], bool] = lambda: True,
         counts: AdmissionCounts | None = None,
     ) -> None:
-        self._health, self._options, self._wishes, self._keeps = health, options, wishes, keeps
+        self._api, self._health, self._options, self._wishes, self._keeps = api, health, options, wishes, keeps
         self.counts = counts or AdmissionCounts()
         self.ready = asyncio.Event()
         self.trouble = ""
@@ -149,7 +149,7 @@ class Webhook:
         self._seen = {
             own: seen
             for own, seen in self._seen.items()
-            if seen == now or (now - seen < FORGET_SECONDS and own.is_good(time.time()))
+            if seen == now or (now - seen < FORGET_SECONDS and own.is_good(self._api.clock.now()))
         }
         return sorted(self._seen, key=lambda own: own.begin, reverse=True)
 

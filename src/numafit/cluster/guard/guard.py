@@ -144,6 +144,10 @@ class LoopGuard:
         except InputError as error:
             self._health.failed(error)
 
+    def _now(self) -> datetime:
+        """By the API server: pods are made by its clock."""
+        return datetime.fromtimestamp(self._api.clock.now(), UTC)
+
     # --- beginning ----------------------------------------------------------------------------------------------------
 
     async def _begin(self) -> None:
@@ -153,7 +157,7 @@ class LoopGuard:
         backoff = Backoff(longest=5)
         while True:
             try:
-                records = await self.memory.begin(datetime.now(UTC))
+                records = await self.memory.begin(self._now())
                 self._bound = not self._options.by_policy or await self._binding_is_there()
                 break
             except InputError as error:
@@ -171,7 +175,7 @@ class LoopGuard:
         self._hope = True
         if not self._ears:
             return
-        now = datetime.now(UTC)
+        now = self._now()
         if change.kind == "pod" and change.pod is not None:
             self._seen(change.pod, now)
         elif change.kind == "gone":
@@ -189,7 +193,7 @@ class LoopGuard:
         self._leftovers.failed(pod)
         if not self._namespaces.guards(pod.metadata.namespace):
             return
-        now = datetime.now(UTC)
+        now = self._now()
         # It is not told when the kubelet rejected it: hardly later than it was made, where it was not held.
         made = moment(pod.metadata.creationTimestamp) or now
         if self._ears:
@@ -216,7 +220,7 @@ class LoopGuard:
     def _switch(self) -> None:
         if self._rules.on != self._on:
             self._say("switched on" if self._on else "switched off: all that waits is released, and nothing is held")
-            self._do(self._rules.switched(self._on, datetime.now(UTC)))
+            self._do(self._rules.switched(self._on, self._now()))
         self.counts.on = self._on
 
     async def _watch_binding(self) -> None:
@@ -250,7 +254,7 @@ class LoopGuard:
             self._turn()
 
     def _turn(self) -> None:
-        counts, now = self.counts, datetime.now(UTC)
+        counts, now = self.counts, self._now()
         if self._hope:
             self._hope = False
             for pod in list(self._rules.hopeful()):
@@ -281,7 +285,7 @@ class LoopGuard:
 
     def _sweep(self) -> None:
         """Whatever was missed: each pod that waits is looked at."""
-        now = datetime.now(UTC)
+        now = self._now()
         for pod in list(self._live.pods.values()):
             self._seen(pod, now)
 

@@ -5,7 +5,7 @@ pod, one node for each, and all of it is taken back where too few find one.
 """
 
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -14,6 +14,7 @@ from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.live.spec import is_too_large
 from numafit.cluster.place.around.volumes import NO_LIMITS
 from numafit.cluster.place.candidates import Candidates, CandidateSearch, PlacedCluster, wanted_names
+from numafit.cluster.place.faults import Faults
 from numafit.cluster.place.patch import HOSTNAME, has_terms, release_patch, scale_patch, ungate_patch, waiting_spec
 from numafit.cluster.place.releases import MadePatch
 from numafit.cluster.place.stuck import StuckBook
@@ -41,6 +42,12 @@ class PodRelease(msgspec.Struct, frozen=True):
     nodes: str
     """Of which sort they are, for the metric."""
     names: tuple[str, ...]
+
+    @property
+    def told(self) -> str:
+        if self.names:
+            return f"It may go to {', '.join(self.names)}."
+        return "It waits for a node that is still to come." if self.nodes == "scale" else "The scheduler decides alone."
 
 
 class Asleep(msgspec.Struct, frozen=True):
@@ -73,13 +80,14 @@ class Decider:
         groups: GroupBook,
         volumes: ClaimedVolumes,
         sentences: Sentences,
+        faults: Faults,
         *,
         names: int,
         reserve_seconds: float,
     ) -> None:
         self._cluster, self._queue, self._search, self._helped = cluster, queue, search, helped
         self._stuck, self._groups, self._sentences, self._names = stuck, groups, sentences, names
-        self._volumes = volumes
+        self._volumes, self._faults = volumes, faults
         self.reserved = ReservedNodes(cluster, reserve_seconds, sentences.stays)
         self._asleep: dict[Hashable, Asleep] = {}
         self._tries = MOST_TRIES
@@ -89,7 +97,10 @@ class Decider:
 
     def begin_round(self) -> None:
         self._search.begin_round()
-        for kind in self._helped.kinds(self._queue):
+        woken: Collection[Hashable] = tuple(self._queue.sleeping)
+        with self._faults.passed_over("who could be helped"):
+            woken = self._helped.kinds(self._queue)
+        for kind in woken:
             self._queue.wake(kind)
         if len(self._asleep) > len(self._queue.sleeping):
             self._asleep = {kind: own for kind, own in self._asleep.items() if kind in self._queue.sleeping}
@@ -98,7 +109,23 @@ class Decider:
             self._reserve()
 
     def decided(self, key: str) -> Sequence[PodRelease]:
-        """What is to be sent; nothing where it sleeps from now on."""
+        """What is to be sent; nothing where it sleeps from now on. Whoever cannot be decided about, by a fault of ours,
+        is released as it came: as without a webhook."""
+        try:
+            return self._decided(key)
+        except Exception as error:
+            state = self._groups.state(key)
+            uids = (key,) if state is None else state.waiting
+            pods = [self._cluster.pods[uid] for uid in uids if uid in self._cluster.pods]
+            self._faults.happened(pods[0].full_name if pods else key, error)
+            self._queue.remove(key)
+            return [self.as_it_came(pod) for pod in pods if is_ours(pod)]
+
+    def as_it_came(self, pod: ClusterPod) -> PodRelease:
+        self._cluster.withdraw(pod.uid)
+        return PodRelease(pod, lambda annotated: ungate_patch(pod.gates, pod.metadata.uid), "fault", ())
+
+    def _decided(self, key: str) -> Sequence[PodRelease]:
         state = self._groups.state(key)
         if state is not None:
             pods = [self._cluster.pods[uid] for uid in state.waiting if uid in self._cluster.pods]
@@ -189,7 +216,10 @@ class Decider:
 
     def _reserve(self) -> None:
         self._looked = time.monotonic()
-        if self.reserved.renew(self._contenders, self._queue.__contains__, time.monotonic()):
+        changed = False
+        with self._faults.passed_over("which node is kept"):
+            changed = self.reserved.renew(self._contenders, self._queue.__contains__, time.monotonic())
+        if changed:
             for kind, own in self._asleep.items():
                 if own.found.kept:
                     self._queue.wake(kind)

@@ -6,6 +6,7 @@ back first, so that another one goes on at once; what waits behind a gate waits 
 
 import asyncio
 import signal
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -21,16 +22,20 @@ from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.election import Election
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
+from numafit.cluster.kube.pace import Backoff
 from numafit.cluster.kube.probes import Heartbeat, ProbePlace, serve_probes
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.words import PLACER
 from numafit.cluster.place.counts import PlaceCollector, PlaceCounts
 from numafit.cluster.place.placer import MOST_IN_FLIGHT, Placer, PlacerOptions
+from numafit.cluster.place.troubles import ClusterTroubles
 from numafit.cluster.topology.model import PATH
 from numafit.errors import ApiServerError, InputError
 
 TURN_SECONDS = 1.0
 BESIDE_CONNECTIONS = 16
+BEGIN_SECONDS = 60.0
+"""For an API server that answers, and not yet as it should."""
 
 
 class PlaceProcess(msgspec.Struct, frozen=True):
@@ -93,14 +98,14 @@ class _Replica:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         async with KubeApi(self._access, connections=MOST_IN_FLIGHT + BESIDE_CONNECTIONS) as api:
-            await check_installed(api, self._options.webhook.namespace)
+            await begun(api, self._options.webhook.namespace, stop)
             await self._work(api, stop)
 
     async def _work(self, api: KubeApi, stop: asyncio.Event) -> None:
         options, webhook_options = self._options, self._options.webhook
         live = self._live = LiveFleet(api, self.health)
-        placer = Placer(api, live, options.placer, self.health, self.counts, self._say)
         election = Election(api, webhook_options.namespace, PLACER, options.placer.identity, self.health)
+        placer = Placer(api, live, options.placer, self.health, self.counts, self._say, lambda: election.sure)
         beside = self._beside(api, self.health, live) if self._beside is not None else None
         wishes: list[Wish] = [PlaceWish(live, webhook_options.namespace)]
         if beside is not None and beside.wish is not None:
@@ -138,10 +143,13 @@ class _Replica:
                 raise _first(error)
 
     async def _turn(self, live: LiveFleet) -> None:
-        told = False
+        told, troubles = False, ClusterTroubles(self.health, self._say)
         while True:
             self.heart.beat()
             self.counts.synced = int(live.synced.is_set())
+            if self.counts.synced:
+                self.counts.nodes = troubles.nodes(live)
+                troubles.missing_rights(time.monotonic())
             if self.counts.synced and not told:
                 told = True
                 unknown = sum(name not in live.fleet.nodes for name in live.nodes)
@@ -157,6 +165,20 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+async def begun(api: KubeApi, namespace: str, stop: asyncio.Event) -> None:
+    """As `check_installed`, with some patience for an API server that has only just started itself: to end and to be
+    started again would take longer each time."""
+    end, backoff = time.monotonic() + BEGIN_SECONDS, Backoff(longest=5)
+    while not stop.is_set():
+        try:
+            await check_installed(api, namespace)
+            return
+        except ApiServerError as error:
+            if error.status < HTTPStatus.INTERNAL_SERVER_ERROR or time.monotonic() > end:
+                raise
+        await asyncio.sleep(backoff.seconds())
 
 
 async def check_installed(api: KubeApi, namespace: str) -> None:

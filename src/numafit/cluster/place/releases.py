@@ -1,6 +1,7 @@
 """The patch that releases a pod, sent once, and what became of it: that is always found out before anything follows."""
 
 import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Literal, Protocol
 
@@ -43,17 +44,21 @@ class _Looked(msgspec.Struct):
 
 
 class Releaser:
-    def __init__(self, api: KubeApi, health: ApiHealth) -> None:
-        self._api, self._health = api, health
+    def __init__(self, api: KubeApi, health: ApiHealth, leads: Callable[[], bool] = lambda: True) -> None:
+        """`leads`: nobody else decides by now. What was decided before a process stood still may be wrong after it."""
+        self._api, self._health, self._leads = api, health, leads
 
     async def release(self, pod: ClusterPod, patch: MadePatch) -> ReleaseOutcome:
         """`patch` is made for a pod that has annotations, or that has none: somebody may have given it the first.
 
         One that nobody answered may arrive after a look at the pod that still finds the gate. So the same is sent
         again before anything else is decided about the pod: whichever of them arrives, the nodes are the same."""
+        outcome = ReleaseOutcome("changed", "another replica may decide by now")
         for left in reversed(range(SENDS)):
-            outcome, answered = await self._sent(pod, patch)
-            outcome = outcome or await self._found_out(pod)
+            if not self._leads():
+                break
+            found, answered = await self._sent(pod, patch)
+            outcome = found or await self._found_out(pod)
             if answered or outcome.result != "changed" or not left:
                 break
         return outcome
