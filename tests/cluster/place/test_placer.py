@@ -390,3 +390,31 @@ def test_a_pod_goes_to_nodes_that_reach_its_volumes() -> None:
             assert play.counts.waiting["volumes"] == 1
 
     run(test())
+
+
+def test_a_pod_of_higher_priority_goes_where_the_scheduler_makes_room_for_it() -> None:
+    """Without a gate the scheduler would evict somebody for it at once: to wait would be worse than no placer."""
+
+    async def test() -> None:
+        low = [waiting(name, 60, gates=(), node="n1") for name in ("a", "b")]
+        fleet = filled(PlayedFleet(), "n1")
+        for own in low:
+            fleet.tell(own)
+        report(fleet, "n1", *low)
+        async with Play(fleet) as play:
+            fleet.tell(waiting("modest", 60, priority=100, preemptionPolicy="Never"))
+            fleet.tell(waiting("urgent", 60, priority=100))
+            await play.until(lambda: fleet.pods["urgent"].gates == ())
+            assert play.names("urgent") == ("n1",)
+            assert play.counts.released["preempting"] == 1
+            # One of both goes; for the next one the other would have to, once this one is there.
+            fleet.tell(waiting("next", 60, priority=100))
+            await play.until(lambda: play.counts.waiting["no_node"] == 2)
+            fleet.end("a")
+            fleet.bind("urgent", "n1")
+            report(fleet, "n1", low[1], fleet.pods["urgent"])
+            fleet.node("n1")
+            await play.until(lambda: fleet.pods["next"].gates == ())
+            assert fleet.pods["modest"].gates
+
+    run(test())

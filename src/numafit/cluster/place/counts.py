@@ -20,7 +20,7 @@ class PlaceCounts:
         self.decided = 0
         """How often a pod was asked about."""
         self.released: Counter[str] = Counter()
-        """`known`, `unknown` or `scale`: for which nodes."""
+        """`known`, `unknown`, `preempting` or `scale`: for which nodes."""
         self.offered_names = 0
         self.failed: Counter[str] = Counter()
         """Releases that came to nothing, by why."""

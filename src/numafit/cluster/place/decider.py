@@ -11,6 +11,7 @@ from functools import partial
 import msgspec
 
 from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.place.around.preempt import preempts
 from numafit.cluster.place.around.volumes import NO_LIMITS
 from numafit.cluster.place.candidates import Candidates, CandidateSearch, PlacedCluster, wanted_names
 from numafit.cluster.place.patch import HOSTNAME, has_terms, release_patch, scale_patch, waiting_spec
@@ -40,6 +41,14 @@ class PodRelease(msgspec.Struct, frozen=True):
     nodes: str
     """Of which sort they are, for the metric."""
     names: tuple[str, ...]
+
+    @property
+    def told(self) -> str:
+        if not self.names:
+            return "It waits for a node that is still to come."
+        if self.nodes == "preempting":
+            return f"It may go to {self.names[0]}, where the scheduler evicts pods of lower priority for it."
+        return f"It may go to {', '.join(self.names)}."
 
 
 class Asleep(msgspec.Struct, frozen=True):
@@ -108,6 +117,8 @@ class Decider:
             return ()
         nodes = len(self._cluster.fleet.nodes) or len(self._cluster.nodes)
         found = self._candidates(pod, key, wanted_names(self._names, nodes, self._queue.awake))
+        if not found.names and self._tries:
+            found = self._made_room(pod, key, found)
         if not found.names:
             self._sleep(key, Asleep(found, pod))
             return ()
@@ -143,6 +154,10 @@ class Decider:
         terms, volumes = has_terms(waiting_spec(pod.spec)), self._volumes.limits(pod) or NO_LIMITS
         return self._search.candidates(pod, most, terms=terms, last=last, kept=kept, volumes=volumes)
 
+    def _made_room(self, pod: ClusterPod, key: str, found: Candidates) -> Candidates:
+        kept = self.reserved.kept_back(pod, key, order_of(pod))
+        return self._search.made_room(pod, kept, self._volumes.limits(pod) or NO_LIMITS, found)
+
     def _offer(self, pod: ClusterPod, found: Candidates) -> None:
         self._cluster.offer(pod, found.names)
         self._search.told(pod)
@@ -153,7 +168,8 @@ class Decider:
         spec = waiting_spec(pod.spec)
         hosts = self._search.hostnames() if has_terms(spec) and len(found.names) > 1 else {}
         patch = partial(release_patch, spec, pod.metadata.uid, found.names, hosts)
-        return PodRelease(pod, patch, "unknown" if found.unknown else "known", found.names)
+        sort = "preempting" if found.preempting else "unknown" if found.unknown else "known"
+        return PodRelease(pod, patch, sort, found.names)
 
     def for_more_nodes(self, pod: ClusterPod) -> PodRelease:
         """Released for nodes that are still to come: an autoscaler does not see pods with gates."""
@@ -168,7 +184,8 @@ class Decider:
         kind = self._queue.kind_of(key)
         self._asleep[kind] = asleep
         self._queue.sleep(kind)
-        self._helped.sleeps(kind, others=bool(asleep.found.unwished))
+        # Where the scheduler can make room for it depends on others, too: on whoever comes and goes.
+        self._helped.sleeps(kind, others=bool(asleep.found.unwished) or preempts(asleep.pod))
         if asleep.reason == "no_node" and self._tries:
             # Those that come after it in this very round shall not take its node.
             self._tries -= 1

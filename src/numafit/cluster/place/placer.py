@@ -355,8 +355,7 @@ class Placer:
         with suppress(ValueError):
             self._counts.waited(time.time() - seconds_of(pod.metadata.creationTimestamp))
         if self._notices.gone(pod.uid):
-            text = f"It may go to {', '.join(names)}." if names else "It waits for a node that is still to come."
-            self._spawn(self._teller.released(pod, text))
+            self._spawn(self._teller.released(pod, release.told))
 
     def _came_to_nothing(self, pod: ClusterPod, outcome: ReleaseOutcome) -> None:
         self._counts.failed[outcome.result] += 1
