@@ -236,7 +236,7 @@ class CandidateSearch:
 
 
 def wishes_of(pod: ClusterPod) -> PodWishes:
-    """Of one that is not bound; of others nobody asks."""
+    """Of one that is bound only from whom it has to be apart."""
     if pod.spec is NOTHING:
         return NO_WISHES
     return read_wishes(pod.spec, pod.metadata.namespace, pod.metadata.labels)
