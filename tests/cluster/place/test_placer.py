@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable
 
+import pytest
 from msgspec.structs import replace
 
 from numafit.cluster.live.words import PLACE_GATE
 from numafit.cluster.place.placer import PlacerOptions
+from numafit.cluster.place.waiting import claimed
 from tests.cluster.place.clusters import filled, report, told_node, waiting
 from tests.cluster.place.played import Play, PlayedFleet, PlayedRequest, run
 
@@ -416,5 +418,22 @@ def test_a_pod_of_higher_priority_goes_where_the_scheduler_makes_room_for_it() -
             fleet.node("n1")
             await play.until(lambda: fleet.pods["next"].gates == ())
             assert fleet.pods["modest"].gates
+
+    run(test())
+
+
+def test_a_pod_whose_claim_is_not_there_waits_and_goes_when_somebody_makes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Released it could not be bound, and would count on its nodes for as long as it is there."""
+    monkeypatch.setattr(claimed, "ABSENT_SECONDS", 0.1)
+
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        async with Play(fleet) as play:
+            volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data-p"}}]
+            fleet.tell(waiting("p", volumes=volumes))
+            await play.until(lambda: play.counts.waiting["volumes"] == 1)
+            assert fleet.fleet.offers == {}
+            play.api.objects["persistentvolumeclaims/data-p"] = {"spec": {}}
+            await play.until(lambda: fleet.pods["p"].gates == ())
 
     run(test())
