@@ -87,6 +87,8 @@ class LoopGuard:
         self._working: set[asyncio.Task[None]] = set()
         self._ears = False
         """Whether changes are listened to."""
+        self._ended = False
+        """Nothing is held any more, and nobody goes on."""
         self._hope = False
         """Something changed that may let a pod in."""
         self._dry_told: set[str] = set()
@@ -125,7 +127,7 @@ class LoopGuard:
 
     def holds(self, owner: str, kind: str) -> bool:
         """Whether a new pod of this owner gets the gate; for a webhook, in any replica."""
-        if kind in EXPLAINED_ONLY or not self.memory.on:
+        if kind in EXPLAINED_ONLY or not self.memory.on or self._ended:
             return False
         return self._rules.is_armed(owner) if self._ears else owner in self.memory.armed
 
@@ -133,6 +135,7 @@ class LoopGuard:
         """After `run`, where nobody else goes on: no pod waits for us, and no other one will."""
         if not self._options.enforce:
             return
+        self._ended = True
         self._sweep()
         for own in self._rules.opened():
             if isinstance(own, LetGo):

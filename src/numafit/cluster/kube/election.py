@@ -6,6 +6,7 @@ Clocks of others are not trusted: a lease has ended when nobody renewed it for i
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from http import HTTPStatus
 
 import msgspec
@@ -24,6 +25,8 @@ RENEW_SECONDS, GIVE_UP_SECONDS = 2.0, 10.0
 GIVE_BACK_SECONDS = 2.0
 SURE_SECONDS = 2.0
 """Before the end of the lease: what is sent then arrives before it."""
+HANDOVER_SECONDS, HANDOVER_LOOK_SECONDS = 6.0, 0.5
+"""For which another one may take over once the leader was told to end, and between two looks whether it has."""
 
 
 class LeaseSpec(msgspec.Struct, omit_defaults=True):
@@ -72,6 +75,19 @@ class Election:
                 await self._given_back()
             if not working.cancelled() and (error := working.exception()) is not None:
                 raise error
+
+    async def taken_over(self) -> bool:
+        """Whether another one leads, some seconds after this one has ended."""
+        try:
+            async with asyncio.timeout(HANDOVER_SECONDS):
+                while True:
+                    with suppress(InputError):
+                        lease = await self._present()
+                        if lease is not None and lease.spec.holderIdentity not in (None, "", self._identity):
+                            return True
+                    await asyncio.sleep(HANDOVER_LOOK_SECONDS)
+        except TimeoutError:
+            return False
 
     async def _elected(self) -> float:
         """When it asked for that."""

@@ -21,6 +21,7 @@ KEPT = (
     "scheduling.x-k8s.io/",
 )
 """How annotations begin that somebody looks at."""
+APART = b"podAntiAffinity"
 MOST_LABELS = 50_000
 """Sets of labels that are shared at once."""
 NO_LABELS: Mapping[str, str] = {}
@@ -90,6 +91,22 @@ class _Head(msgspec.Struct, gc=False):
     schedulingGroup: SchedulingGroup | None = None
 
 
+class _ApartTerms(
+    msgspec.Struct, rename={"requiredDuringScheduling": "requiredDuringSchedulingIgnoredDuringExecution"}
+):
+    requiredDuringScheduling: tuple[msgspec.Raw, ...] | None = None
+
+
+class _ApartAffinity(msgspec.Struct, omit_defaults=True):
+    podAntiAffinity: _ApartTerms | None = None
+
+
+class _Apart(msgspec.Struct, omit_defaults=True):
+    """What of a bound pod's spec others have to know."""
+
+    affinity: _ApartAffinity | None = None
+
+
 class SentPod(msgspec.Struct):
     """As the API server sends it; given up when it has been read (`emptied`)."""
 
@@ -136,7 +153,7 @@ class ClusterPod(msgspec.Struct, frozen=True):
     conditions: tuple[PodCondition, ...] = ()
     """Of one that is not bound."""
     spec: msgspec.Raw = NOTHING
-    """As the API server has it, of one that is not bound."""
+    """As the API server has it, of one that is not bound; of a bound one that must be apart from others only that."""
     scheduling_group: str = ""
     """Name of the PodGroup whose pods the scheduler starts together."""
 
@@ -187,6 +204,7 @@ class PodKeeper:
         self._shapes = PodShapes()
         self._labels: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
         self._texts: dict[str, str] = {}
+        self._specs: dict[bytes, msgspec.Raw] = {}
 
     def kept(self, sent: SentPod) -> ClusterPod:
         """Raises InputError for a pod that no API server would have let in."""
@@ -221,9 +239,21 @@ class PodKeeper:
             _owner(meta),
             () if bound else status.conditions or (),
             # A copy: the part of an answer would keep the whole of it.
-            NOTHING if bound else msgspec.Raw(bytes(sent.spec)),
+            self._apart(sent.spec) if bound else msgspec.Raw(bytes(sent.spec)),
             self._text(head.schedulingGroup.podGroupName) if head.schedulingGroup is not None else "",
         )
+
+    def _apart(self, spec: msgspec.Raw) -> msgspec.Raw:
+        """From whom it has to be apart: that keeps others from its node for as long as it runs."""
+        if APART not in bytes(spec):
+            return NOTHING
+        found = msgspec.json.decode(spec, type=_Apart).affinity
+        if found is None or found.podAntiAffinity is None or not found.podAntiAffinity.requiredDuringScheduling:
+            return NOTHING
+        text = msgspec.json.encode(_Apart(found))
+        if len(self._specs) >= MOST_LABELS:
+            self._specs.clear()
+        return self._specs.setdefault(text, msgspec.Raw(text))
 
     def _shared(self, labels: dict[str, str]) -> Mapping[str, str]:
         if not labels:

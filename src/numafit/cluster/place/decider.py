@@ -12,6 +12,7 @@ import msgspec
 
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.live.spec import is_too_large
+from numafit.cluster.place.around.preempt import preempts
 from numafit.cluster.place.around.volumes import NO_LIMITS
 from numafit.cluster.place.candidates import Candidates, CandidateSearch, PlacedCluster, wanted_names
 from numafit.cluster.place.faults import Faults
@@ -45,6 +46,8 @@ class PodRelease(msgspec.Struct, frozen=True):
 
     @property
     def told(self) -> str:
+        if self.nodes == "preempting":
+            return f"It may go to {self.names[0]}, where the scheduler evicts pods of lower priority for it."
         if self.names:
             return f"It may go to {', '.join(self.names)}."
         return "It waits for a node that is still to come." if self.nodes == "scale" else "The scheduler decides alone."
@@ -140,6 +143,8 @@ class Decider:
             return (self._unplaced(pod),)
         nodes = len(self._cluster.fleet.nodes) or len(self._cluster.nodes)
         found = self._candidates(pod, key, wanted_names(self._names, nodes, self._queue.awake))
+        if not found.names and self._tries:
+            found = self._made_room(pod, key, found)
         if not found.names:
             self._sleep(key, Asleep(found, pod))
             return ()
@@ -175,6 +180,10 @@ class Decider:
         terms, volumes = has_terms(waiting_spec(pod.spec)), self._volumes.limits(pod) or NO_LIMITS
         return self._search.candidates(pod, most, terms=terms, last=last, kept=kept, volumes=volumes)
 
+    def _made_room(self, pod: ClusterPod, key: str, found: Candidates) -> Candidates:
+        kept = self.reserved.kept_back(pod, key, order_of(pod))
+        return self._search.made_room(pod, kept, self._volumes.limits(pod) or NO_LIMITS, found)
+
     def _offer(self, pod: ClusterPod, found: Candidates) -> None:
         self._cluster.offer(pod, found.names)
         self._search.told(pod)
@@ -185,7 +194,8 @@ class Decider:
         spec = waiting_spec(pod.spec)
         hosts = self._search.hostnames() if has_terms(spec) and len(found.names) > 1 else {}
         patch = partial(release_patch, spec, pod.metadata.uid, found.names, hosts)
-        return PodRelease(pod, patch, "unknown" if found.unknown else "known", found.names)
+        sort = "preempting" if found.preempting else "unknown" if found.unknown else "known"
+        return PodRelease(pod, patch, sort, found.names)
 
     def _unplaced(self, pod: ClusterPod) -> PodRelease:
         """As if nobody had gated it: the webhook does not, so its maker has."""
@@ -208,7 +218,8 @@ class Decider:
         kind = self._queue.kind_of(key)
         self._asleep[kind] = asleep
         self._queue.sleep(kind)
-        self._helped.sleeps(kind, others=bool(asleep.found.unwished))
+        # Where the scheduler can make room for it depends on others, too: on whoever comes and goes.
+        self._helped.sleeps(kind, others=bool(asleep.found.unwished) or preempts(asleep.pod))
         if asleep.reason == "no_node" and self._tries:
             # Those that come after it in this very round shall not take its node.
             self._tries -= 1

@@ -236,6 +236,7 @@ class Placer:
         for uid, retry in list(self._retries.items()):
             if now >= retry.until and uid in self._cluster.pods:
                 self._looked_at(self._cluster.pods[uid], now)
+        self._volumes.again(self._cluster.pods)
         self._groups.settle()
         for source in list(self._groups.sources()):
             self._sizes.again(source)

@@ -1,15 +1,17 @@
 """The placer as a process: it answers for the webhook, decides while it leads, and ends when it is told to.
 
 Every replica knows the cluster and answers the API server; one decides. When it is told to stop, the lease is given
-back first, so that another one goes on at once; what waits behind a gate waits for that one.
+back first, so that another one goes on at once; what waits behind a gate waits for that one. What a loop guard beside
+it holds is released where no other one comes.
 """
 
 import asyncio
 import signal
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 from prometheus_client.registry import Collector
@@ -51,8 +53,10 @@ class LeaderWork(msgspec.Struct, frozen=True):
     """By the leader."""
     always: Callable[[], Awaitable[None]] | None = None
     """By each replica."""
-    wish: Wish | None = None
-    """What it wants of new pods."""
+    wishes: Mapping[str, Sequence[Wish]] = {}
+    """What it wants of new pods, by the path of the webhook."""
+    last: Callable[[], Awaitable[None]] | None = None
+    """By the one that led, where nobody takes over."""
 
 
 BesideLeader = Callable[[KubeApi, ApiHealth, LiveFleet], LeaderWork]
@@ -85,6 +89,7 @@ class _Replica:
         self.heart = Heartbeat()
         self._webhook: Webhook | None = None
         self._live: LiveFleet | None = None
+        self._led = False
 
     def unready(self) -> str:
         if self._live is None or not self._live.synced.is_set():
@@ -107,14 +112,18 @@ class _Replica:
         election = Election(api, webhook_options.namespace, PLACER, options.placer.identity, self.health)
         placer = Placer(api, live, options.placer, self.health, self.counts, self._say, lambda: election.sure)
         beside = self._beside(api, self.health, live) if self._beside is not None else None
-        wishes: list[Wish] = [PlaceWish(live, webhook_options.namespace)]
-        if beside is not None and beside.wish is not None:
-            wishes.append(beside.wish)
         webhook = self._webhook = Webhook(
-            api, self.health, webhook_options, *wishes, keeps=lambda: election.leads, counts=self.admission
+            api,
+            self.health,
+            webhook_options,
+            PlaceWish(live, webhook_options.namespace),
+            keeps=lambda: election.leads,
+            counts=self.admission,
+            others=beside.wishes if beside is not None else None,
         )
 
         async def lead() -> None:
+            self._led = True
             self.counts.leads = 1
             try:
                 async with asyncio.TaskGroup() as group:
@@ -133,11 +142,14 @@ class _Replica:
             await asyncio.wait({leading, *others, told}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             failed = [own.exception() for own in (leading, *others) if own.done() and not own.cancelled()]
-            # Whoever leads gives the lease back first.
-            for task in (leading, *others, told):
-                task.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await task
+            # Whoever leads gives the lease back first; the webhook answers until all that is held is released.
+            await _ended(leading)
+            last = beside.last if beside is not None and stop.is_set() and self._led else None
+            if last is not None and not await election.taken_over():
+                self._say("nobody takes over: what the guard holds is released")
+                await last()
+            for task in (*others, told):
+                await _ended(task)
         for error in failed:
             if error is not None:
                 raise _first(error)
@@ -155,6 +167,13 @@ class _Replica:
                 unknown = sum(name not in live.fleet.nodes for name in live.nodes)
                 self._say(f"the cluster is known: {len(live.fleet.nodes)} nodes, and {unknown} without a NodeTopology")
             await asyncio.sleep(TURN_SECONDS)
+
+
+async def _ended(task: "asyncio.Task[Any]") -> None:
+    """`Any`: nobody looks at what it returns."""
+    task.cancel()
+    with suppress(asyncio.CancelledError, Exception):
+        await task
 
 
 async def _all_of(work: Awaitable[None]) -> None:
