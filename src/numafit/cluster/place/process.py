@@ -5,6 +5,7 @@ back first, so that another one goes on at once; what waits behind a gate waits 
 """
 
 import asyncio
+import gc
 import signal
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -150,6 +151,9 @@ class _Replica:
             self.counts.synced = int(live.synced.is_set())
             if self.counts.synced and not told:
                 told = True
+                # What was listed stays: to look through all of it again and again would make an API server wait.
+                gc.collect()
+                gc.freeze()
                 unknown = sum(name not in live.fleet.nodes for name in live.nodes)
                 self._say(f"the cluster is known: {len(live.fleet.nodes)} nodes, and {unknown} without a NodeTopology")
             await asyncio.sleep(TURN_SECONDS)
