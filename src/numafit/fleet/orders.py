@@ -54,7 +54,8 @@ def together(
 
 
 def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: VerdictMemory) -> FleetVerdict:
-    kept = {own.shape: own for own in all_of_them if _is_kept(state, own, memory)}
+    shapes = {own.shape: own for own in all_of_them}
+    kept = {shape: own for shape, own in shapes.items() if _is_kept(state, own, memory)}
     numbers = Counter(own.shape for own in all_of_them if own.shape in kept)
     orders = factorial(numbers.total()) // prod(map(factorial, numbers.values()))
     if numbers.total() > MOST_ALIKE or orders > factorial(MOST_ORDERED):
@@ -77,8 +78,10 @@ def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: Verd
 
 def _orders(numbers: Mapping[bytes, int]) -> Iterator[tuple[bytes, ...]]:
     """Of so many of each shape, each order once."""
-    if not numbers:
-        yield ()
+    if len(numbers) <= 1:
+        # Most often all are alike.
+        yield tuple(shape for shape, number in numbers.items() for _ in range(number))
+        return
     for shape, number in numbers.items():
         left = {own: count for own, count in numbers.items() if own != shape}
         for rest in _orders({**left, shape: number - 1} if number > 1 else left):

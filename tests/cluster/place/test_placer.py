@@ -369,6 +369,8 @@ def test_many_that_wait_get_few_names_and_all_are_released_when_each_is_bound() 
             await play.until(lambda: play.counts.released["known"] == 20)
             assert all(pod.node for pod in fleet.pods.values())
             assert play.counts.offered_names < 60
+            # One that is placed at once costs the API server one request: no condition, no event, no look.
+            assert [own.method for own in play.api.requests] == ["PATCH"] * 20
 
     run(test())
 

@@ -20,8 +20,8 @@ class PlaceCounts:
         self.decided = 0
         """How often a pod was asked about."""
         self.released: Counter[str] = Counter()
-        """`known`, `unknown`, `preempting` or `scale`: for which nodes; `any`: it is too large to be decided; `fault`: as
-        they came, since nobody could decide."""
+        """`known`, `unknown`, `preempting` or `scale`: for which nodes; `any`: it is too large to be decided; `fault`:
+        as they came, since nobody could decide."""
         self.offered_names = 0
         self.failed: Counter[str] = Counter()
         """Releases that came to nothing, by why."""

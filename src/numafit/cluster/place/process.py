@@ -6,6 +6,7 @@ it holds is released where no other one comes.
 """
 
 import asyncio
+import gc
 import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -164,6 +165,9 @@ class _Replica:
                 troubles.missing_rights(time.monotonic())
             if self.counts.synced and not told:
                 told = True
+                # What was listed stays: to look through all of it again and again would make an API server wait.
+                gc.collect()
+                gc.freeze()
                 unknown = sum(name not in live.fleet.nodes for name in live.nodes)
                 self._say(f"the cluster is known: {len(live.fleet.nodes)} nodes, and {unknown} without a NodeTopology")
             await asyncio.sleep(TURN_SECONDS)
