@@ -15,7 +15,7 @@ from tests.kube.counted.owners import PODS, WANTED, make_all, make_many
 from tests.kube.counted.watched import Watched
 from tests.kube.counted.ways import RIVAL, WAYS, Way, begun
 
-HEAD = ("way", "owner", "made", "rejected", "ran", "at the end", "median s", "last s")
+HEAD = ("way", "owner", "made", "rejected", "ran", "at the end", "median s", "last s", "ungated", "wronged")
 
 
 def main() -> None:
@@ -69,7 +69,8 @@ def tell_rejections(name: str, watched: Watched) -> None:
     if name in ("place", "extender"):
         for course in watched.courses.values():
             if course.rejected:
-                print(f"{name}: {course.name} on {course.node}: {course.rejected}: {course.message}")
+                how = "held and released" if course.gated else "never held"
+                print(f"{name}: {course.name} ({how}) on {course.node}: {course.rejected}: {course.message}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+from numafit.cluster.node.resource_topology import API_VERSION
+from tests.kube.api import Api
 from tests.kube.build import RIVAL, binaries
 from tests.kube.control_plane import ControlPlane
 from tests.kube.rival.publish import ResourceTopologies, define_resource_topologies
@@ -17,6 +19,7 @@ def replace_scheduler(cluster: ControlPlane, folder: Path, resync_seconds: int =
     """Who publishes what it reads: to be stopped at the end. Without `resync_seconds` it remembers no pod that a node
     has not yet reported, which is the plugin's default."""
     define_resource_topologies(cluster.api)
+    _allow(cluster.api)
     publisher = ResourceTopologies(cluster.kubeconfig)
     publisher.start()
     if not publisher.ready.wait(120):
@@ -29,6 +32,17 @@ def replace_scheduler(cluster: ControlPlane, folder: Path, resync_seconds: int =
     program = binaries(RIVAL) / SCHEDULER
     cluster.start(SCHEDULER, [str(program), f"--config={file}", "--secure-port=0", "-v=2"])
     return publisher
+
+
+def _allow(api: Api) -> None:
+    """The scheduler's own role knows nothing of these objects."""
+    group, name = "rbac.authorization.k8s.io", "rival"
+    path = f"/apis/{group}/v1"
+    rule = {"apiGroups": [API_VERSION.partition("/")[0]], "resources": ["*"], "verbs": ["get", "list", "watch"]}
+    api.post(f"{path}/clusterroles", {"metadata": {"name": name}, "rules": [rule]})
+    who = {"kind": "User", "name": f"system:{SCHEDULER}", "apiGroup": group}
+    role = {"kind": "ClusterRole", "name": name, "apiGroup": group}
+    api.post(f"{path}/clusterrolebindings", {"metadata": {"name": name}, "roleRef": role, "subjects": [who]})
 
 
 def configuration(cluster: ControlPlane, resync_seconds: int) -> dict[str, object]:
