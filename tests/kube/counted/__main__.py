@@ -34,7 +34,7 @@ def main() -> None:
     for name in own.ways.split(","):
         folder = Path(tempfile.mkdtemp(prefix="numafit-counted-"))
         try:
-            with begun(name, folder, binaries(), own.seconds / 2, own.policy) as way:
+            with begun(name, folder, binaries(), own.seconds / 2, policy=own.policy) as way:
                 counted(way, own.seconds, own.many, own.at_once)
                 rows += lines(name, way.watched, () if own.many else tuple(PODS))
                 tell_rejections(name, way.watched)

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -110,10 +110,17 @@ def _until_ready(way: Way, port: int) -> None:
 
 
 @contextmanager
-def begun(name: str, folder: Path, binaries: Path, leaving_seconds: float, policy: str = RESTRICTED) -> Iterator[Way]:
-    """A cluster whose fleet is filled, and whose programs are ready."""
-    with standing(name, folder, binaries, [group(policy)]) as way:
-        count = fill(way.cluster.api, leaving_seconds)
+def begun(
+    name: str,
+    folder: Path,
+    binaries: Path,
+    leaving_seconds: float,
+    groups: Sequence[Json] = (),
+    policy: str = RESTRICTED,
+) -> Iterator[Way]:
+    """A cluster whose fleet is filled, and whose programs are ready. `groups`: these nodes instead, with nobody."""
+    with standing(name, folder, binaries, list(groups) or [group(policy)]) as way:
+        count = 0 if groups else fill(way.cluster.api, leaving_seconds)
         prepare(way.cluster.api)
         until("all holders run", 120, lambda: _running(way.cluster, count))
         way.watched.start()
