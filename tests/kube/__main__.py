@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from tests.kube.build import BUILD_SECONDS, HELM, RELEASE, RELEASES, build, missing_for_kubelets
+from tests.kube.build import BUILD_SECONDS, HELM, RELEASE, RELEASES, RIVAL, build, missing_for_kubelets
 
 
 def main() -> int:
@@ -27,7 +27,7 @@ def main() -> int:
             print(f"kube: {error}", file=sys.stderr)
             return 1
         print(f"kube: ready, with the programs in {folder}")
-        if release != HELM and (lacking := missing_for_kubelets(release)):
+        if release not in (HELM, RIVAL) and (lacking := missing_for_kubelets(release)):
             print(f"kube: some tests will be skipped: {lacking}")
     return 0
 

@@ -19,6 +19,9 @@ RELEASE, OLDER = "v1.36.4", "v1.34.4"
 HELM = "helm-v3.21.4"
 """By itself: a change of it builds nothing else again. Its modules of Kubernetes are those of the cluster, which are
 compiled already."""
+RIVAL = "scheduler-plugins-v0.34.7"
+"""A scheduler of the older release with the plugin NodeResourceTopologyMatch; only for the comparison, and only built
+when it is asked for. Of its newer releases no module can be had."""
 SOURCES = Path(__file__).with_name("programs")
 BUILD_SECONDS = 3600.0
 CURE = "run `python -m tests.kube`"
@@ -51,6 +54,7 @@ RELEASES = {
     RELEASE: PROGRAMS,
     OLDER: (Program("kubelet", "kubelet-1.34", KUBELET),),
     HELM: (Program("helm", "helm", "helm.sh/helm/v3/cmd/helm"),),
+    RIVAL: (Program("kube-scheduler", "scheduler-plugins", "."),),
 }
 
 
@@ -66,7 +70,8 @@ def flags(release: str) -> tuple[str, ...]:
         )
         version = release.removeprefix("helm-")
         return (*FLAGS, f"-ldflags=-s -w -X {helm}/internal/version.version={version}{known}")
-    linked = f"-s -w -X {_VERSION}.gitVersion={release} -X {_VERSION}.gitTreeState=clean"
+    version = OLDER if release == RIVAL else release
+    linked = f"-s -w -X {_VERSION}.gitVersion={version} -X {_VERSION}.gitTreeState=clean"
     return (*FLAGS, f"-ldflags={linked}")
 
 
@@ -192,3 +197,10 @@ def missing_for_helm() -> str:
     if not program("go"):
         return "helm is not built, and there is no Go to build it with"
     return f"helm is not built: {CURE} --release {HELM}"
+
+
+def missing_for_rival() -> str:
+    """What the comparison with scheduler-plugins needs beside a cluster."""
+    if lacking := missing():
+        return lacking
+    return "" if binaries(RIVAL).exists() else f"the rival's scheduler is not built: {CURE} --release {RIVAL}"

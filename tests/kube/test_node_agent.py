@@ -25,6 +25,7 @@ from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import KubeletNode
 from tests.kube.live import SHARED
 from tests.kube.processes import stop, until
+from tests.kube.rival.publish import define_resource_topologies
 
 pytestmark = pytest.mark.real
 
@@ -252,31 +253,12 @@ def as_account(cluster: ControlPlane, config: Path, node: KubeletNode, content: 
     return "" if answer.is_success else str(answer.json()["message"])
 
 
-def define_resource_topologies(cluster: ControlPlane) -> None:
-    """As others define them, but for what they check."""
-    open_schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    group = "topology.node.k8s.io"
-    version = {"name": "v1alpha2", "served": True, "storage": True, "schema": {"openAPIV3Schema": open_schema}}
-    names = {"kind": "NodeResourceTopology", "plural": "noderesourcetopologies", "singular": "noderesourcetopology"}
-    approved = {"api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements/pull/1870"}
-    content = {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{names['plural']}.{group}", "annotations": approved},
-        "spec": {"group": group, "scope": "Cluster", "names": names, "versions": [version]},
-    }
-    path = PLACES["CustomResourceDefinition"]
-    if cluster.api.get(f"{path}/{names['plural']}.{group}") is None:
-        cluster.api.post(path, content)
-    until("the definition is served", 30, lambda: cluster.api.ask("GET", RESOURCE_TOPOLOGIES).is_success)
-
-
 def test_what_differs_is_counted_told_and_recorded(
     cluster: ControlPlane, node: KubeletNode, account: Path, short_folder: Path
 ) -> None:
     """An agent with another configuration than the kubelet's expects something else of it. It also publishes a
     NodeResourceTopology, and leaves it alone when somebody else has written it."""
-    define_resource_topologies(cluster)
+    define_resource_topologies(cluster.api)
     role = cluster_role(resource_topology=True)
     answer = cluster.api.ask("PUT", f"{PLACES['ClusterRole']}/{NAME}", role)
     assert answer.is_success, answer.text

@@ -9,29 +9,32 @@ from pathlib import Path
 
 import msgspec
 
-from tests.kube.build import binaries, missing
+from tests.kube.build import binaries, missing, missing_for_rival
+from tests.kube.counted.fleet import RESTRICTED
 from tests.kube.counted.owners import PODS, WANTED, make_all, make_many
 from tests.kube.counted.watched import Watched
-from tests.kube.counted.ways import WAYS, Way, begun
+from tests.kube.counted.ways import RIVAL, WAYS, Way, begun
 
-HEAD = ("way", "owner", "made", "rejected", "ran", "at the end", "median s", "last s")
+HEAD = ("way", "owner", "made", "rejected", "ran", "at the end", "median s", "last s", "ungated", "wronged")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--ways", default=",".join(WAYS), help="which, separated by commas")
+    built = WAYS if missing_for_rival() else (*WAYS, RIVAL)
+    parser.add_argument("--ways", default=",".join(built), help="which, separated by commas")
+    parser.add_argument("--policy", default=RESTRICTED, help="of the nodes: restricted, or single-numa-node")
     parser.add_argument("--seconds", type=float, default=60, help="after the owners were made")
     parser.add_argument("--many", type=int, default=0, help="so many short pods instead of the owners")
     parser.add_argument("--at-once", type=int, default=80, help="of the many")
     parser.add_argument("--json", action="store_true")
     own = parser.parse_args()
-    if lacking := missing():
+    if lacking := missing_for_rival() if RIVAL in own.ways.split(",") else missing():
         raise SystemExit(lacking)
     rows: list[tuple[object, ...]] = []
     for name in own.ways.split(","):
         folder = Path(tempfile.mkdtemp(prefix="numafit-counted-"))
         try:
-            with begun(name, folder, binaries(), own.seconds / 2) as way:
+            with begun(name, folder, binaries(), own.seconds / 2, policy=own.policy) as way:
                 counted(way, own.seconds, own.many, own.at_once)
                 rows += lines(name, way.watched, () if own.many else tuple(PODS))
                 tell_rejections(name, way.watched)
@@ -66,7 +69,8 @@ def tell_rejections(name: str, watched: Watched) -> None:
     if name in ("place", "extender"):
         for course in watched.courses.values():
             if course.rejected:
-                print(f"{name}: {course.name} on {course.node}: {course.rejected}: {course.message}")
+                how = "held and released" if course.gated else "never held"
+                print(f"{name}: {course.name} ({how}) on {course.node}: {course.rejected}: {course.message}")
 
 
 if __name__ == "__main__":

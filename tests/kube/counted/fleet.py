@@ -12,19 +12,25 @@ from tests.kube.api import Api, Json
 NODES, TRAPS, ROOMY, LEAVING = 100, 30, 5, 3
 GPU = "nvidia.com/gpu"
 MACHINE = "gpu8-128cpu"
+RESTRICTED = "restricted"
 POLICY = {
     "cpuManagerPolicy": "static",
     "memoryManagerPolicy": "Static",
-    "topologyManagerPolicy": "restricted",
+    "topologyManagerPolicy": RESTRICTED,
     "topologyManagerScope": "pod",
     "kubeReserved": {"cpu": "1", "memory": "412Mi"},
     "evictionHard": {"memory.available": "100Mi"},
     "reservedMemory": [{"numaNode": 0, "limits": {"memory": "256Mi"}}, {"numaNode": 1, "limits": {"memory": "256Mi"}}],
 }
-GROUP: Json = {"name": "gpu", "count": NODES, "machine": MACHINE, "kubelet": POLICY, "startSeconds": 0.2}
 HOLDERS = "holders"
 """Their namespace."""
 RUN_SECONDS = "numafit.io/run-seconds"
+
+
+def group(policy: str = RESTRICTED) -> Json:
+    """All nodes. Who wants two GPUs wants them on one NUMA node, so `single-numa-node` decides alike."""
+    kubelet = {**POLICY, "topologyManagerPolicy": policy}
+    return {"name": "gpu", "count": NODES, "machine": MACHINE, "kubelet": kubelet, "startSeconds": 0.2}
 
 
 def pod_spec(cpus: int, gpus: int) -> Json:

@@ -154,6 +154,8 @@ class Watched(threading.Thread):
             sum(course.there and course.ran is not None and course.ended is None for course in own),
             round(median(waits), 2) if waits else None,
             round(max(course.ran - first for course in own if course.ran is not None), 2) if waits else None,
+            sum(not course.gated for course in own),
+            sum(bool(course.rejected) and course.gated for course in own),
         )
 
 
@@ -167,3 +169,7 @@ class Counted(msgspec.Struct, frozen=True):
     """From a pod's making to its running."""
     last_seconds: float | None
     """From the owner's first pod to the last one that began to run."""
+    ungated: int
+    """That no webhook has held: without one all; with one those that came while it did not answer in time."""
+    released: int
+    """Rejected though a placer had held and released them: with the placer each is a fault."""

@@ -1,4 +1,4 @@
-"""The four ways: which programs of numafit run, on a control plane and a fleet of their own."""
+"""The ways: which programs of numafit run, or which scheduler, on a control plane and a fleet of their own."""
 
 import os
 import subprocess
@@ -9,13 +9,17 @@ from pathlib import Path
 
 from tests.kube.api import Json
 from tests.kube.control_plane import ControlPlane
-from tests.kube.counted.fleet import GROUP, HOLDERS, fill
+from tests.kube.counted.fleet import HOLDERS, RESTRICTED, fill, group
 from tests.kube.counted.owners import prepare
 from tests.kube.counted.watched import Watched
 from tests.kube.processes import free_ports, start, stop, until
+from tests.kube.rival.publish import ResourceTopologies
+from tests.kube.rival.scheduler import replace_scheduler
 from tests.kube.simulation import SimProcess, simulated
 
 WAYS = ("stock", "guard", "place", "extender")
+RIVAL = "rival"
+"""Beside them, where it is built."""
 
 
 class Way:
@@ -23,6 +27,8 @@ class Way:
         self.name, self.cluster, self.sim, self.folder = name, cluster, sim, folder
         self.watched = Watched(cluster.kubeconfig)
         self.programs: dict[str, subprocess.Popen[bytes]] = {}
+        self.publisher: ResourceTopologies | None = None
+        """Of the rival."""
 
     def numafit(self, name: str, *arguments: str, kubeconfig: bool = True) -> Path:
         """Starts one; its log."""
@@ -32,6 +38,9 @@ class Way:
         return log
 
     def check(self) -> None:
+        if self.publisher is not None:
+            self.publisher.check()
+            self.cluster.check()
         for name, process in self.programs.items():
             if process.poll() is not None:
                 raise AssertionError(f"{name} ended: {(self.folder / f'{name}.log').read_text()[-2000:]}")
@@ -70,11 +79,16 @@ def _extender(way: Way) -> None:
     cluster.run(scheduler, [f"--config={file}", "--leader-elect=false", "--secure-port=0"])
 
 
+def _rival(way: Way) -> None:
+    way.publisher = replace_scheduler(way.cluster, way.folder)
+
+
 BEGIN: dict[str, Callable[[Way], None]] = {
     "stock": _nothing,
     "guard": _guard,
     "place": _place,
     "extender": _extender,
+    RIVAL: _rival,
 }
 
 
@@ -97,9 +111,27 @@ def _until_ready(way: Way, port: int) -> None:
 
 @contextmanager
 def begun(
-    name: str, folder: Path, binaries: Path, leaving_seconds: float, groups: Sequence[Json] = ()
+    name: str,
+    folder: Path,
+    binaries: Path,
+    leaving_seconds: float,
+    groups: Sequence[Json] = (),
+    policy: str = RESTRICTED,
 ) -> Iterator[Way]:
     """A cluster whose fleet is filled, and whose programs are ready. `groups`: these nodes instead, with nobody."""
+    with standing(name, folder, binaries, list(groups) or [group(policy)]) as way:
+        count = 0 if groups else fill(way.cluster.api, leaving_seconds)
+        prepare(way.cluster.api)
+        until("all holders run", 120, lambda: _running(way.cluster, count))
+        way.watched.start()
+        way.watched.ready.wait(30)
+        BEGIN[name](way)
+        yield way
+
+
+@contextmanager
+def standing(name: str, folder: Path, binaries: Path, groups: list[Json]) -> Iterator[Way]:
+    """A cluster with its nodes, and nobody on them."""
     os.environ.setdefault("NO_PROXY", "127.0.0.1")
     folder.mkdir(parents=True, exist_ok=True)
     with ControlPlane(folder / "c", binaries) as cluster:
@@ -107,21 +139,18 @@ def begun(
         crd = subprocess.run(definition, capture_output=True, check=True).stdout
         kubectl = [str(binaries / "kubectl"), f"--kubeconfig={cluster.kubeconfig}", "apply", "-f", "-"]
         subprocess.run(kubectl, input=crd, check=True, capture_output=True)
-        with simulated(cluster.kubeconfig, folder / "sim", list(groups) or [GROUP], "--topology") as sim:
+        cluster.api.post("/api/v1/namespaces", {"metadata": {"name": "numafit"}})
+        with simulated(cluster.kubeconfig, folder / "sim", groups, "--topology") as sim:
             way = Way(name, cluster, sim, folder)
-            count = 0 if groups else fill(cluster.api, leaving_seconds)
-            prepare(cluster.api)
-            cluster.api.post("/api/v1/namespaces", {"metadata": {"name": "numafit"}})
-            until("all holders run", 120, lambda: _running(cluster, count))
-            way.watched.start()
-            way.watched.ready.wait(30)
             try:
-                BEGIN[name](way)
                 yield way
             finally:
                 for process in way.programs.values():
                     stop(process)
-                way.watched.stop()
+                if way.publisher is not None:
+                    way.publisher.stop()
+                if way.watched.is_alive():
+                    way.watched.stop()
 
 
 def _running(cluster: ControlPlane, count: int) -> bool:
