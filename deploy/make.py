@@ -24,6 +24,7 @@ from numafit.cluster.guard.manifest import guard_manifest
 from numafit.cluster.live.words import GUARD
 from numafit.cluster.node.manifest import manifest as agent_manifest
 from numafit.cluster.orders.words import ORDERS
+from numafit.cluster.view.rights import page_account
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -49,6 +50,7 @@ def made() -> dict[Path, str]:
         RIGHTS / "node-agent.yaml": rights(agent_variants()),
         RIGHTS / "place.yaml": rights(place_variants()),
         RIGHTS / "guard.yaml": rights(guard_variants()),
+        RIGHTS / "page.yaml": rights({"page": page_account(PLACEHOLDER)}),
         CHART / "Chart.yaml": chart_with_version(),
         **kustomize_base(),
         DEPLOY / "requirements.lock": locked(runtime_packages()),

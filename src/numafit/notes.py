@@ -96,6 +96,8 @@ NOTE_CODES = {
     "numa-matters": "the decision depends on a guess about the NUMA nodes of the CPUs",
     "caches-matter": "the decision depends on a guess about the uncore caches",
     "distances-matter": "the decision depends on a guess about the distances between NUMA nodes",
+    # a fleet in time
+    "trace-gpu-shared": "pods of a trace ask for parts of GPUs, and get whole ones",
 }
 """Code -> what it tells, as docs/notes.md lists them."""
 

@@ -63,6 +63,12 @@ class PlacerProcess:
         lines = [line for line in text.splitlines() if line.partition("{")[0].partition(" ")[0] == name]
         return sum(float(line.rpartition(" ")[2]) for line in lines)
 
+    def metric_of(self, name: str, label: str) -> float:
+        """Of one label; 0 where there is none."""
+        text = httpx.get(f"http://127.0.0.1:{self.metrics_port}/metrics").text
+        lines = [line for line in text.splitlines() if line.startswith(f"{name}{{{label}")]
+        return sum(float(line.rpartition(" ")[2]) for line in lines)
+
     def kill(self) -> None:
         assert self.process is not None
         self.process.kill()

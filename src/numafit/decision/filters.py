@@ -83,6 +83,13 @@ def _failed(settings: Settings, name: str, facts: Mapping[str, str]) -> Unsuited
 # --- labels ----------------------------------------------------------------------------------------------------------
 
 
+def labels_suit(demands: Demands, labels: Mapping[str, str], name: str) -> bool:
+    """For who asks many nodes, and does not want to know what is wrong."""
+    if any(labels.get(key) != value for key, value in demands.selector):
+        return False
+    return demands.affinity is None or any(_holds(term, labels, name) for term in demands.affinity)
+
+
 def wrong_labels(demands: Demands, labels: Mapping[str, str], name: str) -> dict[str, str]:
     """What does not hold; empty if all does."""
     for key, value in demands.selector:

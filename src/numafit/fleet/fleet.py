@@ -176,7 +176,9 @@ def _regrouped(
 
 
 def _without(mapping: Mapping[str, Value], key: str) -> Mapping[str, Value]:
-    return {own: each for own, each in mapping.items() if own != key}
+    left = dict(mapping)
+    left.pop(key, None)
+    return left
 
 
 def _without_node(

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from numafit.decision.admit import admit
 from numafit.decision.decide import Load, offered_by, shortages, wanted_of
 from numafit.decision.decision import Decision
-from numafit.decision.filters import NO_EXECUTE, untolerated, wrong_labels
+from numafit.decision.filters import NO_EXECUTE, labels_suit, untolerated
 from numafit.fleet.fleet import Fleet, FleetNode
 from numafit.fleet.state import NodeState, state_of
 from numafit.fleet.verdicts import CRASH, shape_digest, unlisted
@@ -109,7 +109,7 @@ def _may_go(node: FleetNode, pod: Pod) -> bool:
     if lasting and untolerated(node.state.node.settings, demands, lasting, ("NoSchedule", NO_EXECUTE)) is not None:
         return False
     wishes = bool(demands.selector or demands.affinity is not None)
-    return not (wishes and wrong_labels(demands, node.facts.labels or {}, node.name))
+    return not wishes or labels_suit(demands, node.facts.labels or {}, node.name)
 
 
 def may_refuse(idle: NodeState, pod: Pod) -> str:

@@ -3,11 +3,13 @@
 A further pod is promised only where every order admits all of them. Pods of which the managers keep nothing change
 nothing for each other but sums, and those are looked at as if each came last. Of the others the orders are tried one by
 one, so that few are promised at once; which of two that are alike comes first makes no difference, so that of these it
-may be more.
+may be more. Where init containers need more than what is left when they have ended, the next pod may come before that,
+or after it.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from math import factorial, prod
 
 import msgspec
@@ -52,13 +54,15 @@ def together(
 
 
 def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: VerdictMemory) -> FleetVerdict:
-    kept = {own.shape: own for own in all_of_them if _is_kept(state, own, memory)}
+    shapes = {own.shape: own for own in all_of_them}
+    kept = {shape: own for shape, own in shapes.items() if _is_kept(state, own, memory)}
     numbers = Counter(own.shape for own in all_of_them if own.shape in kept)
     orders = factorial(numbers.total()) // prod(map(factorial, numbers.values()))
     if numbers.total() > MOST_ALIKE or orders > factorial(MOST_ORDERED):
         return FleetVerdict(False, PROMISED, "others are promised to it, and not decided yet")
     cost = 0.0
-    for order in _orders(numbers):
+    slow = any(own.pod.init_containers for own in kept.values())
+    for order, started in product(_orders(numbers), (True, False) if slow else (True,)):
         stands = state
         for shape in order:
             pod = kept[shape].pod
@@ -67,15 +71,17 @@ def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: Verd
                 return FleetVerdict(False, PROMISED, f"beside what is promised to it: {verdict.message}")
             if shape == all_of_them[-1].shape:
                 cost = max(cost, verdict.cost)
-            stands = memory.after(stands, pod, shape) or stands
+            stands = memory.after(stands, pod, shape, started=started) or stands
     pods = [own.pod for own in all_of_them]
     return _summed(state, pods) or _crowded(state, pods) or FleetVerdict(True, cost=cost)
 
 
 def _orders(numbers: Mapping[bytes, int]) -> Iterator[tuple[bytes, ...]]:
     """Of so many of each shape, each order once."""
-    if not numbers:
-        yield ()
+    if len(numbers) <= 1:
+        # Most often all are alike.
+        yield tuple(shape for shape, number in numbers.items() for _ in range(number))
+        return
     for shape, number in numbers.items():
         left = {own: count for own, count in numbers.items() if own != shape}
         for rest in _orders({**left, shape: number - 1} if number > 1 else left):

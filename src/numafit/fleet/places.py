@@ -11,7 +11,7 @@ from itertools import islice
 
 import msgspec
 
-from numafit.decision.filters import NO_EXECUTE, NODE_AFFINITY, TAINT_TOLERATION, taint_text, untolerated, wrong_labels
+from numafit.decision.filters import NO_EXECUTE, NODE_AFFINITY, TAINT_TOLERATION, labels_suit, taint_text, untolerated
 from numafit.fleet.fleet import Fleet, FleetNode, Standing
 from numafit.fleet.orders import promise_of, together
 from numafit.fleet.verdicts import FleetVerdict, VerdictMemory
@@ -142,7 +142,7 @@ class _Search:
             if uid in node.state.ledger.active:
                 self.holding += 1
                 continue
-            if self.wishes and wrong_labels(demands, node.facts.labels or {}, name):
+            if self.wishes and not labels_suit(demands, node.facts.labels or {}, name):
                 self._refuse(PlaceRefusal(NODE_AFFINITY, "its labels are not what the pod wants"), name)
                 continue
             if name in self.fleet.refusing and self.promise.shape in node.refused:

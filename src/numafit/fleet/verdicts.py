@@ -54,6 +54,11 @@ def tried(state: NodeState, pod: Pod) -> tuple[Decision, NodeState | None]:
     return decision, state_with(state.kind, node, ledger, load, state.allocatable)
 
 
+def not_started(after: NodeState, decision: Decision) -> NodeState:
+    """The same node while no container of the pod has started: what only its init containers need is held still."""
+    return state_with(after.kind, after.node, decision.ledger, after.load, after.allocatable)
+
+
 def unlisted(state: NodeState, pod: Pod) -> str:
     """What a kubelet drops from the requests of a pod, and no scheduler does: a resource that the node does not
     list."""
@@ -69,7 +74,8 @@ class VerdictMemory:
         self._most = most
         self._found: OrderedDict[Hashable, FleetVerdict] = OrderedDict()
         self._rooms: OrderedDict[bytes, float] = OrderedDict()
-        self._afters: OrderedDict[tuple[bytes, bytes], NodeState | None] = OrderedDict()
+        self._afters: OrderedDict[tuple[bytes, bytes], tuple[NodeState | None, NodeState | None]] = OrderedDict()
+        """With its containers started, and before."""
         self._freedoms: OrderedDict[bytes, Freedom] = OrderedDict()
         self._free: dict[bytes, float] = {}
         self.decided = 0
@@ -83,18 +89,21 @@ class VerdictMemory:
             self.remember(key, found)
         return found
 
-    def after(self, state: NodeState, pod: Pod, shape: bytes) -> NodeState | None:
-        """How the node stands after the pod, by whatever name; None where it is not admitted."""
+    def after(self, state: NodeState, pod: Pod, shape: bytes, *, started: bool = True) -> NodeState | None:
+        """How the node stands after the pod, by whatever name; None where it is not admitted. `started`: its containers
+        run already."""
         key = (state.key, shape)
         if key not in self._afters:
             self._try(state, pod, shape)
-        return self._afters[key]
+        running, waiting = self._afters[key]
+        return running if started else waiting
 
     def _try(self, state: NodeState, pod: Pod, shape: bytes) -> Decision:
         # Not under its own name: what comes of it holds for all pods of this shape, and it may be asked about beside
         # another one of them. No two that come one after the other have the same.
         decision, after = tried(state, replace(pod, uid=f"promised-{state.load.pods}"))
-        self._afters[state.key, shape] = after
+        waiting = not_started(after, decision) if after is not None and pod.init_containers else after
+        self._afters[state.key, shape] = after, waiting
         if len(self._afters) > MOST_AFTERS:
             self._afters.popitem(last=False)
         return decision
@@ -105,7 +114,7 @@ class VerdictMemory:
         if missing:
             return FleetVerdict(False, NOT_OFFERED, f"it offers no {missing}")
         decision = self._try(state, pod, shape)
-        after = self._afters[state.key, shape]
+        after, _ = self._afters[state.key, shape]
         if after is None:
             reason = CRASH if decision.panic else decision.reason
             return FleetVerdict(False, reason, decision.panic or decision.message)

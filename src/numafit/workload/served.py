@@ -1,5 +1,6 @@
 """What an API server or a kubelet wrote of an object beside its spec: who it is, where it runs, how far it is."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from numafit.workload.values import ManifestObject, ObjectPart
@@ -15,6 +16,9 @@ REJECTIONS = ("TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignment
 
 STATIC_POD_UID = "kubernetes.io/config.hash"
 """The annotation with the UID by which the kubelet knows a static pod; its mirror pod has another one of its own."""
+
+MIRROR = "kubernetes.io/config.mirror"
+"""The annotation that makes a pod of the API server the mirror of a static one; a kubelet runs no such pod itself."""
 
 
 class Life(NamedTuple):
@@ -95,6 +99,13 @@ def uid_of(metadata: ObjectPart) -> str:
     if not metadata.value.get("annotations"):
         return own
     return metadata.part("annotations").text(STATIC_POD_UID) or own
+
+
+def kubelet_uid(annotations: Mapping[str, str], own: str) -> str:
+    """The UID by which the kubelet knows a pod of a live cluster. Whoever makes a pod writes its annotations, so one
+    that names another UID counts only as a kubelet writes it: a pod that says that it is no mirror runs as itself."""
+    static = annotations.get(STATIC_POD_UID)
+    return static if static and annotations.get(MIRROR) == static else own
 
 
 def is_over(part: ObjectPart, kind: str) -> bool:

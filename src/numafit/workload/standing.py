@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from numafit.workload.pod import CRITICAL, Unread
+from numafit.workload.served import MIRROR
 from numafit.workload.values import ObjectPart
 
 SYSTEM_CLASSES = {"system-cluster-critical": CRITICAL, "system-node-critical": CRITICAL + 1000}
 """Those that each cluster has."""
 
 SOURCE = "kubernetes.io/config.source"
-MIRROR = "kubernetes.io/config.mirror"
 API = "api"
 _UID_OF_A_MANIFEST = re.compile("[0-9a-f]{32}")
 """A kubelet makes the UID of a static pod from its manifest; those of the API server have hyphens (all releases)."""

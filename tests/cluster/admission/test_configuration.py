@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from numafit.cluster.admission.configuration import ConfigurationKeeper, configuration, holds
 from numafit.cluster.admission.counts import AdmissionCounts
-from numafit.cluster.admission.options import GUARD_CONDITIONS
+from numafit.cluster.admission.options import GUARD_CONDITIONS, OtherQuestion
 from numafit.errors import ApiServerError
 from tests.cluster.admission.objects import CONFIGURATION, NAMESPACE, OPTIONS, AdmissionObjects
 from tests.cluster.kube.scripted_server import scripted
@@ -57,6 +57,20 @@ def test_namespaces_are_in_unless_they_say_no_or_only_if_they_say_yes() -> None:
 def test_who_asks_chooses_the_conditions() -> None:
     names = [own["name"] for own in webhook(conditions=GUARD_CONDITIONS)["matchConditions"]]
     assert names == ["has-no-node", "is-of-no-daemon-set", "has-a-controller"]
+
+
+def test_another_question_has_a_path_namespaces_and_conditions_of_its_own() -> None:
+    """Loops are held where pods are not placed, too: each label leaves out its own question only."""
+    also = OtherQuestion("/hold", "numafit.io/guard", False, GUARD_CONDITIONS)
+    first, second = configuration(replace(OPTIONS, also=(also,)), BUNDLE)["webhooks"]
+    assert first == webhook()
+    assert (first["name"], second["name"]) == (
+        "numafit-place.webhook.numafit.io",
+        "hold.numafit-place.webhook.numafit.io",
+    )
+    assert second["clientConfig"]["service"]["path"] == "/hold"
+    assert [own["key"] for own in second["namespaceSelector"]["matchExpressions"]][1:] == ["numafit.io/guard"]
+    assert [own["name"] for own in second["matchConditions"]][2:] == ["has-a-controller"]
 
 
 def test_what_the_api_server_adds_is_no_difference() -> None:
@@ -123,5 +137,22 @@ def test_a_right_that_is_missing_is_said() -> None:
         async with scripted(objects) as (_, api):
             with pytest.raises(ApiServerError, match="cannot patch"):
                 await ConfigurationKeeper(api, OPTIONS, AdmissionCounts()).kept(BUNDLE)
+
+    run(test())
+
+
+def test_a_namespace_that_was_made_anew_owns_it_by_its_new_uid() -> None:
+    """By the old one the garbage collector would take it away again and again."""
+
+    async def test() -> None:
+        objects = AdmissionObjects()
+        async with scripted(objects) as (_, api):
+            keeper = ConfigurationKeeper(api, OPTIONS, AdmissionCounts())
+            await keeper.kept(BUNDLE)
+            del objects.objects[CONFIGURATION]
+            objects.objects[NAMESPACE]["metadata"]["uid"] = "another-uid"
+            await keeper.kept(BUNDLE)
+            (owner,) = objects.objects[CONFIGURATION]["metadata"]["ownerReferences"]
+            assert owner["uid"] == "another-uid"
 
     run(test())

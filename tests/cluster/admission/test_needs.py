@@ -7,6 +7,7 @@ import pytest
 
 from numafit.cluster.admission.needs import PlaceWish
 from numafit.cluster.admission.review import AdmittedPod, reviewed_pod
+from numafit.cluster.live.spec import MOST_CONTAINERS, MOST_RULES
 from numafit.cluster.live.words import PLACE_GATE
 from numafit.fleet.fleet import Fleet
 from numafit.fleet.state import state_of
@@ -95,3 +96,27 @@ def test_an_answer_counts_for_a_moment() -> None:
     assert wish(admitted({"cpu": "3", "memory": "1Gi"})) == ()
     known.seconds = 1.5
     assert wish(admitted()) == ()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"initContainers": [{"name": f"i{number}", "image": "x"} for number in range(MOST_CONTAINERS)]},
+        {"tolerations": [{"key": f"k{number}", "operator": "Exists"} for number in range(MOST_RULES + 1)]},
+        {
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [
+                            {"matchExpressions": [{"key": f"k{number}", "operator": "DoesNotExist"}]}
+                            for number in range(MOST_RULES)
+                        ]
+                    }
+                }
+            }
+        },
+    ],
+)
+def test_a_pod_over_which_everybody_would_wait_is_left_alone(spec: dict[str, Any]) -> None:
+    """Rules are looked at for each node, and whoever makes a pod writes them."""
+    assert Known().wish()(admitted(**spec)) == ()

@@ -85,6 +85,18 @@ def test_a_pod_is_asked_about_and_gets_what_is_wished() -> None:
     run(test())
 
 
+def test_each_path_has_its_own_wishes() -> None:
+    async def test() -> None:
+        async with scripted(AdmissionObjects()) as (_, api):
+            own = Webhook(api, ApiHealth(), QUICK, gated, others={"/hold": (lambda pod: (HOLD,),)})
+            for path, gate in (("/pods", GATE), ("/hold", HOLD)):
+                answer = json.loads(own.reply(path, review()).content)["response"]
+                assert json.loads(base64.b64decode(answer["patch"]))[0]["value"] == [{"name": gate}]
+            assert own.reply("/other", review()).content == b"there is /pods and /hold\n"
+
+    run(test())
+
+
 def test_whatever_goes_wrong_the_pod_is_let_in() -> None:
     """And one that fails does not keep back what the others wish."""
 

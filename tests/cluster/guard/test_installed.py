@@ -78,3 +78,9 @@ def test_everything_is_opened() -> None:
     first, second = api.of("PATCH")
     assert first.content == {"data": {"u1": None}}
     assert second.path.endswith("/pods/held")
+    assert [own.path.rpartition("/")[2] for own in api.of("DELETE")] == ["numafit-guard"]
+
+
+def test_who_may_not_remove_a_webhook_still_opens_everything() -> None:
+    api = RecordedApi(lambda noted: 403 if noted.method == "DELETE" else {"metadata": {}, "items": []})
+    assert asyncio.run(release_all(api, ApiHealth(), "numafit")) == (0, 0)

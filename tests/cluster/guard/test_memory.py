@@ -2,23 +2,25 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 
-from numafit.cluster.guard.memory import LIVES_FOR, LoopMemory, MemoryMeta, MemoryObject
+from numafit.cluster.guard.memory import LIVES_FOR, LoopMemory, MemoryObject
 from numafit.cluster.guard.record import LoopRecord, record_of, text_of
 from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.kube.objects import ObjectMeta
 from numafit.cluster.kube.reflector import ObjectChange
 from numafit.errors import ApiServerError
 from tests.cluster.guard.looping import after
-from tests.cluster.guard.recorded_api import Noted, RecordedApi
+from tests.cluster.guard.recorded_api import RecordedApi
 
 RECORD = LoopRecord("ReplicaSet", "web", "team", "apps/v1", rejected=2)
 PATH = "/api/v1/namespaces/numafit/configmaps/numafit-guard"
 
 
 def stored(data: dict[str, str] | None, name: str = "numafit-guard") -> MemoryObject:
-    return MemoryObject(MemoryMeta(name, "numafit", "uid", "1"), data)
+    return MemoryObject(ObjectMeta(name, "numafit", "uid", "1"), data)
 
 
 def test_a_new_guard_begins_with_what_the_old_one_left() -> None:
@@ -77,23 +79,11 @@ def test_it_is_made_where_there_is_none() -> None:
 
 
 def test_the_word_that_it_lives_follows_the_clock_of_the_api_server() -> None:
-    ahead = timedelta(hours=2)
-
-    def answer(noted: Noted) -> object:
-        time = (datetime.now(UTC) + ahead).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {"metadata": {"managedFields": [{"manager": "numafit-guard", "time": time}]}}
-
-    api = RecordedApi(answer)
-    own = LoopMemory(api, "numafit", ApiHealth())
-
-    async def twice() -> None:
-        await own.write(put_off=True)
-        await own.write(put_off=True)
-
-    asyncio.run(twice())
-    first, second = (datetime.fromisoformat(own.content["data"]["until"]) for own in api.noted)
-    assert second - first > ahead - timedelta(minutes=1)
-    assert first - datetime.now(UTC) <= LIVES_FOR
+    ahead, api = timedelta(hours=2), RecordedApi()
+    api.clock.look(format_datetime(datetime.now(UTC) + ahead, usegmt=True).encode())
+    asyncio.run(LoopMemory(api, "numafit", ApiHealth()).write(put_off=True))
+    until = datetime.fromisoformat(api.noted[0].content["data"]["until"])
+    assert abs(until - datetime.now(UTC) - ahead - LIVES_FOR) < timedelta(minutes=1)
 
 
 def test_somebody_else_switches_it() -> None:

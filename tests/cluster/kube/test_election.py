@@ -1,6 +1,7 @@
 """One leader among several, whatever happens to it."""
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -21,6 +22,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(election, "RENEW_SECONDS", 0.05)
     monkeypatch.setattr(election, "GIVE_UP_SECONDS", 0.4)
     monkeypatch.setattr(election, "LEASE_SECONDS", 1)
+    monkeypatch.setattr(election, "HANDOVER_SECONDS", 0.5)
+    monkeypatch.setattr(election, "HANDOVER_LOOK_SECONDS", 0.02)
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
@@ -121,5 +124,39 @@ def test_what_the_work_fails_with_comes_out() -> None:
         async with scripted(StoredObjects()) as (_, api):
             with pytest.raises(ValueError, match="a bug"):
                 await Election(api, "default", "place", "one", ApiHealth()).run(work)
+
+    run(test())
+
+
+def test_a_leader_that_stood_still_is_not_sure_before_it_has_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(election, "SURE_SECONDS", 0.5)
+
+    async def test() -> None:
+        store = StoredObjects()
+        async with scripted(store) as (_, api):
+            own = Candidate(api, "one")
+            assert not own.election.sure
+            await eventually(lambda: own.election.sure)
+            # Nothing of the loop runs meanwhile.
+            time.sleep(0.8)
+            assert own.election.leads
+            assert not own.election.sure
+            await eventually(lambda: own.election.sure)
+            await own.stop()
+            assert not own.election.sure
+
+    run(test())
+
+
+def test_who_has_ended_learns_whether_another_one_goes_on() -> None:
+    async def test() -> None:
+        async with scripted(StoredObjects()) as (_, api):
+            first = Candidate(api, "one")
+            await eventually(lambda: first.election.leads)
+            await first.stop()
+            assert not await first.election.taken_over()
+            second = Candidate(api, "two")
+            assert await first.election.taken_over()
+            await second.stop()
 
     run(test())

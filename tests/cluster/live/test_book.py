@@ -10,7 +10,7 @@ from numafit.cluster.live.words import NODES_ANNOTATION, PLACE_GATE
 from numafit.cluster.topology.read import read_topology
 from numafit.decision.stage import Stage
 from numafit.fleet.places import REFUSED, UNSCHEDULABLE
-from numafit.workload.served import STATIC_POD_UID
+from numafit.workload.served import MIRROR, STATIC_POD_UID
 from tests.cluster.live.cluster_objects import kept, lenient_stage, node, pod, pod_object, topology_object
 from tests.cluster.topology.nodes import with_pods_on
 
@@ -174,7 +174,7 @@ def test_a_pod_that_calls_itself_like_another_is_itself_only(book: FleetBook) ->
 
     def pretends(name: str, **more: Any) -> ClusterPod:
         told = pod_object(name, gpus=1, node="n1", **more)
-        told["metadata"]["annotations"] = {STATIC_POD_UID: "victim"}
+        told["metadata"]["annotations"] = {STATIC_POD_UID: "victim", MIRROR: "victim"}
         return kept(told)
 
     book.pod_told(pretends("first"))
@@ -190,7 +190,7 @@ def test_a_pod_that_calls_itself_like_another_is_itself_only(book: FleetBook) ->
 
 def test_a_mirror_of_a_static_pod_is_known_by_the_uid_of_the_kubelet(book: FleetBook) -> None:
     told = pod_object("mirror", gpus=8, node="n1")
-    told["metadata"]["annotations"] = {STATIC_POD_UID: "static"}
+    told["metadata"]["annotations"] = {STATIC_POD_UID: "static", MIRROR: "static"}
     mirror = book.pod_told(kept(told))
     assert mirror.uid == "static"
     report(book, "n1", mirror)
@@ -202,3 +202,31 @@ def test_an_offer_of_a_bound_pod_is_not_taken_back(book: FleetBook) -> None:
     book.pod_told(pod("large", gpus=8, node="n1"))
     book.withdraw("large")
     assert names(book, pod("new", gpus=1)) == ["n2"]
+
+
+def test_a_pod_that_is_no_mirror_is_known_by_its_own_uid(book: FleetBook) -> None:
+    """It would count twice: as its kubelet reports it, and as one that is promised for ever."""
+    told = pod_object("hides", gpus=4, node="n1")
+    told["metadata"]["annotations"] = {STATIC_POD_UID: "nobody"}
+    hides = book.pod_told(kept(told))
+    assert hides.uid == "hides"
+    report(book, "n1", hides)
+    assert book.fleet.offers == {}
+    assert names(book, pod("new", gpus=4)) == ["n1", "n2"]
+
+
+def test_what_a_resized_pod_gives_back_is_free_when_its_kubelet_says_so(book: FleetBook) -> None:
+    """The spec says less at once. The kubelet counts what it has allocated (1.27 to 1.36): for some seconds, or for
+    ever where the resize is infeasible."""
+    told = pod_object("sums", cpus=100, node="n1")
+    del told["spec"]["containers"][0]["resources"]["limits"]
+    report(book, "n1", book.pod_told(kept(told)))
+    new = pod("new", cpus=60)
+    assert names(book, new) == ["n2"]
+    told["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1"
+    told["status"]["containerStatuses"] = [{"name": "main", "allocatedResources": {"cpu": "100", "memory": "1Gi"}}]
+    book.pod_told(kept(told))
+    assert names(book, new) == ["n2"]
+    told["status"]["containerStatuses"][0]["allocatedResources"]["cpu"] = "1"
+    book.pod_told(kept(told))
+    assert names(book, new) == ["n1", "n2"]

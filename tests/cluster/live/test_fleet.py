@@ -7,8 +7,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
 from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.live.book import FleetBook
 from numafit.cluster.live.fleet import LiveChange, LiveFleet
+from numafit.cluster.live.pods import ClusterPod, PodKeeper, SentPod
+from numafit.cluster.topology.model import NodeTopology
+from numafit.fleet.state import NodeState
 from tests.cluster.kube.scripted_server import Answer, Asked, Stream, eventually, scripted, told
 from tests.cluster.live.cluster_objects import lenient_stage, node_object, pod, pod_object, topology_object
 from tests.cluster.topology.nodes import with_pods_on
@@ -161,5 +167,39 @@ def test_a_pod_that_cannot_be_read_leaves_the_others_alone() -> None:
             await live.synced.wait()
             assert set(live.pods) == {"good"}
             assert health.unreadable["pods"] == 1
+
+    run(test())
+
+
+def test_what_makes_a_reader_fall_over_takes_one_node_or_one_pod_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug of ours that the object of one node or pod brings out must not stop the others."""
+
+    def read(book: FleetBook, topology: NodeTopology) -> NodeState:
+        if topology.name == "bad":
+            raise ZeroDivisionError("a bug")
+        return good_read(book, topology)
+
+    def kept(keeper: PodKeeper, sent: SentPod) -> ClusterPod:
+        if sent.metadata.name == "bad":
+            raise KeyError("a bug")
+        return good_kept(keeper, sent)
+
+    good_read, good_kept = FleetBook.read, PodKeeper.kept
+    monkeypatch.setattr(FleetBook, "read", read)
+    monkeypatch.setattr(PodKeeper, "kept", kept)
+
+    async def test() -> None:
+        played = PlayedCluster()
+        played.lists = {
+            "nodes": [node_object("bad"), node_object("n1")],
+            "nodetopologies": [topology_object("bad"), topology_object("n1")],
+            "pods": [pod_object("bad"), pod_object("good")],
+        }
+        async with followed(played) as (live, _, health):
+            await live.synced.wait()
+            assert set(live.fleet.nodes) == {"n1"}
+            assert "ZeroDivisionError" in live.troubles["bad"]
+            assert set(live.pods) == {"good"}
+            assert health.unreadable == {"nodetopologies": 1, "pods": 1}
 
     run(test())

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.clock import ServerClock
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.live.book import FleetBook
 from numafit.cluster.live.fleet import LiveChange
@@ -68,7 +69,7 @@ class PlayedApi(KubeApi):
     """Releases are seen by the fleet at once; `refuse` says which request fails, and how."""
 
     def __init__(self, fleet: PlayedFleet) -> None:
-        self.access = NOWHERE
+        self.access, self.clock = NOWHERE, ServerClock()
         self.fleet = fleet
         self.requests: list[PlayedRequest] = []
         self.refuse: Callable[[PlayedRequest], int | None] = lambda _: None

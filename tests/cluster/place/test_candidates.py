@@ -119,3 +119,16 @@ def test_one_that_wants_to_be_alone_keeps_others_away_before_and_after_it_is_bou
 def test_where_many_wait_each_gets_few_names() -> None:
     assert [wanted_names(8, 100, waiting) for waiting in (0, 1, 12, 20, 100, 5000)] == [8, 8, 8, 5, 1, 1]
     assert wanted_names(8, 0, 1) == 1
+
+
+def test_a_pod_that_was_bound_before_anybody_looked_keeps_others_away() -> None:
+    """The scheduler refuses a node whose pods have to be apart from the new one, and so must we."""
+    book = cluster_of("n1", "n2")
+    apart = {REQUIRED: [{"topologyKey": "kubernetes.io/hostname", "labelSelector": WEB}]}
+    book.pod_told(waiting("lonely", gates=(), node="n1", affinity={"podAntiAffinity": apart}))
+    book.pod_told(waiting("other", gates=(), node="n2", affinity={"podAntiAffinity": {}}))
+    search = CandidateSearch(book)
+    for own in book.pods.values():
+        search.told(own)
+    assert search.candidates(waiting("p", labels={"app": "web"}), 8, terms=False).names == ("n2",)
+    assert search.candidates(waiting("q", labels={"app": "db"}), 8, terms=False).names == ("n1", "n2")

@@ -8,8 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from numafit.cluster.live.pods import ClusterPod, PodController
+from numafit.cluster.live.spec import MOST_RULES
 from numafit.cluster.place.placer import PlacerOptions
 from numafit.errors import ApiServerError
+from numafit.workload.demands import Toleration
 from tests.cluster.place.clusters import filled, report, waiting
 from tests.cluster.place.played import Play, PlayedApi, PlayedFleet, run
 
@@ -212,5 +214,25 @@ def test_the_size_of_a_job_is_read_where_its_pods_say_that_they_start_together(
             else:
                 await play.until(lambda: play.counts.waiting["group"] == 2)
             assert set(asked) == {"/apis/batch/v1/namespaces/team/jobs/work"}
+
+    run(test())
+
+
+def test_a_pod_that_is_too_large_to_be_decided_is_let_go_as_if_nobody_had_gated_it() -> None:
+    """The webhook gates none like it, so its maker has; nobody waits while it is looked at for each node."""
+
+    async def test() -> None:
+        fleet = fleet_with("n1")
+        rules = tuple(Toleration(f"k{number}", "Exists") for number in range(MOST_RULES + 1))
+        for name, labels in (("large", {}), ("member", GROUP | {"numafit.io/group-size": "1"})):
+            own = waiting(name)
+            demands = replace(own.pod.demands, tolerations=rules)
+            fleet.tell(
+                replace(own, pod=replace(own.pod, demands=demands), metadata=replace(own.metadata, labels=labels))
+            )
+        async with Play(fleet) as play:
+            await play.until(lambda: not any(pod.gates for pod in fleet.pods.values()))
+            assert play.counts.released == {"any": 2}
+            assert fleet.fleet.offers == {}
 
     run(test())

@@ -22,6 +22,8 @@ def test_all_of_it_is_yaml_of_which_nothing_refers_to_another_place() -> None:
         "RoleBinding",
         "ValidatingAdmissionPolicy",
         "ValidatingAdmissionPolicyBinding",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
         "Service",
         "PodDisruptionBudget",
         "Deployment",

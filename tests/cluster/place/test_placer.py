@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable
 
+import pytest
 from msgspec.structs import replace
 
 from numafit.cluster.live.words import PLACE_GATE
 from numafit.cluster.place.placer import PlacerOptions
+from numafit.cluster.place.waiting import claimed
 from tests.cluster.place.clusters import filled, report, told_node, waiting
 from tests.cluster.place.played import Play, PlayedFleet, PlayedRequest, run
 
@@ -367,6 +369,8 @@ def test_many_that_wait_get_few_names_and_all_are_released_when_each_is_bound() 
             await play.until(lambda: play.counts.released["known"] == 20)
             assert all(pod.node for pod in fleet.pods.values())
             assert play.counts.offered_names < 60
+            # One that is placed at once costs the API server one request: no condition, no event, no look.
+            assert [own.method for own in play.api.requests] == ["PATCH"] * 20
 
     run(test())
 
@@ -388,5 +392,50 @@ def test_a_pod_goes_to_nodes_that_reach_its_volumes() -> None:
             await play.until(lambda: bool(play.api.conditions))
             assert "none of them reaches its volumes" in play.api.conditions[0][1]["message"]
             assert play.counts.waiting["volumes"] == 1
+
+    run(test())
+
+
+def test_a_pod_of_higher_priority_goes_where_the_scheduler_makes_room_for_it() -> None:
+    """Without a gate the scheduler would evict somebody for it at once: to wait would be worse than no placer."""
+
+    async def test() -> None:
+        low = [waiting(name, 60, gates=(), node="n1") for name in ("a", "b")]
+        fleet = filled(PlayedFleet(), "n1")
+        for own in low:
+            fleet.tell(own)
+        report(fleet, "n1", *low)
+        async with Play(fleet) as play:
+            fleet.tell(waiting("modest", 60, priority=100, preemptionPolicy="Never"))
+            fleet.tell(waiting("urgent", 60, priority=100))
+            await play.until(lambda: fleet.pods["urgent"].gates == ())
+            assert play.names("urgent") == ("n1",)
+            assert play.counts.released["preempting"] == 1
+            # One of both goes; for the next one the other would have to, once this one is there.
+            fleet.tell(waiting("next", 60, priority=100))
+            await play.until(lambda: play.counts.waiting["no_node"] == 2)
+            fleet.end("a")
+            fleet.bind("urgent", "n1")
+            report(fleet, "n1", low[1], fleet.pods["urgent"])
+            fleet.node("n1")
+            await play.until(lambda: fleet.pods["next"].gates == ())
+            assert fleet.pods["modest"].gates
+
+    run(test())
+
+
+def test_a_pod_whose_claim_is_not_there_waits_and_goes_when_somebody_makes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Released it could not be bound, and would count on its nodes for as long as it is there."""
+    monkeypatch.setattr(claimed, "ABSENT_SECONDS", 0.1)
+
+    async def test() -> None:
+        fleet = fleet_of("n1")
+        async with Play(fleet) as play:
+            volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data-p"}}]
+            fleet.tell(waiting("p", volumes=volumes))
+            await play.until(lambda: play.counts.waiting["volumes"] == 1)
+            assert fleet.fleet.offers == {}
+            play.api.objects["persistentvolumeclaims/data-p"] = {"spec": {}}
+            await play.until(lambda: fleet.pods["p"].gates == ())
 
     run(test())

@@ -43,6 +43,7 @@ def outcome(*answers: Answer | Hangup) -> tuple[ReleaseOutcome, list[str]]:
         ([refusal(404, "no")], "gone", ["PATCH"]),
         ([refusal(403, "no")], "refused", ["PATCH"]),
         ([refusal(500, "no"), Answer(json.dumps(GATED).encode())], "changed", ["PATCH", "GET"]),
+        ([Hangup(), Answer(json.dumps(GATED).encode()), Answer()], "released", ["PATCH", "GET", "PATCH"]),
         ([Hangup(), Answer(b'{"metadata": {"uid": "p"}, "spec": {}}')], "released", ["PATCH", "GET"]),
         ([refusal(429, "no"), refusal(404, "no")], "gone", ["PATCH", "GET"]),
         (
@@ -59,5 +60,26 @@ def test_each_answer_means_one_thing(answers: list[Answer | Hangup], result: str
 
 def test_one_that_takes_too_long_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(releases, "SEND_SECONDS", 0.05)
-    found, asked = outcome(Answer(seconds=1.0), Answer(json.dumps(GATED).encode()))
-    assert (found.result, asked) == ("changed", ["PATCH", "GET"])
+    late = (Answer(seconds=1.0), Answer(json.dumps(GATED).encode()))
+    found, asked = outcome(*late, *late, *late)
+    assert (found.result, asked) == ("changed", ["PATCH", "GET"] * 3)
+
+
+def test_what_is_sent_again_names_the_same_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first may arrive after the look: whichever does, what was promised is what the pod says."""
+    monkeypatch.setattr(releases, "SEND_SECONDS", 0.05)
+    found, asked = outcome(Answer(seconds=1.0), Answer(json.dumps(GATED).encode()), refusal(422, "no"), Answer())
+    assert (found.result, asked) == ("released", ["PATCH", "GET", "PATCH", "PATCH"])
+
+
+def test_whoever_may_no_longer_lead_sends_nothing() -> None:
+    """A process that stood still wakes up with what it decided before; another one may have decided since."""
+
+    async def test() -> None:
+        async with scripted(lambda asked: Answer()) as (server, api):
+            own = Releaser(api, ApiHealth(), lambda: False)
+            found = await own.release(waiting("p"), lambda *, annotated: b"[]")
+            assert found.result == "changed"
+            assert server.asked == []
+
+    run(test())

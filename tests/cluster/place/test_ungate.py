@@ -17,6 +17,7 @@ def test_only_our_gate_goes_and_what_fails_is_said() -> None:
         pod("a", "numafit.io/place"),
         pod("b", "other", "numafit.io/place"),
         pod("c", "other"),
+        pod("held", "numafit.io/hold"),
         pod("d"),
         pod("gone", "numafit.io/place"),
         pod("stubborn", "numafit.io/place"),
@@ -39,4 +40,5 @@ def test_only_our_gate_goes_and_what_fails_is_said() -> None:
 
     run(test())
     assert patches == {"a": [], "b": [{"name": "other"}], "gone": [], "stubborn": []}
-    assert [text.partition(":")[0] for text in said] == ["team/stubborn"]
+    assert said[0] == "pods with the gate numafit.io/hold of the guard: 1; numafit guard --release-all removes it"
+    assert [text.partition(":")[0] for text in said[1:]] == ["team/stubborn"]

@@ -191,6 +191,28 @@ def test_a_pod_that_would_fit_after_one_end_says_whose() -> None:
     )
 
 
+def test_what_no_open_node_could_have_is_not_said_of_others() -> None:
+    """The one that is cordoned, and busy now, could have it."""
+    fleet = (
+        Fleet()
+        .reported("a", with_pods("strict"))
+        .reported("b", with_pods("strict"))
+        .reported("c", with_pods("loose", pod("there", gpus=2)), schedulable=False)
+    )
+    why = asked(fleet, pod("new", "2", gpus=3))
+    assert (why.never, [(own.reason, own.willing) for own in why.aside]) == (2, [("Unschedulable", 0)])
+    assert waiting_sentence(why).startswith(
+        "3 example.com/gpu on one NUMA node: no node that is open to it could ever have them, even with nobody on it."
+    )
+
+
+def test_a_resource_that_no_node_knows_is_told_by_its_name() -> None:
+    fleet = Fleet().reported("a", with_pods("bare")).reported("b", with_pods("bare"))
+    assert waiting_sentence(asked(fleet, pod("new", "2", gpus=1))).startswith(
+        "No node offers example.com/gpu: is a device plugin missing?"
+    )
+
+
 def test_a_pod_that_is_too_large_for_every_node_says_so() -> None:
     fleet = Fleet().reported("a", with_pods("strict", pod("there"))).reported("b", with_pods("strict"))
     assert waiting_sentence(asked(fleet, pod("new", "2", gpus=3))) == (

@@ -1,6 +1,6 @@
 """Two placers, the API server, etcd, scheduler and controller manager are killed by chance while pods come and go.
 
-    python -m tests.kube.counted.unrest --minutes 10 --seed 1
+    python -m tests.kube.counted.unrest --minutes 10 --seed 1 --guard on
 
 What must hold: a pod that a placer released is not rejected, unless one that came past a dead webhook was bound to its
 node meanwhile; a pod that runs is touched by nobody but the load; once all run again nobody stays gated; and with all
@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
@@ -31,7 +31,7 @@ from tests.kube.chaos.components import Component, Killer
 from tests.kube.control_plane import ControlPlane
 from tests.kube.counted.fleet import RUN_SECONDS, pod_spec
 from tests.kube.counted.owners import OWNER, SPACE
-from tests.kube.counted.watched import PodCourse
+from tests.kube.counted.watched import PodCourse, Watched
 from tests.kube.counted.ways import Way, begun
 from tests.kube.processes import free_ports, start, until
 
@@ -41,6 +41,8 @@ PODS = f"/api/v1/namespaces/{SPACE}/pods"
 SHAPES = ((8, 2), (4, 1), (2, 0), (16, 4))
 PAUSE = 0.3
 RECOVERY_SECONDS, STOCK_SECONDS = 180, 60
+STORY_SECONDS = 40.0
+"""Of what is told about a rejection."""
 BESIDE_SECONDS = 30.0
 """Between a binding past a dead webhook and a rejection on the same node that it may have caused."""
 
@@ -130,10 +132,6 @@ class Load(threading.Thread):
             self.deleted.add(name)
             self.api.delete(f"{PODS}/{name}")
 
-    def stop(self) -> None:
-        self.ended.set()
-        self.join(30)
-
 
 class Unrest(msgspec.Struct, frozen=True):
     seconds: float
@@ -150,39 +148,49 @@ class Unrest(msgspec.Struct, frozen=True):
     violations: tuple[str, ...]
 
 
-def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], None]) -> Unrest:
+def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], None], guard: str = "off") -> Unrest:
     chance = random.Random(seed)
     with ExitStack() as stack:
         way = stack.enter_context(begun("stock", folder, binaries(), 1e9))
         cluster = way.cluster
-        placers, forwarder = _placers(way, stack)
+        placers, forwarder = _placers(way, stack, guard)
         components = [*placers, _kubelets(way, stack), *_control_plane(cluster)]
-        killer = Killer(components, chance, say)
+        killed: list[tuple[float, str]] = []
+
+        def tell(text: str) -> None:
+            killed.append((time.monotonic() - way.watched.began, text))
+            say(f"{killed[-1][0]:8.2f} {text}")
+
+        killer = Killer(components, chance, tell)
         load = Load(cluster.api_as("load", "load", "system:masters"), chance)
         load.prepare()
         load.start()
         killer.kill_for(seconds)
-        load.stop()
+        load.ended.set()
         began = time.monotonic()
-        _recovered(killer, components)
-        stuck = _settled(cluster, load)
+        _until(RECOVERY_SECONDS, killer, lambda: not load.is_alive() and all(own.runs for own in components))
+        stuck = _settled(cluster, killer)
         recovery = time.monotonic() - began
         for own in placers:
             own.kill()
-        stock, past = _stock(cluster)
+        stock, unscheduled = _stock(cluster, Killer(components[len(placers) :], chance, tell))
         forwarder.stop()
         way.watched.stop()
         courses = list(way.watched.courses.values())
-        faults, excused = _rejections(courses)
-        violations = (*stuck, *faults, *_touched(courses, load), *past)
-        rejected = sum(bool(own.rejected) and not own.gated for own in courses)
+        rejected = unexcused(courses)
+        for each in rejected:
+            say(_story(each, way.watched, killed))
+        faults = [f"{each.name} was released to {each.node}, and rejected there: {each.message}" for each in rejected]
+        excused = sum(own.gated and bool(own.rejected) for own in courses) - len(rejected)
+        violations = (*stuck, *faults, *touched(courses, load), *unscheduled)
+        past = sum(bool(own.rejected) and not own.gated for own in courses)
         gated, ran = sum(own.gated for own in courses), sum(own.ran is not None for own in courses)
         return Unrest(
-            seconds, killer.kills, len(courses), gated, ran, rejected, excused, recovery, stock, tuple(violations)
+            seconds, killer.kills, len(courses), gated, ran, past, excused, recovery, stock, tuple(violations)
         )
 
 
-def _placers(way: Way, stack: ExitStack) -> tuple[list[Component], Forwarder]:
+def _placers(way: Way, stack: ExitStack, guard: str) -> tuple[list[Component], Forwarder]:
     ports = free_ports(4)
     forwarder = Forwarder(ports[:2])
     forwarder.start()
@@ -190,7 +198,7 @@ def _placers(way: Way, stack: ExitStack) -> tuple[list[Component], Forwarder]:
     for index in (0, 1):
         flags = [
             *("--address=127.0.0.1", f"--port={ports[index]}", f"--metrics-port={ports[2 + index]}"),
-            *(f"--url=https://127.0.0.1:{forwarder.port}", f"--identity=placer-{index}", "--guard=off"),
+            *(f"--url=https://127.0.0.1:{forwarder.port}", f"--identity=placer-{index}", f"--guard={guard}"),
         ]
         command = [sys.executable, "-m", "numafit", "place", f"--kubeconfig={way.cluster.kubeconfig}", *flags]
         begin = partial(_begin, command, way.folder / f"placer-{index}.log")
@@ -225,31 +233,35 @@ def _control_plane(cluster: ControlPlane) -> list[Component]:
     return [Component(name, partial(cluster.start_again, name), process) for name, process in cluster.processes.items()]
 
 
-def _recovered(killer: Killer, components: list[Component]) -> None:
-    end = time.monotonic() + RECOVERY_SECONDS
+def _until(seconds: float, killer: Killer, holds: Callable[[], bool]) -> bool:
+    """Whether it does in time; what ends by itself meanwhile is started again."""
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         killer.start_due(time.monotonic())
-        if all(own.runs for own in components):
-            return
-        time.sleep(0.2)
+        if holds():
+            return True
+        time.sleep(0.3)
+    return False
 
 
-def _settled(cluster: ControlPlane, load: Load) -> list[str]:
+def _settled(cluster: ControlPlane, killer: Killer) -> list[str]:
     """Everybody may start now: of each ReplicaSet one pod is wanted, and all of them fit."""
-    until("the API server answers", RECOVERY_SECONDS, lambda: _shrink(load.api))
+    if not _until(RECOVERY_SECONDS, killer, lambda: _shrink(cluster.api)):
+        return ["the API server does not answer"]
     why: list[str] = []
-    end = time.monotonic() + RECOVERY_SECONDS
-    while time.monotonic() < end:
+
+    def all_started() -> bool:
         with suppress(*FAILURES):
             pods = cluster.api.pods(SPACE)
-            why = [
+            why[:] = [
                 f"{name} is still {'gated' if pod['spec'].get('schedulingGates') else 'waiting'}: {_told(pod)}"
                 for name, pod in pods.items()
                 if pod["status"].get("phase") == "Pending" and "deletionTimestamp" not in pod["metadata"]
             ]
-            if not why and pods:
-                return []
-        time.sleep(0.5)
+            return bool(pods) and not why
+        return False
+
+    _until(RECOVERY_SECONDS, killer, all_started)
     return why
 
 
@@ -266,38 +278,47 @@ def _told(pod: Json) -> str:
     return "; ".join(own.get("message", "") for own in pod["status"].get("conditions", ()))
 
 
-def _stock(cluster: ControlPlane) -> tuple[float, list[str]]:
+def _stock(cluster: ControlPlane, killer: Killer) -> tuple[float, list[str]]:
     """With no placer alive: seconds until a pod runs."""
     metadata: Json = {"name": "stock", "labels": {OWNER: "stock"}}
     cluster.api.post(PODS, {"metadata": metadata, "spec": pod_spec(2, 0)})
     began = time.monotonic()
-    while time.monotonic() - began < STOCK_SECONDS:
+
+    def runs() -> bool:
         pod = cluster.api.get(f"{PODS}/stock") or {}
-        if pod.get("status", {}).get("phase") == "Running":
-            return time.monotonic() - began, []
-        time.sleep(0.1)
-    return STOCK_SECONDS, ["with all placers stopped a pod is not scheduled"]
+        return bool(pod.get("status", {}).get("phase") == "Running")
+
+    ran = _until(STOCK_SECONDS, killer, runs)
+    return time.monotonic() - began, [] if ran else ["with all placers stopped a pod is not scheduled"]
 
 
-def _rejections(courses: list[PodCourse]) -> tuple[list[str], int]:
+def unexcused(courses: Sequence[PodCourse]) -> list[PodCourse]:
+    """Released by a placer and rejected, though nobody came past a dead webhook to the same node about then."""
     past = [own for own in courses if not own.gated and own.bound is not None]
-    found, excused = [], 0
-    for own in courses:
-        if not own.rejected or not own.gated:
-            continue
-        near = [
-            other
-            for other in past
-            if other.node == own.node and abs((other.bound or 0) - (own.bound or 0)) < BESIDE_SECONDS
-        ]
-        if near:
-            excused += 1
-        else:
-            found.append(f"{own.name} was released to {own.node}, and rejected there: {own.rejected}: {own.message}")
-    return found, excused
+
+    def is_excused(own: PodCourse) -> bool:
+        return any(
+            other.node == own.node and abs((other.bound or 0) - (own.bound or 0)) < BESIDE_SECONDS for other in past
+        )
+
+    return [own for own in courses if own.rejected and own.gated and not is_excused(own)]
 
 
-def _touched(courses: list[PodCourse], load: Load) -> list[str]:
+def _story(own: PodCourse, watched: Watched, kills: list[tuple[float, str]]) -> str:
+    """What happened on its node before it was rejected."""
+    end = (own.ended or own.made) + 1
+    events = [(at, f"report: {', '.join(names)}") for at, names in watched.reports.get(own.node, ())]
+    events += [(at, f"*** {text}") for at, text in kills]
+    for each in watched.courses.values():
+        if own.node in (each.node, *each.offered.split(",")):
+            moments = {"made": each.made, "bound": each.bound, "ran": each.ran, "ended": each.ended, "gone": each.gone}
+            text = f"{each.name} ({each.owner}, offered {each.offered or 'nothing'})"
+            events += [(at, f"{text} {word} {each.rejected}") for word, at in moments.items() if at is not None]
+    lines = [f"  {at:8.2f} {text}" for at, text in sorted(events) if end - STORY_SECONDS < at < end]
+    return "\n".join([f"{own.name} was rejected on {own.node}:", *lines])
+
+
+def touched(courses: Sequence[PodCourse], load: Load) -> list[str]:
     """A pod that ran is gone, and nobody asked for that: those of ReplicaSets go when these shrink."""
     return [
         f"{own.name} ran, and is gone"
@@ -313,6 +334,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.kube.counted.unrest")
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    parser.add_argument("--guard", default="off", help="off, dry-run or on")
     parser.add_argument("--keep", action="store_true", help="leave the folder with all logs there")
     own = parser.parse_args()
     if lacking := missing():
@@ -321,7 +343,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="numafit-unrest-"))
     print(f"seed {own.seed}, in {folder}", flush=True)
     try:
-        report = live_through(own.seed, own.minutes * 60, folder, lambda line: print(line, flush=True))
+        report = live_through(own.seed, own.minutes * 60, folder, lambda line: print(line, flush=True), own.guard)
     finally:
         if not own.keep:
             shutil.rmtree(folder, ignore_errors=True)

@@ -13,12 +13,15 @@ from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectMeta
 from numafit.cluster.kube.reflector import ObjectChange, Reflector
+from numafit.cluster.live.words import NODES_ANNOTATION
+from numafit.cluster.topology.model import PATH
 from numafit.workload.served import REJECTIONS
 from tests.kube.counted.owners import OWNER, SPACE
 
 
 class CountedMeta(ObjectMeta, frozen=True):
     labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
 
 
 class CountedSpec(msgspec.Struct, frozen=True):
@@ -38,6 +41,25 @@ class CountedPod(msgspec.Struct, frozen=True):
     status: CountedStatus = CountedStatus()
 
 
+class ReportedHolder(msgspec.Struct, frozen=True):
+    name: str = ""
+    gone: bool = False
+
+    def __str__(self) -> str:
+        return f"({self.name})" if self.gone else self.name
+
+
+class ReportedStatus(msgspec.Struct, frozen=True):
+    holders: tuple[ReportedHolder, ...] = ()
+
+
+class NodeReport(msgspec.Struct, frozen=True):
+    """A NodeTopology, as far as it says who is there."""
+
+    metadata: ObjectMeta
+    status: ReportedStatus = ReportedStatus()
+
+
 class PodCourse(msgspec.Struct):
     """What became of a pod; moments are seconds since the watch began."""
 
@@ -51,7 +73,12 @@ class PodCourse(msgspec.Struct):
     rejected: str = ""
     node: str = ""
     message: str = ""
-    there: bool = True
+    offered: str = ""
+    gone: float | None = None
+
+    @property
+    def there(self) -> bool:
+        return self.gone is None
 
 
 class Watched(threading.Thread):
@@ -59,6 +86,8 @@ class Watched(threading.Thread):
         super().__init__(daemon=True)
         self.kubeconfig, self.space = kubeconfig, space
         self.courses: dict[str, PodCourse] = {}
+        self.reports: dict[str, list[tuple[float, tuple[str, ...]]]] = {}
+        """Node -> when it reported whom."""
         self.ready = threading.Event()
         self._end = threading.Event()
         self.began = time.monotonic()
@@ -70,7 +99,8 @@ class Watched(threading.Thread):
         async with KubeApi(access(self.kubeconfig, None)) as api:
             path = f"/api/v1/namespaces/{self.space}/pods"
             reflector = Reflector(api, path, CountedPod, self._changed, health=ApiHealth())
-            work = asyncio.create_task(reflector.run())
+            reports = Reflector(api, PATH, NodeReport, self._reported, health=ApiHealth())
+            work = asyncio.gather(reflector.run(), reports.run())
             await reflector.synced.wait()
             self.ready.set()
             while not self._end.is_set():
@@ -79,6 +109,11 @@ class Watched(threading.Thread):
             await asyncio.gather(work, return_exceptions=True)
         # Connections with TLS need some turns of the loop to close.
         await asyncio.sleep(0.2)
+
+    def _reported(self, change: ObjectChange[NodeReport]) -> None:
+        if change.after is not None:
+            own = self.reports.setdefault(change.key, [])
+            own.append((time.monotonic() - self.began, tuple(map(str, change.after.status.holders))))
 
     def _changed(self, change: ObjectChange[CountedPod]) -> None:
         now, pod = time.monotonic() - self.began, change.after or change.before
@@ -89,9 +124,10 @@ class Watched(threading.Thread):
             course = self.courses[pod.metadata.uid] = PodCourse(pod.metadata.name, owner, now)
         course.gated = course.gated or bool(pod.spec.schedulingGates)
         if change.after is None:
-            course.there = False
+            course.gone = now
             return
         status = pod.status
+        course.offered = (pod.metadata.annotations or {}).get(NODES_ANNOTATION, course.offered)
         if pod.spec.nodeName and course.bound is None:
             course.bound, course.node = now, pod.spec.nodeName
         if status.phase == "Running" and course.ran is None:

@@ -3,10 +3,11 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.kube.api import Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.counted.fleet import GROUP, HOLDERS, fill
 from tests.kube.counted.owners import prepare
@@ -95,8 +96,10 @@ def _until_ready(way: Way, port: int) -> None:
 
 
 @contextmanager
-def begun(name: str, folder: Path, binaries: Path, leaving_seconds: float) -> Iterator[Way]:
-    """A cluster whose fleet is filled, and whose programs are ready."""
+def begun(
+    name: str, folder: Path, binaries: Path, leaving_seconds: float, groups: Sequence[Json] = ()
+) -> Iterator[Way]:
+    """A cluster whose fleet is filled, and whose programs are ready. `groups`: these nodes instead, with nobody."""
     os.environ.setdefault("NO_PROXY", "127.0.0.1")
     folder.mkdir(parents=True, exist_ok=True)
     with ControlPlane(folder / "c", binaries) as cluster:
@@ -104,9 +107,9 @@ def begun(name: str, folder: Path, binaries: Path, leaving_seconds: float) -> It
         crd = subprocess.run(definition, capture_output=True, check=True).stdout
         kubectl = [str(binaries / "kubectl"), f"--kubeconfig={cluster.kubeconfig}", "apply", "-f", "-"]
         subprocess.run(kubectl, input=crd, check=True, capture_output=True)
-        with simulated(cluster.kubeconfig, folder / "sim", [GROUP], "--topology") as sim:
+        with simulated(cluster.kubeconfig, folder / "sim", list(groups) or [GROUP], "--topology") as sim:
             way = Way(name, cluster, sim, folder)
-            count = fill(cluster.api, leaving_seconds)
+            count = 0 if groups else fill(cluster.api, leaving_seconds)
             prepare(cluster.api)
             cluster.api.post("/api/v1/namespaces", {"metadata": {"name": "numafit"}})
             until("all holders run", 120, lambda: _running(cluster, count))

@@ -100,7 +100,7 @@ def place(
         raise InputError("goes with --manifest only", source="--image")
     with kubernetes_extra("to place pods"):
         from numafit.cluster.admission.options import WebhookOptions
-        from numafit.cluster.guard.beside import beside_conditions, guard_beside
+        from numafit.cluster.guard.beside import guard_beside, hold_questions
         from numafit.cluster.guard.counts import GuardCollector, GuardCounts
         from numafit.cluster.guard.guard import GuardOptions
         from numafit.cluster.guard.manifest import cluster_rules, own_rules
@@ -109,8 +109,8 @@ def place(
         from numafit.cluster.place.placer import PlacerOptions
         from numafit.cluster.place.process import PlaceProcess, serve_place
         from numafit.cluster.place.ungate import ungate_all
-    conditions = beside_conditions(enforce=guard == "on")
-    webhook = WebhookOptions(namespace, service, url, address, port, opt_in=opt_in, conditions=conditions)
+    also = hold_questions(enforce=guard == "on", opt_in=opt_in)
+    webhook = WebhookOptions(namespace, service, url, address, port, opt_in=opt_in, also=also)
     if print_manifest:
         if image is None:
             raise InputError("an image is needed", source="--manifest", cure="name one with numafit in it by --image")

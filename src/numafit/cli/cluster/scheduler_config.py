@@ -18,8 +18,10 @@ NAMESPACE = "numafit"
 Examples:
   numafit scheduler-config > scheduler-config.yaml
   numafit scheduler-config --url https://numafit-extender.numafit.svc:9444 \\
-      --authority /etc/numafit/ca.crt --client-certificate /etc/numafit/tls.crt --client-key /etc/numafit/tls.key
-  numafit scheduler-config --second-scheduler numafit --scheduler-image example.com/kube-scheduler:v1.36.4 \\
+      --authority /etc/numafit/ca.crt \\
+      --client-certificate /etc/numafit/tls.crt --client-key /etc/numafit/tls.key
+  numafit scheduler-config --second-scheduler numafit \\
+      --scheduler-image example.com/kube-scheduler:v1.36.4 \\
       --image example.com/numafit:1 | kubectl apply -f -""",
 )
 @click.option("--url", metavar="URL", help=f"Where the scheduler finds the extender; default {URL}.")

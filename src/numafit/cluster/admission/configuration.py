@@ -11,7 +11,7 @@ from http import HTTPStatus
 import msgspec
 
 from numafit.cluster.admission.counts import AdmissionCounts
-from numafit.cluster.admission.options import PATH, SYSTEM_NAMESPACE, WebhookOptions
+from numafit.cluster.admission.options import PATH, SYSTEM_NAMESPACE, OtherQuestion, WebhookOptions
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.objects import ObjectJson
 from numafit.cluster.live.words import DISABLED, ENABLED
@@ -37,14 +37,23 @@ def configuration(options: WebhookOptions, bundle: bytes, namespace_uid: str = "
     if namespace_uid:
         owner = {"apiVersion": "v1", "kind": "Namespace", "name": options.namespace, "uid": namespace_uid}
         metadata["ownerReferences"] = [owner]
+    first = OtherQuestion(PATH, options.label, options.opt_in, options.conditions)
+    webhooks = [_webhook(options, bundle, webhook_name(options), first)]
+    for own in options.also:
+        name = f"{own.path.strip('/')}.{webhook_name(options)}"
+        webhooks.append(_webhook(options, bundle, name, own))
+    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "webhooks": webhooks}
+
+
+def _webhook(options: WebhookOptions, bundle: bytes, name: str, asked: OtherQuestion) -> ObjectJson:
     client: ObjectJson = {"caBundle": base64.b64encode(bundle).decode()}
     if options.url:
-        client["url"] = options.url.rstrip("/") + PATH
+        client["url"] = options.url.rstrip("/") + asked.path
     else:
-        service = {"namespace": options.namespace, "name": options.name, "path": PATH, "port": SERVICE_PORT}
+        service = {"namespace": options.namespace, "name": options.name, "path": asked.path, "port": SERVICE_PORT}
         client["service"] = service
-    webhook = {
-        "name": webhook_name(options),
+    return {
+        "name": name,
         "admissionReviewVersions": ["v1"],
         "clientConfig": client,
         "failurePolicy": "Ignore",
@@ -61,20 +70,20 @@ def configuration(options: WebhookOptions, bundle: bytes, namespace_uid: str = "
                 "scope": "Namespaced",
             }
         ],
-        "namespaceSelector": namespace_selector(options),
+        "namespaceSelector": namespace_selector(options.namespace, asked.label, opt_in=asked.opt_in),
         "objectSelector": {},
-        "matchConditions": [{"name": own.name, "expression": own.expression} for own in options.conditions],
+        "matchConditions": [{"name": own.name, "expression": own.expression} for own in asked.conditions],
     }
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "webhooks": [webhook]}
 
 
-def namespace_selector(options: WebhookOptions) -> ObjectJson:
-    never = list(dict.fromkeys((SYSTEM_NAMESPACE, options.namespace)))
-    chosen = {"operator": "In", "values": [ENABLED]} if options.opt_in else {"operator": "NotIn", "values": [DISABLED]}
+def namespace_selector(namespace: str, label: str, *, opt_in: bool) -> ObjectJson:
+    """`namespace`: our own."""
+    never = list(dict.fromkeys((SYSTEM_NAMESPACE, namespace)))
+    chosen = {"operator": "In", "values": [ENABLED]} if opt_in else {"operator": "NotIn", "values": [DISABLED]}
     return {
         "matchExpressions": [
             {"key": NAME_LABEL, "operator": "NotIn", "values": never},
-            {"key": options.label, **chosen},
+            {"key": label, **chosen},
         ]
     }
 
@@ -94,6 +103,9 @@ class ConfigurationKeeper:
     async def kept(self, bundle: bytes) -> bytes:
         """As `look`, after it was put right where it was not."""
         found = await self._present()
+        if found is None:
+            # It went with our namespace, perhaps: one of the same name has another UID.
+            self._namespace_uid = None
         wanted = configuration(self._options, bundle, await self._owner())
         if found is None or not holds(found, wanted):
             content = msgspec.json.encode(wanted)

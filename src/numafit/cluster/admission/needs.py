@@ -7,12 +7,11 @@ from numafit.cluster.admission.options import SYSTEM_NAMESPACE
 from numafit.cluster.admission.review import AdmittedPod
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.needs import NeedAnswers
-from numafit.cluster.live.spec import OS_LABEL, PodShapes
+from numafit.cluster.live.spec import OS_LABEL, PodShapes, is_too_large
 from numafit.cluster.live.words import PLACE_GATE
 from numafit.errors import InputError
+from numafit.workload.served import MIRROR
 
-MIRROR = "kubernetes.io/config.mirror"
-"""Annotation of a pod that shows one which a kubelet has from a file."""
 DAEMON_SET = "DaemonSet"
 """Also of other groups: whoever is called so chooses the node itself."""
 
@@ -56,4 +55,5 @@ class PlaceWish:
         that cannot be read."""
         name = pod.metadata.name or pod.metadata.generateName
         system = (pod.metadata.labels or {}).get(OS_LABEL)
-        return self._answers.needed(self._shapes.pod(pod.spec, name, pod.namespace, "new", system))
+        own = self._shapes.pod(pod.spec, name, pod.namespace, "new", system)
+        return not is_too_large(own) and self._answers.needed(own)

@@ -42,6 +42,15 @@ PLACE_CONDITIONS = (NOT_BOUND, NOT_OF_DAEMON, LIMITED)
 GUARD_CONDITIONS = (NOT_BOUND, NOT_OF_DAEMON, OWNED)
 
 
+class OtherQuestion(msgspec.Struct, frozen=True):
+    """What the same server is asked at another path, about pods of other namespaces or of other sorts."""
+
+    path: str
+    label: str
+    opt_in: bool
+    conditions: tuple[MatchCondition, ...]
+
+
 class WebhookOptions(msgspec.Struct, frozen=True):
     namespace: str = "numafit"
     """Our own: it has the Service and the Secret, and its pods are never asked about."""
@@ -55,6 +64,7 @@ class WebhookOptions(msgspec.Struct, frozen=True):
     """Of namespaces: `disabled` leaves one out, and with `opt_in` only those are in that have `enabled`."""
     opt_in: bool = False
     conditions: tuple[MatchCondition, ...] = PLACE_CONDITIONS
+    also: tuple[OtherQuestion, ...] = ()
 
     @property
     def secret(self) -> str:

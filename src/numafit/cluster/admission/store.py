@@ -40,9 +40,10 @@ class CertificateStore:
         name: str,
         names: Sequence[str],
         counts: AdmissionCounts,
-        now: Callable[[], float] = time.time,
+        now: Callable[[], float] | None = None,
     ) -> None:
-        self._api, self._names, self._counts, self._now = api, names, counts, now
+        """`now`: else it is the API server's time, which has to take the certificate for good."""
+        self._api, self._names, self._counts, self._now = api, names, counts, now or api.clock.now
         self._namespace, self._name = namespace, name
         self._path = f"/api/v1/namespaces/{namespace}/secrets"
         self._made = -BETWEEN_SECONDS

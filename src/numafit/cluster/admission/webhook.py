@@ -7,7 +7,7 @@ order replicas see what happens.
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from ssl import SSLContext, SSLError
 
@@ -61,8 +61,11 @@ class Webhook:
         *wishes: Wish,
         keeps: Callable[[], bool] = lambda: True,
         counts: AdmissionCounts | None = None,
+        others: Mapping[str, Sequence[Wish]] | None = None,
     ) -> None:
-        self._health, self._options, self._wishes, self._keeps = health, options, wishes, keeps
+        """`others`: the wishes at the paths of `options.also`."""
+        self._api, self._health, self._options, self._keeps = api, health, options, keeps
+        self._wishes: dict[str, Sequence[Wish]] = {PATH: wishes, **(others or {})}
         self.counts = counts or AdmissionCounts()
         self.ready = asyncio.Event()
         self.trouble = ""
@@ -149,7 +152,7 @@ class Webhook:
         self._seen = {
             own: seen
             for own, seen in self._seen.items()
-            if seen == now or (now - seen < FORGET_SECONDS and own.is_good(time.time()))
+            if seen == now or (now - seen < FORGET_SECONDS and own.is_good(self._api.clock.now()))
         }
         return sorted(self._seen, key=lambda own: own.begin, reverse=True)
 
@@ -179,8 +182,8 @@ class Webhook:
 
     def reply(self, path: str, content: bytes) -> ServerAnswer:
         """Whatever goes wrong, the pod is let in as it came."""
-        if path != PATH:
-            return text_answer(f"there is {PATH}", HTTPStatus.NOT_FOUND)
+        if path not in self._wishes:
+            return text_answer(f"there is {' and '.join(self._wishes)}", HTTPStatus.NOT_FOUND)
         begun = time.perf_counter()
         try:
             uid, pod = reviewed_pod(content)
@@ -190,17 +193,17 @@ class Webhook:
             if not uid:
                 return text_answer("this is no AdmissionReview", HTTPStatus.BAD_REQUEST)
             return ServerAnswer(answer(uid))
-        patch = gate_patch(pod, self._wished(pod)) if pod is not None else b""
+        patch = gate_patch(pod, self._wished(path, pod)) if pod is not None else b""
         self.counts.reviews[GATED if patch else PASSED] += 1
         self.counts.seconds += time.perf_counter() - begun
         return ServerAnswer(answer(uid, patch))
 
-    def _wished(self, pod: AdmittedPod) -> tuple[str, ...]:
+    def _wished(self, path: str, pod: AdmittedPod) -> tuple[str, ...]:
         if pod.node:
             # It is bound already; the API server refuses it with a gate.
             return ()
         gates: list[str] = []
-        for wish in self._wishes:
+        for wish in self._wishes[path]:
             try:
                 gates += wish(pod)
             # One that fails must keep neither the pod nor the others' wishes back; it is a bug, and counted.

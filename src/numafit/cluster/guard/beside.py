@@ -2,29 +2,22 @@
 
 from collections.abc import Callable
 
-from numafit.cluster.admission.options import (
-    LIMITED,
-    NOT_BOUND,
-    NOT_OF_DAEMON,
-    OWNED,
-    PLACE_CONDITIONS,
-    MatchCondition,
-)
+from numafit.cluster.admission.options import GUARD_CONDITIONS, OtherQuestion
 from numafit.cluster.admission.review import AdmittedPod
 from numafit.cluster.guard.counts import GuardCounts
 from numafit.cluster.guard.guard import GuardOptions, LoopGuard
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.live.fleet import LiveFleet
-from numafit.cluster.live.words import HOLD_GATE
+from numafit.cluster.live.words import GUARD_LABEL, HOLD_GATE
 from numafit.cluster.place.process import BesideLeader, LeaderWork
 
-EITHER = MatchCondition("has-limits-or-a-controller", f"({LIMITED.expression}) || ({OWNED.expression})")
+HOLD_PATH = "/hold"
 
 
-def beside_conditions(*, enforce: bool) -> tuple[MatchCondition, ...]:
-    """About which pods the API server asks where both run."""
-    return (NOT_BOUND, NOT_OF_DAEMON, EITHER) if enforce else PLACE_CONDITIONS
+def hold_questions(*, enforce: bool, opt_in: bool) -> tuple[OtherQuestion, ...]:
+    """At a path of its own: loops are held in namespaces that are guarded, whether or not pods are placed there."""
+    return (OtherQuestion(HOLD_PATH, GUARD_LABEL, opt_in, GUARD_CONDITIONS),) if enforce else ()
 
 
 def guard_beside(options: GuardOptions, counts: GuardCounts, say: Callable[[str], None]) -> BesideLeader:
@@ -44,6 +37,8 @@ def guard_beside(options: GuardOptions, counts: GuardCounts, say: Callable[[str]
             owner = pod.owner
             return (HOLD_GATE,) if owner is not None and guard.holds(owner.uid, owner.kind) else ()
 
-        return LeaderWork(run, guard.memory.watch, wish) if options.enforce else LeaderWork(run)
+        if not options.enforce:
+            return LeaderWork(run)
+        return LeaderWork(run, guard.memory.watch, {HOLD_PATH: (wish,)}, guard.open_all)
 
     return made

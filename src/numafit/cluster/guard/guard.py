@@ -87,6 +87,8 @@ class LoopGuard:
         self._working: set[asyncio.Task[None]] = set()
         self._ears = False
         """Whether changes are listened to."""
+        self._ended = False
+        """Nothing is held any more, and nobody goes on."""
         self._hope = False
         """Something changed that may let a pod in."""
         self._dry_told: set[str] = set()
@@ -125,7 +127,7 @@ class LoopGuard:
 
     def holds(self, owner: str, kind: str) -> bool:
         """Whether a new pod of this owner gets the gate; for a webhook, in any replica."""
-        if kind in EXPLAINED_ONLY or not self.memory.on:
+        if kind in EXPLAINED_ONLY or not self.memory.on or self._ended:
             return False
         return self._rules.is_armed(owner) if self._ears else owner in self.memory.armed
 
@@ -133,6 +135,7 @@ class LoopGuard:
         """After `run`, where nobody else goes on: no pod waits for us, and no other one will."""
         if not self._options.enforce:
             return
+        self._ended = True
         self._sweep()
         for own in self._rules.opened():
             if isinstance(own, LetGo):
@@ -144,6 +147,10 @@ class LoopGuard:
         except InputError as error:
             self._health.failed(error)
 
+    def _now(self) -> datetime:
+        """By the API server: pods are made by its clock."""
+        return datetime.fromtimestamp(self._api.clock.now(), UTC)
+
     # --- beginning ----------------------------------------------------------------------------------------------------
 
     async def _begin(self) -> None:
@@ -153,7 +160,7 @@ class LoopGuard:
         backoff = Backoff(longest=5)
         while True:
             try:
-                records = await self.memory.begin(datetime.now(UTC))
+                records = await self.memory.begin(self._now())
                 self._bound = not self._options.by_policy or await self._binding_is_there()
                 break
             except InputError as error:
@@ -171,7 +178,7 @@ class LoopGuard:
         self._hope = True
         if not self._ears:
             return
-        now = datetime.now(UTC)
+        now = self._now()
         if change.kind == "pod" and change.pod is not None:
             self._seen(change.pod, now)
         elif change.kind == "gone":
@@ -189,7 +196,7 @@ class LoopGuard:
         self._leftovers.failed(pod)
         if not self._namespaces.guards(pod.metadata.namespace):
             return
-        now = datetime.now(UTC)
+        now = self._now()
         # It is not told when the kubelet rejected it: hardly later than it was made, where it was not held.
         made = moment(pod.metadata.creationTimestamp) or now
         if self._ears:
@@ -216,7 +223,7 @@ class LoopGuard:
     def _switch(self) -> None:
         if self._rules.on != self._on:
             self._say("switched on" if self._on else "switched off: all that waits is released, and nothing is held")
-            self._do(self._rules.switched(self._on, datetime.now(UTC)))
+            self._do(self._rules.switched(self._on, self._now()))
         self.counts.on = self._on
 
     async def _watch_binding(self) -> None:
@@ -250,7 +257,7 @@ class LoopGuard:
             self._turn()
 
     def _turn(self) -> None:
-        counts, now = self.counts, datetime.now(UTC)
+        counts, now = self.counts, self._now()
         if self._hope:
             self._hope = False
             for pod in list(self._rules.hopeful()):
@@ -281,7 +288,7 @@ class LoopGuard:
 
     def _sweep(self) -> None:
         """Whatever was missed: each pod that waits is looked at."""
-        now = datetime.now(UTC)
+        now = self._now()
         for pod in list(self._live.pods.values()):
             self._seen(pod, now)
 

@@ -4,6 +4,9 @@ from http import HTTPStatus
 
 import msgspec
 
+from numafit.cluster.admission.configuration import ConfigurationKeeper
+from numafit.cluster.admission.counts import AdmissionCounts
+from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.guard.hands import GuardHands
 from numafit.cluster.guard.policies import BINDINGS, GROUP_PATH, POLICIES, anchor_binding, hold_binding, hold_policy
 from numafit.cluster.guard.words import ENABLED_KEY, HOLD_POLICY, MEMORY, UNTIL_KEY
@@ -87,8 +90,9 @@ async def _is_there(api: KubeApi, path: str, parameters: dict[str, str] | None =
 
 
 async def release_all(api: KubeApi, health: ApiHealth, namespace: str) -> tuple[int, int]:
-    """Nothing is held any more, and nobody is armed: how many pods lost our gate, and how many could not. Raises
-    ApiServerError where not even that can be found out."""
+    """Nothing is held any more, nobody is armed, and no API server asks: how many pods lost our gate, and how many
+    could not. Raises ApiServerError where not even that can be found out."""
+    await _unasked(api, namespace)
     await _forget_all(api, namespace)
     hands = GuardHands(api, health)
     done = failed = 0
@@ -98,6 +102,16 @@ async def release_all(api: KubeApi, health: ApiHealth, namespace: str) -> tuple[
         else:
             failed += 1
     return done, failed
+
+
+async def _unasked(api: KubeApi, namespace: str) -> None:
+    """A guard that still runs puts its webhook back. Who may not remove it leaves one that nobody answers: it fails
+    open."""
+    try:
+        await ConfigurationKeeper(api, WebhookOptions(namespace, GUARD), AdmissionCounts()).remove()
+    except ApiServerError as error:
+        if error.status != HTTPStatus.FORBIDDEN:
+            raise
 
 
 async def _held(api: KubeApi) -> list[ClusterPod]:

@@ -1,7 +1,7 @@
 """What the guard remembers, kept in a ConfigMap: the parameter of the policy, and what a new guard begins with.
 
 Texts are written as they change, all that changed at once. `until` is put off as long as this runs, by the clock of the
-API server, which is read off what it notes about our own writing.
+API server.
 """
 
 import asyncio
@@ -26,17 +26,8 @@ LIVES_FOR, PUT_OFF = timedelta(minutes=5), timedelta(minutes=1)
 ON = "true"
 
 
-class FieldsEntry(msgspec.Struct, frozen=True):
-    manager: str = ""
-    time: datetime | None = None
-
-
-class MemoryMeta(ObjectMeta, frozen=True):
-    managedFields: tuple[FieldsEntry, ...] = ()
-
-
 class MemoryObject(msgspec.Struct, frozen=True):
-    metadata: MemoryMeta
+    metadata: ObjectMeta
     data: dict[str, str] | None = None
 
 
@@ -53,8 +44,6 @@ class LoopMemory:
         self._meta = {"name": MEMORY, "namespace": namespace}
         self._dirty: dict[str, str | None] = {}
         self._wake = asyncio.Event()
-        self._ahead = timedelta(0)
-        """The API server's clock, seen from ours."""
         self.on = True
         self.armed: frozenset[str] = frozenset()
         """UIDs of owners whose next pods are gated, as the ConfigMap says."""
@@ -155,26 +144,15 @@ class LoopMemory:
     async def _written(self, texts: dict[str, str | None]) -> None:
         try:
             content = msgspec.json.encode({"data": texts})
-            answer = await self._api.patch(self._path, content, MERGE, {"fieldManager": GUARD})
+            await self._api.patch(self._path, content, MERGE, {"fieldManager": GUARD})
         except ApiServerError as error:
             if error.status != HTTPStatus.NOT_FOUND:
                 raise
             data = {key: text for key, text in texts.items() if text is not None}
             data = {ENABLED_KEY: ON, UNTIL_KEY: self._until(), **data}
             new = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": self._meta, "data": data}
-            answer = await self._api.create(self._folder, msgspec.json.encode(new))
-        self._set_clock(answer)
+            await self._api.create(self._folder, msgspec.json.encode(new))
 
     def _until(self) -> str:
-        return (datetime.now(UTC) + self._ahead + LIVES_FOR).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    def _set_clock(self, answer: bytes) -> None:
-        try:
-            entries = msgspec.json.decode(answer, type=MemoryObject).metadata.managedFields
-        except msgspec.MsgspecError:
-            return
-        times = [own.time for own in entries if own.time is not None]
-        if times:
-            ahead = max(times) - datetime.now(UTC)
-            # It tells whole seconds.
-            self._ahead = ahead if abs(ahead) > timedelta(seconds=5) else timedelta(0)
+        now = datetime.fromtimestamp(self._api.clock.now(), UTC)
+        return (now + LIVES_FOR).strftime("%Y-%m-%dT%H:%M:%SZ")

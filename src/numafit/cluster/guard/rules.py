@@ -233,7 +233,8 @@ class LoopRules:
                 first = waiting[0]
                 late = now - (record.last or now) >= LONGEST_PATIENCE
                 if late or not hopeless(first.pod):
-                    found += self._let_go(first, record, now, f"tried again after {_seconds(patience(record.tries))}")
+                    waited = LONGEST_PATIENCE if late else patience(record.tries)
+                    found += self._let_go(first, record, now, f"tried again after {_seconds(waited)}")
             elif not waiting and not self._living & set(record.released) and now - _newest(record) >= IDLE:
                 found += self._ended(uid, record, "it has made no pod for a while")
         return found

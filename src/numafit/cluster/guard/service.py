@@ -6,7 +6,6 @@ earlier.
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -26,10 +25,6 @@ from numafit.cluster.kube.probes import LoopPulse, ProbePlace, serve_probes
 from numafit.cluster.kube.signals import stop_event
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.words import GUARD, GUARD_LABEL, HOLD_GATE
-from numafit.errors import InputError
-
-HANDOVER_SECONDS = 6.0
-"""For which another replica may take over, once this one was told to end."""
 
 
 class WebhookPlace(msgspec.Struct, frozen=True):
@@ -45,14 +40,6 @@ class GuardProcess(msgspec.Struct, frozen=True):
     identity: str
     probes: ProbePlace
     webhook: WebhookPlace = WebhookPlace()
-
-
-class _Holder(msgspec.Struct, frozen=True):
-    holderIdentity: str | None = None
-
-
-class _Lease(msgspec.Struct, frozen=True):
-    spec: _Holder = _Holder()
 
 
 def guard_webhook(options: GuardOptions, place: WebhookPlace) -> WebhookOptions:
@@ -109,7 +96,7 @@ class _Replica:
             await asyncio.wait({leading, *others, told}, return_when=asyncio.FIRST_COMPLETED)
             # Whoever leads gives the lease back first.
             failures = [await _ended(leading)]
-            if stop.is_set() and self._led and self._options.enforce and not await self._taken_over(api):
+            if stop.is_set() and self._led and self._options.enforce and not await election.taken_over():
                 self._say("nobody takes over: all that waits is released")
                 await guard.open_all()
             failures += [await _ended(own) for own in (*others, told)]
@@ -145,19 +132,6 @@ class _Replica:
             self.pulse.beat()
             self.counts.ready = live.synced.is_set()
             await asyncio.sleep(1)
-
-    async def _taken_over(self, api: KubeApi) -> bool:
-        path = f"/apis/coordination.k8s.io/v1/namespaces/{self._options.namespace}/leases/{GUARD}"
-        try:
-            async with asyncio.timeout(HANDOVER_SECONDS):
-                while True:
-                    with suppress(InputError, msgspec.MsgspecError):
-                        holder = msgspec.json.decode(await api.get(path), type=_Lease).spec.holderIdentity
-                        if holder and holder != self._process.identity:
-                            return True
-                    await asyncio.sleep(0.5)
-        except TimeoutError:
-            return False
 
 
 async def _ended(task: "asyncio.Task[Any]") -> BaseException | None:

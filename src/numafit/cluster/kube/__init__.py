@@ -6,6 +6,7 @@
     credentials what is shown to the server, and whom to trust there
     failure     what goes wrong, as one sentence with its cure
     client      one question and its answer; lists page by page
+    clock       what time it is by the API server
     connection  HTTP over connections that stay open
     api         many requests at a time, changes among them; watches
     objects     the little that all objects have

@@ -15,6 +15,7 @@ import h11
 import httpx2
 
 from numafit.cluster.kube.access import Access
+from numafit.cluster.kube.clock import ServerClock
 from numafit.cluster.kube.connection import Connection, Headers, ProxyRefused, connected, proxy_for
 from numafit.cluster.kube.credentials import authorization, handed_out, headers_of, tls_context
 from numafit.cluster.kube.failure import caused, endless, no_answer, refused
@@ -48,7 +49,7 @@ class KubeApi:
     answer, 0 where nobody answered), and InputError where the credentials cannot be read."""
 
     def __init__(self, access: Access, *, connections: int = 16, seconds: float = SECONDS) -> None:
-        self.access, self.seconds = access, seconds
+        self.access, self.seconds, self.clock = access, seconds, ServerClock()
         self._server = urlsplit(access.cluster.server)
         if self._server.scheme not in ("http", "https") or not self._server.hostname:
             raise no_answer(httpx2.UnsupportedProtocol(""), access, seconds)
@@ -124,7 +125,7 @@ class KubeApi:
         connection = await self._open()
         try:
             async with asyncio.timeout(self.seconds):
-                answer = await connection.send("GET", target, self._request_headers(), b"")
+                answer = self._timed(await connection.send("GET", target, self._request_headers(), b""))
                 if answer.status_code != HTTPStatus.OK:
                     content = await _whole(connection)
             if answer.status_code != HTTPStatus.OK:
@@ -178,7 +179,7 @@ class KubeApi:
             connection = self._taken() or await self._open()
             try:
                 async with asyncio.timeout(self.seconds):
-                    answer = await connection.send(method, target, headers, content)
+                    answer = self._timed(await connection.send(method, target, headers, content))
                     found = await _whole(connection)
             except (ConnectionError, h11.ProtocolError) as error:
                 connection.close()
@@ -195,6 +196,13 @@ class KubeApi:
             if connection.is_open:
                 self._idle.append(connection)
             return answer, found
+
+    def _timed(self, answer: h11.Response) -> h11.Response:
+        if self.clock.wants_to_look():
+            for name, value in answer.headers:
+                if name == b"date":
+                    self.clock.look(value)
+        return answer
 
     def _taken(self) -> Connection | None:
         while self._idle:

@@ -6,6 +6,7 @@ Clocks of others are not trusted: a lease has ended when nobody renewed it for i
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from http import HTTPStatus
 
 import msgspec
@@ -22,6 +23,10 @@ LEASE_SECONDS = 15
 RENEW_SECONDS, GIVE_UP_SECONDS = 2.0, 10.0
 """Between renewals; without one, after which the leader stops: before anybody else may begin."""
 GIVE_BACK_SECONDS = 2.0
+SURE_SECONDS = 2.0
+"""Before the end of the lease: what is sent then arrives before it."""
+HANDOVER_SECONDS, HANDOVER_LOOK_SECONDS = 6.0, 0.5
+"""For which another one may take over once the leader was told to end, and between two looks whether it has."""
 
 
 class LeaseSpec(msgspec.Struct, omit_defaults=True):
@@ -48,11 +53,17 @@ class Election:
         """Its version, and when that was first seen, by our own clock."""
         self._held: LeaseObject | None = None
         self.leads = False
+        self._renewed = 0.0
+
+    @property
+    def sure(self) -> bool:
+        """Nobody else can lead by now: also in a process that stood still for a while, before it hears of anything."""
+        return self.leads and time.monotonic() - self._renewed < LEASE_SECONDS - SURE_SECONDS
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Until it is cancelled: `work` runs while this one leads, and is cancelled when it no longer does."""
         while True:
-            await self._elected()
+            self._renewed = await self._elected()
             self.leads = True
             working = asyncio.ensure_future(work())
             try:
@@ -65,22 +76,38 @@ class Election:
             if not working.cancelled() and (error := working.exception()) is not None:
                 raise error
 
-    async def _elected(self) -> None:
+    async def taken_over(self) -> bool:
+        """Whether another one leads, some seconds after this one has ended."""
+        try:
+            async with asyncio.timeout(HANDOVER_SECONDS):
+                while True:
+                    with suppress(InputError):
+                        lease = await self._present()
+                        if lease is not None and lease.spec.holderIdentity not in (None, "", self._identity):
+                            return True
+                    await asyncio.sleep(HANDOVER_LOOK_SECONDS)
+        except TimeoutError:
+            return False
+
+    async def _elected(self) -> float:
+        """When it asked for that."""
         backoff = Backoff(RENEW_SECONDS, RENEW_SECONDS)
-        while not await self._try():
+        while True:
+            begun = time.monotonic()
+            if await self._try():
+                return begun
             await asyncio.sleep(backoff.seconds())
 
     async def _lead(self, working: "asyncio.Future[None]") -> None:
-        renewed = time.monotonic()
-        while time.monotonic() - renewed < GIVE_UP_SECONDS:
+        while time.monotonic() - self._renewed < GIVE_UP_SECONDS:
             await asyncio.wait([working], timeout=RENEW_SECONDS)
             if working.done():
                 return
             begun = time.monotonic()
             try:
-                async with asyncio.timeout(min(GIVE_UP_SECONDS / 2, renewed + GIVE_UP_SECONDS - begun)):
+                async with asyncio.timeout(min(GIVE_UP_SECONDS / 2, self._renewed + GIVE_UP_SECONDS - begun)):
                     if await self._try():
-                        renewed = begun
+                        self._renewed = begun
                     elif self._held is None:
                         return
             except TimeoutError:

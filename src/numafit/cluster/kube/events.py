@@ -1,6 +1,5 @@
 """Events: a sentence about an object, which `kubectl describe` shows."""
 
-import time
 import uuid
 from collections import OrderedDict
 from http import HTTPStatus
@@ -48,7 +47,7 @@ class Events:
         sent = self._sent.get(key)
         if sent is None:
             return False
-        content = {"count": sent.count + 1, "lastTimestamp": time_text(time.time())}
+        content = {"count": sent.count + 1, "lastTimestamp": time_text(self._api.clock.now())}
         try:
             await self._api.patch(sent.path, msgspec.json.encode(content), MERGE)
         except ApiServerError as error:
@@ -63,7 +62,7 @@ class Events:
 
     async def _first(self, key: tuple[ObjectReference, str, str], kind: str) -> None:
         about, reason, message = key
-        namespace, now = about.namespace or DEFAULT_NAMESPACE, time_text(time.time())
+        namespace, now = about.namespace or DEFAULT_NAMESPACE, time_text(self._api.clock.now())
         name = f"{about.name[:200]}.{uuid.uuid4().hex[:16]}"
         content = {
             "apiVersion": "v1",

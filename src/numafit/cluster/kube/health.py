@@ -1,13 +1,23 @@
 """What went wrong with an API server, counted: whoever runs on and on goes on, and says so here."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
+from http import HTTPStatus
 
 from prometheus_client.core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from numafit.errors import ApiServerError, InputError
+
+MOST_MISSING = 100
+
+
+def missing_right(message: str) -> str:
+    """`patch resource "pods" in API group "" …`: the same for all objects that it is about. Empty where something else
+    is to blame: a namespace that is being deleted, a quota."""
+    return message.partition(" cannot ")[2]
 
 
 class ApiHealth:
@@ -20,12 +30,17 @@ class ApiHealth:
         self.unreadable: Counter[str] = Counter()
         self.last = ""
         """The failure that came last, in words."""
+        self.missing: dict[str, float] = {}
+        """Right that somebody took from us -> when it was missed last, by the steady clock."""
 
     def failed(self, error: InputError) -> None:
         """Also of a request that could not even be made, since a file with a token was gone for a moment: that has no
         status, and is not counted."""
         if isinstance(error, ApiServerError):
             self.failures[str(error.status)] += 1
+            right = missing_right(error.message) if error.status == HTTPStatus.FORBIDDEN else ""
+            if right and (right in self.missing or len(self.missing) < MOST_MISSING):
+                self.missing[right] = time.monotonic()
         self.last = str(error)
 
 

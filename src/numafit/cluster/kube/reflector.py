@@ -58,6 +58,9 @@ class _Told(msgspec.Struct):
     message: str = ""
 
 
+_LINE, _HEAD = msgspec.json.Decoder(_WatchLine), msgspec.json.Decoder(_Told)
+
+
 class Reflector(Generic[Item]):
     """`changed` is called for each change, in their order, once the copy has it. `keep` says what is kept of an object:
     None where it is nobody's business here."""
@@ -156,14 +159,16 @@ class Reflector(Generic[Item]):
     def _take(self, line: bytes) -> bool:
         """Whether it can be read."""
         try:
-            told = msgspec.json.decode(line, type=_WatchLine)
+            told = _LINE.decode(line)
         except msgspec.MsgspecError:
             self._health.unreadable[self._name] += 1
             return False
         if told.type == "ERROR":
             status = _told(told.object)
             raise ApiServerError(status.message, source=self._api.access.cluster.server, status=status.code or 500)
-        meta = _told(told.object).metadata
+        # Nobody looks at the rest of what is gone; of all else the head is not read for itself.
+        item = self._decoded(told.object) if told.type not in ("BOOKMARK", "DELETED") else None
+        meta = item.metadata if item is not None else _told(told.object).metadata
         if meta.resourceVersion:
             self._version = meta.resourceVersion
         if told.type == "BOOKMARK":
@@ -172,7 +177,6 @@ class Reflector(Generic[Item]):
         before = self.items.get(key)
         after: Item | None = None
         if told.type != "DELETED":
-            item = self._decoded(told.object)
             if item is None:
                 return False
             after = self._keep(item) if self._keep else item
@@ -204,6 +208,6 @@ class Reflector(Generic[Item]):
 
 def _told(raw: msgspec.Raw) -> _Told:
     try:
-        return msgspec.json.decode(raw, type=_Told)
+        return _HEAD.decode(raw)
     except msgspec.MsgspecError:
         return _Told()

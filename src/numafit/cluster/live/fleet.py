@@ -159,6 +159,10 @@ class LiveFleet:
             except InputError as error:
                 self._health.unreadable["nodetopologies"] += 1
                 self._read_states[meta.name] = error
+            # Whatever somebody wrote there, the other nodes stand as they are.
+            except Exception as error:
+                self._health.unreadable["nodetopologies"] += 1
+                self._read_states[meta.name] = InputError(f"cannot be read: {type(error).__name__}: {error}")
         sent.status = NOTHING
         return sent
 
@@ -186,7 +190,8 @@ class LiveFleet:
         if known is None or known.metadata.resourceVersion != meta.resourceVersion:
             try:
                 read[meta.uid] = self._keeper.kept(sent)
-            except (InputError, msgspec.MsgspecError):
+            # Whatever it is, the other pods count.
+            except Exception:
                 self._health.unreadable["pods"] += 1
                 return None
         sent.emptied()

@@ -79,13 +79,13 @@ def node_of(sent: SentNode) -> ClusterNode:
         tuple(Taint(own.key, own.value, own.effect) for own in sent.spec.taints or ()),
         sent.spec.unschedulable,
         any(own.type == "Ready" and own.status == "True" for own in status.conditions or ()),
-        _amounts(status.allocatable or {}),
+        amounts_of(status.allocatable or {}),
         status.nodeInfo.kubeletVersion,
         status.features is not None and status.features.supplementalGroupsPolicy is True,
     )
 
 
-def _amounts(told: Mapping[str, str | int | float]) -> dict[str, Quantity]:
+def amounts_of(told: Mapping[str, str | int | float]) -> dict[str, Quantity]:
     """An API server lets no other amounts in; one that is none is as if nobody had told it."""
     found = {}
     for name, amount in told.items():

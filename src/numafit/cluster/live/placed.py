@@ -1,7 +1,5 @@
 """The condition of a pod by which it is told why it waits, or that it was released."""
 
-import time
-
 import msgspec
 
 from numafit.cluster.kube.api import STRATEGIC, KubeApi
@@ -17,7 +15,7 @@ async def write_placed(api: KubeApi, pod: ClusterPod, status: str, reason: str, 
         "status": status,
         "reason": reason,
         "message": message,
-        "lastTransitionTime": time_text(time.time()),
+        "lastTransitionTime": time_text(api.clock.now()),
     }
     # With its UID, so that no other pod of that name is told.
     content = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [condition]}}

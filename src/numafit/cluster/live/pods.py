@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.cluster.kube.objects import ObjectMeta, ObjectReference
+from numafit.cluster.live.nodes import amounts_of
 from numafit.cluster.live.spec import OS_LABEL, PodShapes
 from numafit.cluster.live.words import NODES_ANNOTATION, offered_names
-from numafit.workload.pod import Pod
-from numafit.workload.served import ENDED, REJECTIONS, STATIC_POD_UID
+from numafit.workload.pod import Container, Pod
+from numafit.workload.served import ENDED, REJECTIONS, kubelet_uid
 
 NOTHING = msgspec.Raw(b"{}")
 KEPT = (
@@ -19,6 +21,7 @@ KEPT = (
     "scheduling.x-k8s.io/",
 )
 """How annotations begin that somebody looks at."""
+APART = b"podAntiAffinity"
 MOST_LABELS = 50_000
 """Sets of labels that are shared at once."""
 NO_LABELS: Mapping[str, str] = {}
@@ -57,11 +60,18 @@ class PodCondition(msgspec.Struct, frozen=True, gc=False):
     lastTransitionTime: str | None = None
 
 
+class SentContainerStatus(msgspec.Struct, frozen=True, gc=False):
+    name: str = ""
+    allocatedResources: dict[str, str | int | float] | None = None
+
+
 class SentPodStatus(msgspec.Struct, frozen=True, gc=False):
     phase: str = ""
     reason: str = ""
     message: str = ""
     conditions: tuple[PodCondition, ...] | None = None
+    containerStatuses: tuple[SentContainerStatus, ...] | None = None
+    initContainerStatuses: tuple[SentContainerStatus, ...] | None = None
 
 
 class SchedulingGate(msgspec.Struct, frozen=True, gc=False):
@@ -79,6 +89,22 @@ class _Head(msgspec.Struct, gc=False):
     schedulerName: str = ""
     schedulingGates: tuple[SchedulingGate, ...] | None = None
     schedulingGroup: SchedulingGroup | None = None
+
+
+class _ApartTerms(
+    msgspec.Struct, rename={"requiredDuringScheduling": "requiredDuringSchedulingIgnoredDuringExecution"}
+):
+    requiredDuringScheduling: tuple[msgspec.Raw, ...] | None = None
+
+
+class _ApartAffinity(msgspec.Struct, omit_defaults=True):
+    podAntiAffinity: _ApartTerms | None = None
+
+
+class _Apart(msgspec.Struct, omit_defaults=True):
+    """What of a bound pod's spec others have to know."""
+
+    affinity: _ApartAffinity | None = None
 
 
 class SentPod(msgspec.Struct):
@@ -127,7 +153,7 @@ class ClusterPod(msgspec.Struct, frozen=True):
     conditions: tuple[PodCondition, ...] = ()
     """Of one that is not bound."""
     spec: msgspec.Raw = NOTHING
-    """As the API server has it, of one that is not bound."""
+    """As the API server has it, of one that is not bound; of a bound one that must be apart from others only that."""
     scheduling_group: str = ""
     """Name of the PodGroup whose pods the scheduler starts together."""
 
@@ -178,6 +204,7 @@ class PodKeeper:
         self._shapes = PodShapes()
         self._labels: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
         self._texts: dict[str, str] = {}
+        self._specs: dict[bytes, msgspec.Raw] = {}
 
     def kept(self, sent: SentPod) -> ClusterPod:
         """Raises InputError for a pod that no API server would have let in."""
@@ -185,9 +212,11 @@ class PodKeeper:
         annotations, labels = meta.annotations or {}, meta.labels or {}
         head = msgspec.json.decode(sent.spec, type=_Head)
         # Whoever makes a pod writes its annotations: who counts twice by that is found out by the book.
-        uid = annotations.get(STATIC_POD_UID) or meta.uid
+        uid = kubelet_uid(annotations, meta.uid)
         pod = self._shapes.pod(sent.spec, meta.name, meta.namespace, uid, labels.get(OS_LABEL))
         bound = bool(head.nodeName)
+        if bound:
+            pod = _with_allocated(pod, status)
         return ClusterPod(
             PodMetadata(
                 meta.name,
@@ -210,9 +239,21 @@ class PodKeeper:
             _owner(meta),
             () if bound else status.conditions or (),
             # A copy: the part of an answer would keep the whole of it.
-            NOTHING if bound else msgspec.Raw(bytes(sent.spec)),
+            self._apart(sent.spec) if bound else msgspec.Raw(bytes(sent.spec)),
             self._text(head.schedulingGroup.podGroupName) if head.schedulingGroup is not None else "",
         )
+
+    def _apart(self, spec: msgspec.Raw) -> msgspec.Raw:
+        """From whom it has to be apart: that keeps others from its node for as long as it runs."""
+        if APART not in bytes(spec):
+            return NOTHING
+        found = msgspec.json.decode(spec, type=_Apart).affinity
+        if found is None or found.podAntiAffinity is None or not found.podAntiAffinity.requiredDuringScheduling:
+            return NOTHING
+        text = msgspec.json.encode(_Apart(found))
+        if len(self._specs) >= MOST_LABELS:
+            self._specs.clear()
+        return self._specs.setdefault(text, msgspec.Raw(text))
 
     def _shared(self, labels: dict[str, str]) -> Mapping[str, str]:
         if not labels:
@@ -226,6 +267,37 @@ class PodKeeper:
         if len(self._texts) >= MOST_LABELS:
             self._texts.clear()
         return self._texts.setdefault(text, text)
+
+
+def _with_allocated(pod: Pod, status: SentPodStatus) -> Pod:
+    """A pod that is resized counts by what it asks for or by what its kubelet has allocated, whichever is more: what it
+    gives back is free when the kubelet says so, which may be never."""
+    told = {
+        own.name: own.allocatedResources
+        for own in (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
+        if own.allocatedResources
+    }
+    if not told:
+        return pod
+    containers = _larger(pod.containers, told)
+    init = _larger(pod.init_containers, told)
+    if containers == pod.containers and init == pod.init_containers:
+        return pod
+    return replace(pod, containers=containers, init_containers=init)
+
+
+def _larger(
+    containers: tuple[Container, ...], told: Mapping[str, Mapping[str, str | int | float]]
+) -> tuple[Container, ...]:
+    found = []
+    for own in containers:
+        more = {
+            name: amount
+            for name, amount in amounts_of(told.get(own.name, {})).items()
+            if name in own.requests and amount > own.requests[name]
+        }
+        found.append(replace(own, requests={**own.requests, **more}) if more else own)
+    return tuple(found)
 
 
 def _owner(meta: SentPodMeta) -> PodController | None:

@@ -16,6 +16,9 @@ from numafit.workload.values import ObjectPart
 
 MOST_SHAPES = 20_000
 """Remembered at once."""
+MOST_CONTAINERS, MOST_RULES = 100, 500
+"""Of a pod that is decided about: a kubelet decides each container after the other, and rules are looked at for each
+node. Whoever makes a pod may write as many as an object holds."""
 OS_LABEL = "kubernetes.io/os"
 
 
@@ -54,6 +57,15 @@ def engine_pod(spec: msgspec.Struct, system: str | None, source: str) -> Pod:
     # Places are of no use to anybody here.
     part = ObjectPart(Document(value, source), value)
     return replace(read_workload(part, "Pod", Template(part), life=Life(served=True)).pod, unread=())
+
+
+def is_too_large(pod: Pod) -> bool:
+    """To be decided for a whole cluster while others wait."""
+    demands = pod.demands
+    rules = len(demands.selector) + len(demands.tolerations) + len(demands.ports)
+    for term in demands.affinity or ():
+        rules += 1 + sum(1 + len(rule.values) for rule in (*term.labels, *term.fields))
+    return rules > MOST_RULES or len(pod.containers) + len(pod.init_containers) > MOST_CONTAINERS
 
 
 class PodShapes:

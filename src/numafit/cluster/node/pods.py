@@ -9,7 +9,7 @@ from numafit.errors import InputError
 from numafit.workload.objects import ManifestFile
 from numafit.workload.pod import Pod
 from numafit.workload.reading import read_past
-from numafit.workload.served import ENDED, REJECTIONS, STATIC_POD_UID
+from numafit.workload.served import ENDED, REJECTIONS, STATIC_POD_UID, kubelet_uid
 
 RESIZE = "PodResize"
 """How the conditions of a pod begin that is to have other resources."""
@@ -60,7 +60,7 @@ class NodePod(msgspec.Struct, frozen=True, gc=False):
     @property
     def uid(self) -> str:
         """As the kubelet's state files have it: the mirror of a static pod has another one of its own."""
-        return self.metadata.annotations.get(STATIC_POD_UID) or self.metadata.uid
+        return kubelet_uid(self.metadata.annotations, self.metadata.uid)
 
     @property
     def name(self) -> str:

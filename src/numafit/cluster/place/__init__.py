@@ -2,6 +2,7 @@
 
     patch         the one change by which a pod is released
     counts        what is counted, for Prometheus
+    faults        bugs of ours that must stop nobody else
     releases      that change, sent once, and what became of it
     around/       what decides beside the known nodes: wishes about other pods, and nodes that nobody knows
     candidates    which nodes one pod is offered now
@@ -10,6 +11,7 @@
     replacer      what is done about those
     decider       where a pod or a group goes, or why it sleeps on
     placer        the leader's loop over all that
+    troubles      nodes that cannot be used and rights that are missing, as they come and go
     ungate        all gates are taken away, for an uninstall
     manifest      what a cluster needs to run it, with no more rights than it uses
     process       webhook, leader and metrics together, until it is told to stop

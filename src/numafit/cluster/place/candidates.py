@@ -9,11 +9,12 @@ import msgspec
 from numafit.cluster.live.nodes import ClusterNode
 from numafit.cluster.live.pods import NOTHING, ClusterPod
 from numafit.cluster.place.around.neighbours import Labels, Neighbour, PodSurroundings, Wisher, allowed, chosen_names
+from numafit.cluster.place.around.preempt import preempts, room_made
 from numafit.cluster.place.around.unknown import Sums, sums_of, unknown_places
 from numafit.cluster.place.around.volumes import NO_LIMITS, VolumeLimits, reaches
 from numafit.cluster.place.around.wishes import NO_WISHES, NeighbourWish, PodWishes, read_wishes
 from numafit.cluster.place.patch import HOSTNAME
-from numafit.decision.filters import untolerated, wrong_labels
+from numafit.decision.filters import labels_suit, untolerated
 from numafit.fleet.fleet import Fleet
 from numafit.fleet.places import SCHEDULER_EFFECTS, Placing
 from numafit.fleet.verdicts import VerdictMemory
@@ -45,6 +46,8 @@ class Candidates(msgspec.Struct, frozen=True):
     """What the known nodes say."""
     unknown: bool = False
     """The names are of nodes that nobody knows more of than a scheduler."""
+    preempting: bool = False
+    """The one node takes it when the scheduler has evicted pods of lower priority there."""
     unwished: int = 0
     """Nodes that would admit it, and that its wishes about other pods exclude now."""
     kept: int = 0
@@ -121,6 +124,16 @@ class CandidateSearch:
                 return Candidates(names, placing, unknown=True)
         return Candidates((), placing, unwished=len(free), kept=held, unreached=len(admitted) - len(found))
 
+    def made_room(self, pod: ClusterPod, kept: Collection[str], volumes: VolumeLimits, found: Candidates) -> Candidates:
+        """Where no node takes it: the one where the scheduler makes room for it. What was found before where there is
+        none. Pods with wishes about others, or with volumes that not every node reaches, are not looked at."""
+        others = found.unwished or found.kept or found.unreached
+        if others or volumes or not preempts(pod) or wishes_of(pod) or self._apart_from(pod):
+            return found
+        own = self._cluster
+        made = room_made(pod, found.placing, own.fleet, own.memory, own.nodes, own.pods.values(), kept)
+        return found if made is None else Candidates((made.node,), found.placing, preempting=True)
+
     def _reached(self, names: Iterable[str], volumes: VolumeLimits) -> list[str]:
         nodes = self._cluster.nodes
         if not volumes:
@@ -185,7 +198,7 @@ class CandidateSearch:
     def _surroundings(self, pod: ClusterPod) -> PodSurroundings:
         nodes: dict[str, Labels] = {name: node.labels for name, node in self._cluster.nodes.items()}
         demands = pod.pod.demands
-        suited = {name for name, labels in nodes.items() if not wrong_labels(demands, labels, name)}
+        suited = {name for name, labels in nodes.items() if labels_suit(demands, labels, name)}
         return PodSurroundings(nodes, suited, self._tolerated(pod.pod), self._others(pod))
 
     def _tolerated(self, pod: Pod) -> Collection[str]:
@@ -223,7 +236,7 @@ class CandidateSearch:
 
 
 def wishes_of(pod: ClusterPod) -> PodWishes:
-    """Of one that is not bound; of others nobody asks."""
+    """Of one that is bound only from whom it has to be apart."""
     if pod.spec is NOTHING:
         return NO_WISHES
     return read_wishes(pod.spec, pod.metadata.namespace, pod.metadata.labels)

@@ -20,7 +20,8 @@ class PlaceCounts:
         self.decided = 0
         """How often a pod was asked about."""
         self.released: Counter[str] = Counter()
-        """`known`, `unknown` or `scale`: for which nodes."""
+        """`known`, `unknown`, `preempting` or `scale`: for which nodes; `any`: it is too large to be decided; `fault`:
+        as they came, since nobody could decide."""
         self.offered_names = 0
         self.failed: Counter[str] = Counter()
         """Releases that came to nothing, by why."""
@@ -30,9 +31,13 @@ class PlaceCounts:
         """Pods that were deleted since the scheduler could not bind them, and their controller makes new ones."""
         self.unpredicted = 0
         """Rejections by kubelets of pods that were placed."""
+        self.faults = 0
+        """Bugs of ours that were met, and passed over."""
         self.leads = 0
         self.synced = 0
         self.in_flight = 0
+        self.nodes: Counter[str] = Counter()
+        """By what is known of them; now."""
         self.reserved = 0
         """Nodes that are kept for large pods; now."""
         self.seconds: list[int] = [0] * (len(BOUNDS) + 1)
@@ -54,6 +59,10 @@ class PlaceCollector(Collector):
         for reason, count in sorted(own.waiting.items()):
             waiting.add_metric([reason], count)
         yield waiting
+        nodes = GaugeMetricFamily(f"{PREFIX}_nodes", "Nodes, by what is known of them", labels=["state"])
+        for state, count in sorted(own.nodes.items()):
+            nodes.add_metric([state], count)
+        yield nodes
         yield _by("released", "Pods that were released, by what is known of their nodes", "nodes", own.released)
         yield _by("release_failures", "Releases that came to nothing, by why", "reason", own.failed)
         for name, text, value in (
@@ -62,6 +71,7 @@ class PlaceCollector(Collector):
             ("conditions", "Conditions that were written to waiting pods", own.told),
             ("replaced_pods", "Pods deleted for another try, since the scheduler could not bind them", own.replaced),
             ("unpredicted_rejections", "Pods that were placed and that their kubelet rejected", own.unpredicted),
+            ("faults", "Bugs of numafit that were met and passed over", own.faults),
         ):
             yield CounterMetricFamily(f"{PREFIX}_{name}", text, value)
         for name, text, value in (

@@ -5,15 +5,18 @@ pod, one node for each, and all of it is taken back where too few find one.
 """
 
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
 from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.live.spec import is_too_large
+from numafit.cluster.place.around.preempt import preempts
 from numafit.cluster.place.around.volumes import NO_LIMITS
 from numafit.cluster.place.candidates import Candidates, CandidateSearch, PlacedCluster, wanted_names
-from numafit.cluster.place.patch import HOSTNAME, has_terms, release_patch, scale_patch, waiting_spec
+from numafit.cluster.place.faults import Faults
+from numafit.cluster.place.patch import HOSTNAME, has_terms, release_patch, scale_patch, ungate_patch, waiting_spec
 from numafit.cluster.place.releases import MadePatch
 from numafit.cluster.place.stuck import StuckBook
 from numafit.cluster.place.waiting.claimed import ClaimedVolumes
@@ -40,6 +43,14 @@ class PodRelease(msgspec.Struct, frozen=True):
     nodes: str
     """Of which sort they are, for the metric."""
     names: tuple[str, ...]
+
+    @property
+    def told(self) -> str:
+        if self.nodes == "preempting":
+            return f"It may go to {self.names[0]}, where the scheduler evicts pods of lower priority for it."
+        if self.names:
+            return f"It may go to {', '.join(self.names)}."
+        return "It waits for a node that is still to come." if self.nodes == "scale" else "The scheduler decides alone."
 
 
 class Asleep(msgspec.Struct, frozen=True):
@@ -72,13 +83,14 @@ class Decider:
         groups: GroupBook,
         volumes: ClaimedVolumes,
         sentences: Sentences,
+        faults: Faults,
         *,
         names: int,
         reserve_seconds: float,
     ) -> None:
         self._cluster, self._queue, self._search, self._helped = cluster, queue, search, helped
         self._stuck, self._groups, self._sentences, self._names = stuck, groups, sentences, names
-        self._volumes = volumes
+        self._volumes, self._faults = volumes, faults
         self.reserved = ReservedNodes(cluster, reserve_seconds, sentences.stays)
         self._asleep: dict[Hashable, Asleep] = {}
         self._tries = MOST_TRIES
@@ -88,7 +100,10 @@ class Decider:
 
     def begin_round(self) -> None:
         self._search.begin_round()
-        for kind in self._helped.kinds(self._queue):
+        woken: Collection[Hashable] = tuple(self._queue.sleeping)
+        with self._faults.passed_over("who could be helped"):
+            woken = self._helped.kinds(self._queue)
+        for kind in woken:
             self._queue.wake(kind)
         if len(self._asleep) > len(self._queue.sleeping):
             self._asleep = {kind: own for kind, own in self._asleep.items() if kind in self._queue.sleeping}
@@ -97,17 +112,39 @@ class Decider:
             self._reserve()
 
     def decided(self, key: str) -> Sequence[PodRelease]:
-        """What is to be sent; nothing where it sleeps from now on."""
+        """What is to be sent; nothing where it sleeps from now on. Whoever cannot be decided about, by a fault of ours,
+        is released as it came: as without a webhook."""
+        try:
+            return self._decided(key)
+        except Exception as error:
+            state = self._groups.state(key)
+            uids = (key,) if state is None else state.waiting
+            pods = [self._cluster.pods[uid] for uid in uids if uid in self._cluster.pods]
+            self._faults.happened(pods[0].full_name if pods else key, error)
+            self._queue.remove(key)
+            return [self.as_it_came(pod) for pod in pods if is_ours(pod)]
+
+    def as_it_came(self, pod: ClusterPod) -> PodRelease:
+        self._cluster.withdraw(pod.uid)
+        return PodRelease(pod, lambda annotated: ungate_patch(pod.gates, pod.metadata.uid), "fault", ())
+
+    def _decided(self, key: str) -> Sequence[PodRelease]:
         state = self._groups.state(key)
         if state is not None:
             pods = [self._cluster.pods[uid] for uid in state.waiting if uid in self._cluster.pods]
-            return self._group(key, [pod for pod in pods if is_ours(pod)], state.needed)
+            pods = [pod for pod in pods if is_ours(pod)]
+            large = [self._unplaced(pod) for pod in pods if is_too_large(pod.pod)]
+            return large or self._group(key, pods, state.needed)
         pod = self._cluster.pods.get(key)
         if pod is None or not is_ours(pod):
             self._queue.remove(key)
             return ()
+        if is_too_large(pod.pod):
+            return (self._unplaced(pod),)
         nodes = len(self._cluster.fleet.nodes) or len(self._cluster.nodes)
         found = self._candidates(pod, key, wanted_names(self._names, nodes, self._queue.awake))
+        if not found.names and self._tries:
+            found = self._made_room(pod, key, found)
         if not found.names:
             self._sleep(key, Asleep(found, pod))
             return ()
@@ -143,6 +180,10 @@ class Decider:
         terms, volumes = has_terms(waiting_spec(pod.spec)), self._volumes.limits(pod) or NO_LIMITS
         return self._search.candidates(pod, most, terms=terms, last=last, kept=kept, volumes=volumes)
 
+    def _made_room(self, pod: ClusterPod, key: str, found: Candidates) -> Candidates:
+        kept = self.reserved.kept_back(pod, key, order_of(pod))
+        return self._search.made_room(pod, kept, self._volumes.limits(pod) or NO_LIMITS, found)
+
     def _offer(self, pod: ClusterPod, found: Candidates) -> None:
         self._cluster.offer(pod, found.names)
         self._search.told(pod)
@@ -153,7 +194,16 @@ class Decider:
         spec = waiting_spec(pod.spec)
         hosts = self._search.hostnames() if has_terms(spec) and len(found.names) > 1 else {}
         patch = partial(release_patch, spec, pod.metadata.uid, found.names, hosts)
-        return PodRelease(pod, patch, "unknown" if found.unknown else "known", found.names)
+        sort = "preempting" if found.preempting else "unknown" if found.unknown else "known"
+        return PodRelease(pod, patch, sort, found.names)
+
+    def _unplaced(self, pod: ClusterPod) -> PodRelease:
+        """As if nobody had gated it: the webhook does not, so its maker has."""
+
+        def patch(*, annotated: bool) -> bytes:
+            return ungate_patch(pod.gates, pod.metadata.uid)
+
+        return PodRelease(pod, patch, "any", ())
 
     def for_more_nodes(self, pod: ClusterPod) -> PodRelease:
         """Released for nodes that are still to come: an autoscaler does not see pods with gates."""
@@ -168,7 +218,8 @@ class Decider:
         kind = self._queue.kind_of(key)
         self._asleep[kind] = asleep
         self._queue.sleep(kind)
-        self._helped.sleeps(kind, others=bool(asleep.found.unwished))
+        # Where the scheduler can make room for it depends on others, too: on whoever comes and goes.
+        self._helped.sleeps(kind, others=bool(asleep.found.unwished) or preempts(asleep.pod))
         if asleep.reason == "no_node" and self._tries:
             # Those that come after it in this very round shall not take its node.
             self._tries -= 1
@@ -176,7 +227,10 @@ class Decider:
 
     def _reserve(self) -> None:
         self._looked = time.monotonic()
-        if self.reserved.renew(self._contenders, self._queue.__contains__, time.monotonic()):
+        changed = False
+        with self._faults.passed_over("which node is kept"):
+            changed = self.reserved.renew(self._contenders, self._queue.__contains__, time.monotonic())
+        if changed:
             for kind, own in self._asleep.items():
                 if own.found.kept:
                     self._queue.wake(kind)

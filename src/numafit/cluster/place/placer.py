@@ -21,6 +21,7 @@ from numafit.cluster.place.around.volumes import NO_LIMITS
 from numafit.cluster.place.candidates import CandidateSearch, PlacedCluster
 from numafit.cluster.place.counts import PlaceCounts
 from numafit.cluster.place.decider import Decider, PodRelease
+from numafit.cluster.place.faults import Faults
 from numafit.cluster.place.releases import ReleaseOutcome, Releaser
 from numafit.cluster.place.replacer import Replacer
 from numafit.cluster.place.stuck import StuckBook
@@ -85,10 +86,11 @@ class Placer:
         health: ApiHealth,
         counts: PlaceCounts,
         say: Callable[[str], None],
+        leads: Callable[[], bool] = lambda: True,
     ) -> None:
         self._api, self._cluster, self._options, self._health = api, cluster, options, health
-        self._counts, self._say = counts, say
-        self._releaser = Releaser(api, health)
+        self._counts, self._say, self._faults = counts, say, Faults(counts, say)
+        self._releaser = Releaser(api, health, leads)
         self._teller = Teller(api, health, options.identity)
         self._wake = asyncio.Event()
         self._leads = False
@@ -104,18 +106,9 @@ class Placer:
         self._helped = HelpedKinds(self._cluster)
         self._notices, self._stuck = NoticeBook(), StuckBook()
         self._volumes = ClaimedVolumes(self._api, self._health, self._ask_volumes)
-        self._replacer = Replacer(
-            self._api,
-            self._cluster,
-            self._search,
-            self._stuck,
-            self._volumes,
-            self._teller,
-            self._counts,
-            self._health,
-            self._say,
-        )
-        self._telling = WaitingTeller(self._cluster, self._due, self._notices, self._teller, self._counts)
+        known = (self._cluster, self._search, self._stuck, self._volumes, self._teller, self._counts, self._health)
+        self._replacer = Replacer(self._api, *known, self._say, self._faults)
+        self._telling = WaitingTeller(self._cluster, self._due, self._notices, self._teller, self._counts, self._faults)
         self._sizes = GroupSizes(self._api, self._health, self._ask_size)
         self._groups = GroupBook(self._queue, self._sizes)
         self._decider = Decider(
@@ -127,6 +120,7 @@ class Placer:
             self._groups,
             self._volumes,
             Sentences(self._cluster),
+            self._faults,
             names=self._options.names,
             reserve_seconds=self._options.reserve_seconds,
         )
@@ -198,7 +192,8 @@ class Placer:
     async def _decide(self) -> None:
         while True:
             self._wake.clear()
-            await self.round()
+            with self._faults.passed_over("a round"):
+                await self.round()
             with suppress(TimeoutError):
                 async with asyncio.timeout(TICK_SECONDS):
                     await self._wake.wait()
@@ -235,12 +230,13 @@ class Placer:
         for uid, gone in changed.items():
             pod = self._cluster.pods.get(uid)
             if pod is not None:
-                self._look(pod, now)
+                self._looked_at(pod, now)
             else:
                 self._forget(uid, gone)
         for uid, retry in list(self._retries.items()):
             if now >= retry.until and uid in self._cluster.pods:
-                self._look(self._cluster.pods[uid], now)
+                self._looked_at(self._cluster.pods[uid], now)
+        self._volumes.again(self._cluster.pods)
         self._groups.settle()
         for source in list(self._groups.sources()):
             self._sizes.again(source)
@@ -260,6 +256,14 @@ class Placer:
         if await self._volumes.read(pod):
             self._changed.setdefault(pod.uid, None)
             self._wake.set()
+
+    def _looked_at(self, pod: ClusterPod, now: float) -> None:
+        try:
+            self._look(pod, now)
+        except Exception as error:
+            self._faults.happened(pod.full_name, error)
+            if is_ours(pod) and pod.uid not in self._in_flight and pod.uid not in self._released:
+                self._send(self._decider.as_it_came(pod), slot=False)
 
     def _look(self, pod: ClusterPod, now: float) -> None:
         self._search.told(pod)
@@ -344,33 +348,30 @@ class Placer:
         self._wake.set()
 
     def _succeeded(self, release: PodRelease) -> None:
-        pod, names = release.pod, release.names
+        pod = release.pod
         seen = self._cluster.pods.get(pod.uid)
         if seen is not None and waits(seen):
             self._released.add(pod.uid)
         self._retries.pop(pod.uid, None)
         self._entries.forget(pod.uid)
         self._counts.released[release.nodes] += 1
-        self._counts.offered_names += len(names)
+        self._counts.offered_names += len(release.names)
         with suppress(ValueError):
-            self._counts.waited(time.time() - seconds_of(pod.metadata.creationTimestamp))
+            self._counts.waited(self._api.clock.now() - seconds_of(pod.metadata.creationTimestamp))
         if self._notices.gone(pod.uid):
-            text = f"It may go to {', '.join(names)}." if names else "It waits for a node that is still to come."
-            self._spawn(self._teller.released(pod, text))
+            self._spawn(self._teller.released(pod, release.told))
 
     def _came_to_nothing(self, pod: ClusterPod, outcome: ReleaseOutcome) -> None:
         self._counts.failed[outcome.result] += 1
         self._cluster.withdraw(pod.uid)
-        seen = self._cluster.pods.get(pod.uid)
-        if outcome.result == "gone" or seen is None:
+        if outcome.result == "gone" or (seen := self._cluster.pods.get(pod.uid)) is None:
             return
         self._search.told(seen)
         before = self._retries.get(pod.uid)
         times = before.times + 1 if before is not None else 1
         seconds = min(RETRY_SECONDS * 2 ** (times - 1), MOST_RETRY_SECONDS)
         # One that has changed since is decided anew at once.
-        version = pod.metadata.resourceVersion
-        self._retries[pod.uid] = _Retry(time.monotonic() + seconds, version, times)
+        self._retries[pod.uid] = _Retry(time.monotonic() + seconds, pod.metadata.resourceVersion, times)
         self._changed.setdefault(pod.uid, None)
         if outcome.result == "refused" or times == 3:
             self._say(f"{pod.full_name} could not be released: {outcome.why}")

@@ -1,13 +1,17 @@
 """The placer as a process: it answers for the webhook, decides while it leads, and ends when it is told to.
 
 Every replica knows the cluster and answers the API server; one decides. When it is told to stop, the lease is given
-back first, so that another one goes on at once; what waits behind a gate waits for that one.
+back first, so that another one goes on at once; what waits behind a gate waits for that one. What a loop guard beside
+it holds is released where no other one comes.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import gc
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
+from typing import Any
 
 import msgspec
 from prometheus_client.registry import Collector
@@ -20,17 +24,21 @@ from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.election import Election
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
+from numafit.cluster.kube.pace import Backoff
 from numafit.cluster.kube.probes import LoopPulse, ProbePlace, serve_probes
 from numafit.cluster.kube.signals import stop_event
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.words import PLACER
 from numafit.cluster.place.counts import PlaceCollector, PlaceCounts
 from numafit.cluster.place.placer import MOST_IN_FLIGHT, Placer, PlacerOptions
+from numafit.cluster.place.troubles import ClusterTroubles
 from numafit.cluster.topology.model import PATH
 from numafit.errors import ApiServerError, InputError
 
 TURN_SECONDS = 1.0
 BESIDE_CONNECTIONS = 16
+BEGIN_SECONDS = 60.0
+"""For an API server that answers, and not yet as it should."""
 
 
 class PlaceProcess(msgspec.Struct, frozen=True):
@@ -46,8 +54,10 @@ class LeaderWork(msgspec.Struct, frozen=True):
     """By the leader."""
     always: Callable[[], Awaitable[None]] | None = None
     """By each replica."""
-    wish: Wish | None = None
-    """What it wants of new pods."""
+    wishes: Mapping[str, Sequence[Wish]] = {}
+    """What it wants of new pods, by the path of the webhook."""
+    last: Callable[[], Awaitable[None]] | None = None
+    """By the one that led, where nobody takes over."""
 
 
 BesideLeader = Callable[[KubeApi, ApiHealth, LiveFleet], LeaderWork]
@@ -80,6 +90,7 @@ class _Replica:
         self.pulse = LoopPulse()
         self._webhook: Webhook | None = None
         self._live: LiveFleet | None = None
+        self._led = False
 
     def unready(self) -> str:
         if self._live is None or not self._live.synced.is_set():
@@ -91,23 +102,27 @@ class _Replica:
     async def until_told(self) -> None:
         stop = stop_event()
         async with KubeApi(self._access, connections=MOST_IN_FLIGHT + BESIDE_CONNECTIONS) as api:
-            await check_installed(api, self._options.webhook.namespace)
+            await begun(api, self._options.webhook.namespace, stop)
             await self._work(api, stop)
 
     async def _work(self, api: KubeApi, stop: asyncio.Event) -> None:
         options, webhook_options = self._options, self._options.webhook
         live = self._live = LiveFleet(api, self.health)
-        placer = Placer(api, live, options.placer, self.health, self.counts, self._say)
         election = Election(api, webhook_options.namespace, PLACER, options.placer.identity, self.health)
+        placer = Placer(api, live, options.placer, self.health, self.counts, self._say, lambda: election.sure)
         beside = self._beside(api, self.health, live) if self._beside is not None else None
-        wishes: list[Wish] = [PlaceWish(live, webhook_options.namespace)]
-        if beside is not None and beside.wish is not None:
-            wishes.append(beside.wish)
         webhook = self._webhook = Webhook(
-            api, self.health, webhook_options, *wishes, keeps=lambda: election.leads, counts=self.admission
+            api,
+            self.health,
+            webhook_options,
+            PlaceWish(live, webhook_options.namespace),
+            keeps=lambda: election.leads,
+            counts=self.admission,
+            others=beside.wishes if beside is not None else None,
         )
 
         async def lead() -> None:
+            self._led = True
             self.counts.leads = 1
             try:
                 async with asyncio.TaskGroup() as group:
@@ -126,25 +141,41 @@ class _Replica:
             await asyncio.wait({leading, *others, told}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             failed = [own.exception() for own in (leading, *others) if own.done() and not own.cancelled()]
-            # Whoever leads gives the lease back first.
-            for task in (leading, *others, told):
-                task.cancel()
-                with suppress(asyncio.CancelledError, Exception):
-                    await task
+            # Whoever leads gives the lease back first; the webhook answers until all that is held is released.
+            await _ended(leading)
+            last = beside.last if beside is not None and stop.is_set() and self._led else None
+            if last is not None and not await election.taken_over():
+                self._say("nobody takes over: what the guard holds is released")
+                await last()
+            for task in (*others, told):
+                await _ended(task)
         for error in failed:
             if error is not None:
                 raise _first(error)
 
     async def _turn(self, live: LiveFleet) -> None:
-        told = False
+        told, troubles = False, ClusterTroubles(self.health, self._say)
         while True:
             self.pulse.beat()
             self.counts.synced = int(live.synced.is_set())
+            if self.counts.synced:
+                self.counts.nodes = troubles.nodes(live)
+                troubles.missing_rights(time.monotonic())
             if self.counts.synced and not told:
                 told = True
+                # What was listed stays: to look through all of it again and again would make an API server wait.
+                gc.collect()
+                gc.freeze()
                 unknown = sum(name not in live.fleet.nodes for name in live.nodes)
                 self._say(f"the cluster is known: {len(live.fleet.nodes)} nodes, and {unknown} without a NodeTopology")
             await asyncio.sleep(TURN_SECONDS)
+
+
+async def _ended(task: "asyncio.Task[Any]") -> None:
+    """`Any`: nobody looks at what it returns."""
+    task.cancel()
+    with suppress(asyncio.CancelledError, Exception):
+        await task
 
 
 async def _all_of(work: Awaitable[None]) -> None:
@@ -155,6 +186,20 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
+
+
+async def begun(api: KubeApi, namespace: str, stop: asyncio.Event) -> None:
+    """As `check_installed`, with some patience for an API server that has only just started itself: to end and to be
+    started again would take longer each time."""
+    end, backoff = time.monotonic() + BEGIN_SECONDS, Backoff(longest=5)
+    while not stop.is_set():
+        try:
+            await check_installed(api, namespace)
+            return
+        except ApiServerError as error:
+            if error.status < HTTPStatus.INTERNAL_SERVER_ERROR or time.monotonic() > end:
+                raise
+        await asyncio.sleep(backoff.seconds())
 
 
 async def check_installed(api: KubeApi, namespace: str) -> None:

@@ -9,6 +9,7 @@ from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.place.candidates import CandidateSearch, PlacedCluster
 from numafit.cluster.place.counts import PlaceCounts
+from numafit.cluster.place.faults import Faults
 from numafit.cluster.place.stuck import StuckBook, delete_unbound, is_released
 from numafit.cluster.place.waiting.claimed import ClaimedVolumes
 from numafit.cluster.place.waiting.notices import Teller
@@ -32,9 +33,11 @@ class Replacer:
         counts: PlaceCounts,
         health: ApiHealth,
         say: Callable[[str], None],
+        faults: Faults,
     ) -> None:
         self._api, self._cluster, self._search, self._book = api, cluster, search, book
         self._volumes, self._teller, self._counts, self._health, self._say = volumes, teller, counts, health, say
+        self._faults = faults
 
     async def run(self) -> None:
         while True:
@@ -44,7 +47,8 @@ class Replacer:
                 if pod is None or not is_released(pod):
                     self._book.gone(uid)
                 else:
-                    await self._look(pod)
+                    with self._faults.passed_over(pod.full_name):
+                        await self._look(pod)
 
     async def _look(self, pod: ClusterPod) -> None:
         now, nodes = time.monotonic(), self._cluster.nodes

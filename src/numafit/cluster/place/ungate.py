@@ -17,7 +17,7 @@ from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import JSON_PATCH, KubeApi
 from numafit.cluster.kube.objects import PODS, ObjectMeta
 from numafit.cluster.live.pods import SchedulingGate
-from numafit.cluster.live.words import PLACE_GATE, PLACER
+from numafit.cluster.live.words import HOLD_GATE, PLACE_GATE, PLACER
 from numafit.cluster.place.patch import ungate_patch
 from numafit.errors import ApiServerError
 
@@ -54,9 +54,14 @@ def ungate_all(access: Access, webhook: WebhookOptions, say: Callable[[str], Non
 
 async def ungated(api: KubeApi, say: Callable[[str], None]) -> int:
     found: list[_GatedPod] = []
+    held = 0
     async for page in api.pages(PODS, PENDING):
-        pods = (msgspec.json.decode(raw, type=_GatedPod) for raw in page.items or ())
+        pods = [msgspec.json.decode(raw, type=_GatedPod) for raw in page.items or ()]
         found += [pod for pod in pods if PLACE_GATE in pod.gates]
+        held += sum(HOLD_GATE in pod.gates for pod in pods)
+    if held:
+        # A guard may run elsewhere, and holds them for a reason.
+        say(f"pods with the gate {HOLD_GATE} of the guard: {held}; numafit guard --release-all removes it")
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def release(pod: _GatedPod) -> bool:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from numafit.workload.served import ENDED, STATIC_POD_UID
-from numafit.workload.standing import MIRROR
+from numafit.workload.served import ENDED, MIRROR, kubelet_uid
 
 FORCE, EMPTY_DIR = "--force", "--delete-emptydir-data"
 
@@ -60,7 +59,7 @@ class PodOnNode(msgspec.Struct, frozen=True):
     @property
     def kubelet_uid(self) -> str:
         """By which its kubelet knows it: a static pod has another than its mirror."""
-        return self.metadata.annotations.get(STATIC_POD_UID, self.metadata.uid)
+        return kubelet_uid(self.metadata.annotations, self.metadata.uid)
 
     @property
     def controller(self) -> PodOwner | None:

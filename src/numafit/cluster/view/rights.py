@@ -9,6 +9,10 @@ NO_AGENT = "let numafit's agent run on the nodes: numafit node-agent --manifest,
 """What to do where nobody tells how nodes stand."""
 
 
+PAGE = "numafit-page"
+"""The account of `serve --fleet` in a cluster."""
+
+
 class Right(msgspec.Struct, frozen=True, order=True):
     group: str
     resource: str
@@ -54,3 +58,22 @@ def role_text() -> str:
         "  name: YOU  # as `kubectl auth whoami` tells it",
     ]
     return "\n".join(lines)
+
+
+def page_account(namespace: str) -> str:
+    """What the page of a whole cluster runs as there: it looks at the same as these commands, and goes on looking."""
+    rules = [{"apiGroups": [own.group], "resources": [own.resource], "verbs": [*own.verbs, "watch"]} for own in RIGHTS]
+    group, role = "rbac.authorization.k8s.io", {"kind": "ClusterRole", "name": PAGE}
+    account = {"kind": "ServiceAccount", "name": PAGE, "namespace": namespace}
+    objects = [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": PAGE, "namespace": namespace}},
+        {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": PAGE}, "rules": rules},
+        {
+            "apiVersion": f"{group}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": PAGE},
+            "roleRef": {"apiGroup": group, **role},
+            "subjects": [account],
+        },
+    ]
+    return "---\n".join(f"{msgspec.json.encode(own).decode()}\n" for own in objects)

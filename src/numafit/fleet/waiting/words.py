@@ -8,8 +8,9 @@ but for the change. Counts beyond a few are rounded down, so that the text stand
 from collections.abc import Sequence
 
 from numafit.decision.filters import NODE_AFFINITY, TAINT_TOLERATION
-from numafit.decision.story.terms import upper
+from numafit.decision.story.terms import listed, upper
 from numafit.fleet.places import REFUSED, UNSCHEDULABLE
+from numafit.fleet.verdicts import NOT_OFFERED
 from numafit.fleet.waiting.lack import Lack, lack_in_words
 from numafit.fleet.waiting.why import AsideNodes, Ending, WhyWaiting
 
@@ -53,13 +54,22 @@ def _first(why: WhyWaiting) -> str:
         which = which or f"none of {nodes_text(why.busy)} that are large enough has"
         return f"{lack_in_words(why.busy_lack)}: {which} {_them(why.busy_lack)}"
     if why.lack is not None and not why.busy:
-        never = "no node could ever have" if why.never > 1 else "the node could never have"
-        return f"{lack_in_words(why.lack)}: {never} {_them(why.lack)}, even with nobody on it"
+        if all(own.reason == NOT_OFFERED for own in why.groups):
+            return f"No node{_asked(why)} offers {listed(list(why.lack.needs), 'or')}: is a device plugin missing?"
+        never = "no node" if why.never > 1 else "the node"
+        could = "could ever have" if why.never > 1 else "could never have"
+        return f"{lack_in_words(why.lack)}: {never}{_asked(why)} {could} {_them(why.lack)}, even with nobody on it"
     if why.commonest is not None:
         lack, number = why.commonest
         text = lack_in_words(lack).rstrip(".")
-        return f"No node takes it; on {nodes_text(number)} this is short: {text}"
+        short = f": {text[:1].lower()}{text[1:]}" if lack.where == "other" else f" this is short: {text}"
+        return f"No node takes it; on {nodes_text(number)}{short}"
     return "No node takes it beside the pods that are on their way there"
+
+
+def _asked(why: WhyWaiting) -> str:
+    """Where not all nodes were: one that is cordoned, or not known, might have what no other has."""
+    return " that is open to it" if why.aside or why.unknown else ""
 
 
 def _needs(lack: Lack | None) -> object:

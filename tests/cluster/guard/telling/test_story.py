@@ -71,7 +71,7 @@ def test_every_reason_has_a_sentence(reason: str) -> None:
 def test_a_hold_is_told_with_its_nodes() -> None:
     assert hold_story(RECORD, enforced=True) == (
         "3 pods of it were rejected, the last 3 within a minute (on n0, n1, n2): its next pods are held until a node "
-        "can take one, or else for 10 s at first."
+        "can take one; one is tried after 10 s all the same, or after 15 minutes where all nodes are known."
     )
     assert "would be held (dry run)" in hold_story(RECORD, enforced=False)
 

@@ -110,3 +110,17 @@ def test_an_unknown_node_that_rejected_a_pod_comes_last_for_those_like_it(book: 
     own.refused(waiting("q", gpus=2, gates=(), node="n1"))
     assert own.refusing(waiting("r", gpus=1)) == {"bare"}
     assert not own.refusing(waiting("r", gpus=2))
+
+
+def test_nodes_are_not_compared_while_nobody_sleeps(book: FleetBook, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With thousands of nodes that would cost more than to decide about a pod."""
+    own = HelpedKinds(book)
+    own.kinds(WaitingQueue())
+    freed(book, "n1")
+    with monkeypatch.context() as patched:
+        patched.setattr(helped, "may_be_better", None)
+        assert own.kinds(WaitingQueue()) == set()
+    queue = asleep(book, own, 2)
+    assert own.kinds(queue) == set()
+    freed(book, "n2")
+    assert own.kinds(queue) == set(queue.sleeping)

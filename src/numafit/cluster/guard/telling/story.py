@@ -5,7 +5,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from numafit.cluster.guard.record import LoopRecord
-from numafit.cluster.guard.rules import REJECTIONS, patience
+from numafit.cluster.guard.rules import LONGEST_PATIENCE, REJECTIONS, patience
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.place.candidates import PlacedCluster
 from numafit.decision.story.story import decision_sentence
@@ -77,7 +77,9 @@ def hold_story(record: LoopRecord, *, enforced: bool) -> str:
     where = f" (on {nodes})" if nodes else ""
     are = "its next pods are held" if enforced else "its next pods would be held (dry run)"
     wait = int(patience(record.tries).total_seconds())
-    return f"{made}{where}: {are} until a node can take one, or else for {wait} s at first."
+    longest = int(LONGEST_PATIENCE.total_seconds()) // 60
+    tried = f"one is tried after {wait} s all the same, or after {longest} minutes where all nodes are known"
+    return f"{made}{where}: {are} until a node can take one; {tried}."
 
 
 def try_story(why: str, nodes: tuple[str, ...], record: LoopRecord | None, *, enforced: bool) -> str:

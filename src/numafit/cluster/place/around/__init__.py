@@ -4,6 +4,7 @@
     neighbours    nodes on which that holds, as the scheduler would find it
     volumes       nodes that reach a pod's volumes
     unknown       nodes that no NodeTopology tells of, by labels, taints and sums
+    preempt       nodes where a pod is admitted once the scheduler has evicted pods of lower priority
 
 All of it is pure: no network and no clock.
 """

@@ -47,7 +47,7 @@ def unknown_places(pod: Pod, nodes: Iterable[ClusterNode], sums: Sums) -> Iterat
     found = []
     for node in nodes:
         used = sums.get(node.name, {})
-        if _may_come(pod, node) and _has_room(wanted, node, used):
+        if _may_come(pod, node) and has_room(wanted, node, used):
             whole = node.allocatable[CPU].milli() if CPU in node.allocatable else 0
             found.append((used.get(CPU, 0) / whole if whole else 1.0, node.name))
     yield from (name for _, name in sorted(found))
@@ -59,7 +59,7 @@ def _may_come(pod: Pod, node: ClusterNode) -> bool:
     return not node.taints or untolerated(_newest(), pod.demands, node.taints, SCHEDULER_EFFECTS) is None
 
 
-def _has_room(wanted: Mapping[str, int], node: ClusterNode, used: Mapping[str, int]) -> bool:
+def has_room(wanted: Mapping[str, int], node: ClusterNode, used: Mapping[str, int]) -> bool:
     for name, amount in wanted.items():
         whole = node.allocatable.get(name)
         has = 0 if whole is None else whole.milli() if name == CPU else whole.value()

@@ -4,6 +4,7 @@ import msgspec
 
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.live.words import PLACE_GATE
+from numafit.cluster.place.around.preempt import preempts
 from numafit.cluster.place.around.volumes import NO_LIMITS, VolumeLimits
 from numafit.cluster.place.candidates import wishes_of
 from numafit.cluster.place.patch import has_terms, waiting_spec
@@ -20,6 +21,8 @@ class PodKind(msgspec.Struct, frozen=True):
     around: str = ""
     """Who it is for others, where it has wishes about them; else empty."""
     volumes: VolumeLimits = NO_LIMITS
+    evicting: int = 0
+    """Its priority, where the scheduler evicts others for it."""
 
 
 def waits(pod: ClusterPod) -> bool:
@@ -43,7 +46,8 @@ def kind_of(pod: ClusterPod, volumes: VolumeLimits = NO_LIMITS) -> PodKind:
     meta = pod.metadata
     around = repr((meta.namespace, sorted(meta.labels.items()), wishes)) if wishes else ""
     told = repr((demands.selector, demands.affinity, demands.tolerations, has_terms(waiting_spec(pod.spec))))
-    return PodKind(shape_digest(pod.pod), told, around, volumes)
+    evicting = pod.pod.priority or 0 if preempts(pod) else 0
+    return PodKind(shape_digest(pod.pod), told, around, volumes, evicting)
 
 
 class EntryMaker:

@@ -76,7 +76,13 @@ class HelpedKinds:
 
     def kinds(self, queue: WaitingQueue) -> set[Hashable]:
         """Those to be woken."""
-        self._note_nodes()
+        if queue.sleeping:
+            self._note_nodes()
+        else:
+            # Whoever sleeps from now on has seen the nodes as they are: to compare them all would cost more than to
+            # decide about a pod.
+            self._seen = self._cluster.fleet.nodes
+            self._changed.clear()
         woken = set(self._helped_by_nodes(queue)) if self._changed else set()
         now = time.monotonic()
         if now - self._last >= AGAIN_SECONDS:

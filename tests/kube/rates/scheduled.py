@@ -1,11 +1,10 @@
-"""How fast pods are scheduled: `python -m tests.kube.rates`, ways beside each other in one run.
+"""How fast pods are scheduled that are all there: schedulers with different settings, with and without an extender.
 
 All pods are there before the scheduler begins; what counts is the time from the first binding to the last. Nodes are
 objects that nothing stands behind (`bare.py`). A way is a scheduler with its configuration, and what runs beside it.
 Numbers of two runs say nothing about each other: ratios inside one do.
 """
 
-import argparse
 import asyncio
 import json
 import statistics
@@ -28,11 +27,11 @@ from numafit.cluster.up.control_plane import ControlPlane as UpControlPlane
 from numafit.cluster.up.programs import SCHEDULER
 from tests.kube.api import Json
 from tests.kube.bare import define_topologies, make_nodes, stop_controllers
-from tests.kube.build import binaries, missing
+from tests.kube.build import binaries
 from tests.kube.control_plane import ControlPlane
 from tests.kube.processes import free_ports, start, stop, until
+from tests.kube.rates.used import process_seconds
 
-SIZES = (100, 1000, 5000)
 POD_NUMBERS = {100: 200, 1000: 400, 5000: 400}
 NAMESPACE = "/api/v1/namespaces/default/pods"
 STALLED = 20.0
@@ -110,11 +109,6 @@ def running_extender(kubeconfig: Path, port: int, log: Path, *options: str) -> I
         yield process.pid
     finally:
         stop(process)
-
-
-def process_seconds(process: int) -> float:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / 100
 
 
 WAYS = (
@@ -236,7 +230,7 @@ def _nothing() -> Iterator[Callable[[], float]]:
     yield lambda: 0.0
 
 
-def rates(ways: Sequence[Way], sizes: Sequence[int], rounds: int, tell: Callable[[str], None]) -> list[Measured]:
+def scheduled(ways: Sequence[Way], sizes: Sequence[int], rounds: int, tell: Callable[[str], None]) -> list[Measured]:
     """The median of some rounds, in each of which every way comes once."""
     found: list[Measured] = []
     with (
@@ -277,21 +271,3 @@ def table(rows: Sequence[Measured], bases: Sequence[str]) -> str:
             cells.append(f"{own.rate / base.rate:.0%}, {base.all_milliseconds / own.all_milliseconds:.0%}")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.kube.rates", description=__doc__)
-    parser.add_argument("--nodes", default=",".join(map(str, SIZES)), help="numbers of nodes, in growing order")
-    parser.add_argument("--rounds", type=int, default=3)
-    own = parser.parse_args()
-    if lacking := missing():
-        print(lacking, file=sys.stderr)
-        return 1
-    sizes = [int(text) for text in own.nodes.split(",")]
-    rows = rates(WAYS, sizes, own.rounds, lambda text: print(text, file=sys.stderr, flush=True))
-    print(table(rows, BASES))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

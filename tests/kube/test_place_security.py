@@ -1,0 +1,62 @@
+"""Who may write what the placer trusts, on a real API server."""
+
+import pytest
+
+from numafit.cluster.admission.options import WebhookOptions
+from numafit.cluster.live.words import NODES_ANNOTATION
+from numafit.cluster.place.manifest import PlaceManifest
+from tests.kube.api import MERGE, Json
+from tests.kube.control_plane import ControlPlane
+from tests.kube.placing import NAMESPACE, aligned, make_namespace
+from tests.kube.processes import until
+
+pytestmark = pytest.mark.real
+
+SPACE = "security"
+PODS = f"/api/v1/namespaces/{SPACE}/pods"
+OFFERS = {"metadata": {"annotations": {NODES_ANNOTATION: "n1,n2"}}}
+
+
+def pod(name: str, **more: Json) -> Json:
+    return {"metadata": {"name": name, **more}, "spec": aligned(1, schedulerName="nobody")}
+
+
+def test_only_the_placer_says_which_nodes_a_pod_counts_on(cluster: ControlPlane) -> None:
+    """A pod counts on the nodes that the annotation names until it is bound: with it anybody who may make a pod would
+    keep all nodes from others."""
+    api = cluster.api
+    make_namespace(cluster, SPACE)
+    made = []
+    for own in PlaceManifest(WebhookOptions(NAMESPACE), "none:1", 9468).objects():
+        if own["kind"].startswith("ValidatingAdmissionPolicy"):
+            kind = "validatingadmissionpolicies" if own["kind"].endswith("Policy") else own["kind"].lower() + "s"
+            path = f"/apis/{own['apiVersion']}/{kind}"
+            api.post(path, own)
+            made.append(f"{path}/{own['metadata']['name']}")
+    try:
+        forged = pod("forged", annotations=OFFERS["metadata"]["annotations"])
+        # Policies count a moment after they were made.
+        until("it is refused", 30, lambda: api.ask("POST", f"{PODS}?dryRun=All", forged).status_code == 422)
+        assert "is written by the placer only" in api.ask("POST", PODS, forged).text
+        api.post(PODS, pod("plain"))
+        api.post(PODS, pod("other", annotations={"other": "x"}))
+        for path in (f"{PODS}/plain", f"{PODS}/other", f"{PODS}/plain/status"):
+            assert api.ask("PATCH", path, OFFERS, MERGE).status_code == 422
+        assert api.ask("PATCH", f"{PODS}/plain", {"metadata": {"annotations": {"a": "b"}}}, MERGE).is_success
+        status = {"status": {"conditions": [{"type": "x", "status": "True"}]}}
+        assert api.ask("PATCH", f"{PODS}/plain/status", status, MERGE).is_success
+
+        name = f"system:serviceaccount:{NAMESPACE}:numafit-place"
+        api.client.headers["Impersonate-User"] = name
+        api.client.headers["Impersonate-Group"] = "system:masters"
+        try:
+            assert api.ask("PATCH", f"{PODS}/plain", OFFERS, MERGE).is_success
+        finally:
+            del api.client.headers["Impersonate-User"], api.client.headers["Impersonate-Group"]
+        nothing = {"metadata": {"annotations": {NODES_ANNOTATION: None}}}
+        assert api.ask("PATCH", f"{PODS}/plain", nothing, MERGE).status_code == 422
+        assert api.ask("PATCH", f"{PODS}/plain", {"metadata": {"labels": {"a": "b"}}}, MERGE).is_success
+        api.delete(f"{PODS}/plain")
+    finally:
+        for path in made:
+            api.delete(path)
