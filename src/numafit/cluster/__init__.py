@@ -1,7 +1,7 @@
 """On Kubernetes: what numafit asks a cluster, and what it makes of the answers.
 
     kube/       the API server: which one, as whom, its answers and its refusals
-    https/      a small server for what others ask of us, with certificates from files
+    https/      a small server for what others ask of us, with certificates from files or memory
     wire/       the kubelet's own sockets: messages and calls of device plugins and PodResources
     device/     the device plugin: devices of this node, offered to its kubelet
     node/       the agent of a node: learns it, publishes it, compares its decisions

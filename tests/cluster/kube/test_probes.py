@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from numafit.cluster.kube.probes import ALIVE_SECONDS, Heartbeat, ProbePlace, serve_probes
+from numafit.cluster.kube.probes import ALIVE_SECONDS, LoopPulse, ProbePlace, serve_probes
 from numafit.cluster.up.ports import free_ports
 from numafit.errors import InputError
 
@@ -58,9 +58,9 @@ def test_a_port_that_is_taken_is_said_with_its_options_and_port_0_is_for_none() 
 
 
 def test_a_loop_that_stands_still_is_ill() -> None:
-    heart = Heartbeat()
-    assert heart.dead() == ""
-    heart.turned -= ALIVE_SECONDS + 1
-    assert heart.dead() == "its loop stands still"
-    heart.beat()
-    assert heart.dead() == ""
+    pulse = LoopPulse()
+    assert pulse.dead() == ""
+    pulse.turned -= ALIVE_SECONDS + 1
+    assert pulse.dead() == "its loop stands still"
+    pulse.beat()
+    assert pulse.dead() == ""

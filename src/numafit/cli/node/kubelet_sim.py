@@ -1,7 +1,6 @@
 """`numafit kubelet-sim`: nodes of a cluster without hardware."""
 
 import asyncio
-import signal
 from pathlib import Path
 
 import click
@@ -61,6 +60,7 @@ def kubelet_sim(
     reached = new_access(cluster)
     # Loaded with the packages that only a cluster needs, which are there now.
     from numafit.cli.options.simulated import simulated_groups
+    from numafit.cluster.kube.signals import stop_event
     from numafit.cluster.sim.run import FleetOptions, play_nodes
 
     groups = simulated_groups(file)
@@ -81,9 +81,7 @@ def kubelet_sim(
         click.echo(f"{many} ready: {some_of(names, 5)}")
 
     async def until_told() -> None:
-        stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        stop = stop_event()
         await play_nodes(reached, groups, options, stop, ready, warn)
 
     asyncio.run(until_told())

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -14,6 +13,7 @@ from numafit.cluster.device.plugin import DevicePlugin
 from numafit.cluster.device.registration import Registration, Say
 from numafit.cluster.device.socket import own_socket, require_unused
 from numafit.cluster.device.source.source import DeviceSource
+from numafit.cluster.kube.signals import stop_event
 from numafit.errors import InputError
 
 READ_SECONDS = 30.0
@@ -24,10 +24,7 @@ def serve_devices(source: DeviceSource, folder: Path, seconds: float, say: Say) 
     """Until SIGTERM or Ctrl-C; looks at the devices each so many seconds. Raises InputError when it cannot begin."""
 
     async def until_told() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
+        stop = stop_event()
         await serve_until(stop, source, folder, seconds, say)
 
     asyncio.run(until_told())

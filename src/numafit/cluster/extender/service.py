@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import signal
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -19,7 +18,8 @@ from numafit.cluster.https.server import HttpServer
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
-from numafit.cluster.kube.probes import Heartbeat, ProbePlace, serve_probes
+from numafit.cluster.kube.probes import LoopPulse, ProbePlace, serve_probes
+from numafit.cluster.kube.signals import stop_event
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.needs import NeedAnswers
 from numafit.errors import InputError
@@ -77,10 +77,7 @@ def serve_extender(
     tls = ServingContext(files, say) if files is not None else None
 
     async def until_told() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
+        stop = stop_event()
         health, counts = ApiHealth(), ExtenderCounts()
         async with KubeApi(access) as api:
             live = LiveFleet(api, health)
@@ -92,20 +89,20 @@ def serve_extender(
             server = HttpServer(answering(extender, prioritize=place.prioritize), tls, failed)
             port = server.bind(place.address, place.port)
             collectors = (_collector(extender, live), HealthCollector(health))
-            heart = Heartbeat()
-            end = serve_probes(place.probes, collectors, lambda: _unready(live, health), heart.dead)
+            pulse = LoopPulse()
+            end = serve_probes(place.probes, collectors, lambda: _unready(live, health), pulse.dead)
 
             async def sweep() -> None:
                 told = ""
                 while not live.synced.is_set():
-                    heart.beat()
+                    pulse.beat()
                     await asyncio.sleep(SWEEP_SECONDS)
                 # What was listed stays: to look through all of it again and again would make a scheduler wait.
                 gc.collect()
                 gc.freeze()
                 say(f"{len(live.nodes)} nodes are known, {len(live.fleet.nodes)} of them by a NodeTopology")
                 while True:
-                    heart.beat()
+                    pulse.beat()
                     await asyncio.sleep(SWEEP_SECONDS)
                     extender.sweep()
                     if counts.last != told:

@@ -5,7 +5,6 @@ earlier.
 """
 
 import asyncio
-import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -22,7 +21,8 @@ from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.election import Election
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
-from numafit.cluster.kube.probes import Heartbeat, ProbePlace, serve_probes
+from numafit.cluster.kube.probes import LoopPulse, ProbePlace, serve_probes
+from numafit.cluster.kube.signals import stop_event
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.words import GUARD, GUARD_LABEL, HOLD_GATE
 
@@ -59,7 +59,7 @@ def serve_guard(access: Access, process: GuardProcess, say: Callable[[str], None
     """Until SIGTERM or Ctrl-C. Raises InputError when it cannot begin."""
     own = _Replica(process, say)
     known = (GuardCollector(own.counts), AdmissionCollector(own.admission), HealthCollector(own.health))
-    end = serve_probes(process.probes, known, own.unready, own.heart.dead)
+    end = serve_probes(process.probes, known, own.unready, own.pulse.dead)
     try:
         asyncio.run(own.until_told(access))
     finally:
@@ -70,7 +70,7 @@ class _Replica:
     def __init__(self, process: GuardProcess, say: Callable[[str], None]) -> None:
         self._process, self._options, self._say = process, process.guard, say
         self.counts, self.admission, self.health = GuardCounts(), AdmissionCounts(), ApiHealth()
-        self.heart = Heartbeat()
+        self.pulse = LoopPulse()
         self._webhook: Webhook | None = None
         self._led = False
 
@@ -80,9 +80,7 @@ class _Replica:
         return self.counts.unready()
 
     async def until_told(self, access: Access) -> None:
-        stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        stop = stop_event()
         async with KubeApi(access) as api:
             alone = await prepared(api, self._options)
             live = LiveFleet(api, self.health)
@@ -131,7 +129,7 @@ class _Replica:
 
     async def _turn(self, live: LiveFleet) -> None:
         while True:
-            self.heart.beat()
+            self.pulse.beat()
             self.counts.ready = live.synced.is_set()
             await asyncio.sleep(1)
 

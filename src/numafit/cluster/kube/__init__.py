@@ -13,6 +13,7 @@
     rights      what an account may do, as objects for RBAC
     health      what went wrong, counted
     probes      where a process tells how it is
+    signals     how it is told to end
     pace        how long to wait before another try
     reflector   a copy of all objects of a kind, kept up to date
     events      a sentence about an object

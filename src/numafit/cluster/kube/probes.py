@@ -20,7 +20,7 @@ ALIVE_SECONDS = 60.0
 """Without a turn of its loop a process is ill."""
 
 
-class Heartbeat:
+class LoopPulse:
     def __init__(self) -> None:
         self.turned = time.monotonic()
         """When the loop last made a turn."""

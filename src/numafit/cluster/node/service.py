@@ -1,7 +1,6 @@
 """The agent as a process: it begins, serves its metrics, and ends when it is told to."""
 
 import asyncio
-import signal
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
@@ -11,6 +10,7 @@ import msgspec
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
+from numafit.cluster.kube.signals import stop_event
 from numafit.cluster.node.agent import AgentOptions, NodeAgent
 from numafit.cluster.node.configz import CONFIGZ
 from numafit.cluster.node.metrics import AgentCounts, serve_metrics
@@ -41,10 +41,7 @@ def serve_node(
     end = serve_metrics(metrics.address, metrics.port, counts, health) if metrics.port else lambda: None
 
     async def until_told() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, stop.set)
+        stop = stop_event()
         async with KubeApi(access) as api:
             works = [asyncio.create_task(NodeAgent(api, options, counts, health, say).run())]
             if beside is not None:

@@ -7,7 +7,6 @@ it holds is released where no other one comes.
 
 import asyncio
 import gc
-import signal
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +25,8 @@ from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.election import Election
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
 from numafit.cluster.kube.pace import Backoff
-from numafit.cluster.kube.probes import Heartbeat, ProbePlace, serve_probes
+from numafit.cluster.kube.probes import LoopPulse, ProbePlace, serve_probes
+from numafit.cluster.kube.signals import stop_event
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.cluster.live.words import PLACER
 from numafit.cluster.place.counts import PlaceCollector, PlaceCounts
@@ -74,7 +74,7 @@ def serve_place(
     `collectors` what that counts."""
     own = _Replica(access, options, say, beside)
     known = (PlaceCollector(own.counts), AdmissionCollector(own.admission), HealthCollector(own.health), *collectors)
-    end = serve_probes(options.probes, known, own.unready, own.heart.dead)
+    end = serve_probes(options.probes, known, own.unready, own.pulse.dead)
     try:
         asyncio.run(own.until_told())
     finally:
@@ -87,7 +87,7 @@ class _Replica:
     ) -> None:
         self._access, self._options, self._say, self._beside = access, options, say, beside
         self.counts, self.admission, self.health = PlaceCounts(), AdmissionCounts(), ApiHealth()
-        self.heart = Heartbeat()
+        self.pulse = LoopPulse()
         self._webhook: Webhook | None = None
         self._live: LiveFleet | None = None
         self._led = False
@@ -100,9 +100,7 @@ class _Replica:
         return ""
 
     async def until_told(self) -> None:
-        stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        stop = stop_event()
         async with KubeApi(self._access, connections=MOST_IN_FLIGHT + BESIDE_CONNECTIONS) as api:
             await begun(api, self._options.webhook.namespace, stop)
             await self._work(api, stop)
@@ -158,7 +156,7 @@ class _Replica:
     async def _turn(self, live: LiveFleet) -> None:
         told, troubles = False, ClusterTroubles(self.health, self._say)
         while True:
-            self.heart.beat()
+            self.pulse.beat()
             self.counts.synced = int(live.synced.is_set())
             if self.counts.synced:
                 self.counts.nodes = troubles.nodes(live)
