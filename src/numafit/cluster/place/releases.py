@@ -55,12 +55,13 @@ class Releaser:
 
         One that nobody answered may arrive after a look at the pod that still finds the gate. So the same is sent
         again before anything else is decided about the pod: whichever of them arrives, the nodes are the same."""
-        for left in reversed(range(SENDS)):
-            outcome, answered = await self._sent(pod, patch)
-            outcome = outcome or await self._found_out(pod)
-            if answered or outcome.result != "changed" or not left:
-                break
-        return outcome
+        sends = 0
+        while True:
+            told, answered = await self._sent(pod, patch)
+            outcome = told or await self._found_out(pod)
+            sends += 1
+            if answered or outcome.result != "changed" or sends == SENDS:
+                return outcome
 
     async def _sent(self, pod: ClusterPod, patch: MadePatch) -> tuple[ReleaseOutcome | None, bool]:
         """What became of it, as far as it was said, and whether the API server has done with it."""
