@@ -230,3 +230,15 @@ def test_what_a_resized_pod_gives_back_is_free_when_its_kubelet_says_so(book: Fl
     told["status"]["containerStatuses"][0]["allocatedResources"]["cpu"] = "1"
     book.pod_told(kept(told))
     assert names(book, new) == ["n1", "n2"]
+
+
+def test_a_pod_that_vanished_counts_until_those_beside_it_are_reported(book: FleetBook) -> None:
+    """They keep the places that they were given beside it. A report without them may have been on its way before."""
+    short, beside = pod("short", gpus=4, node="n1"), pod("beside", gpus=1, node="n1")
+    book.pod_told(short)
+    book.pod_told(beside)
+    book.pod_gone("short", now=0)
+    report(book, "n1")
+    assert names(book, pod("new", gpus=4)) == ["n2"]
+    report(book, "n1", beside)
+    assert names(book, pod("new", gpus=4)) == ["n1", "n2"]

@@ -64,8 +64,11 @@ class PlayedFleet:
         self.lead()
 
     def lead(self) -> None:
-        """A new leader knows what objects say, and nothing else."""
+        """A new leader knows what objects say, and nothing else. It waits for some seconds, in which nodes report."""
         self.book = FleetBook()
+        for node in self.nodes:
+            node.reports.clear()
+            node.told = node.ledger
         self.news.clear()
         for node in self.nodes:
             self.book.node_told(ClusterNode(node.name, allocatable=ALLOCATABLE))
@@ -160,7 +163,7 @@ def pod_by_chance(uid: str, chance: random.Random) -> Pod:
 
     if chance.random() < 0.12:
         return pod(uid, "500m", "256Mi", limits=False)
-    prepares = ()
+    prepares: tuple[Container, ...] = ()
     if chance.random() < 0.35:
         prepares = tuple(
             container(f"i{own}", restartable=chance.random() < 0.4) for own in range(chance.choice((1, 2)))

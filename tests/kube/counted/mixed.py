@@ -3,8 +3,7 @@
     python -m tests.kube.counted.mixed --pods 2000
 
 Policies, scopes and releases differ, and so do the pods: init containers, sidecars, several containers, whole and
-broken CPUs, huge pages, GPUs, ports of the host, resources of the pod as a whole; some run for a moment, some are
-deleted while they wait or run.
+broken CPUs, huge pages, GPUs, ports of the host; some run for a moment, some are deleted while they wait or run.
 """
 
 import argparse

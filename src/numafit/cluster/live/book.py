@@ -1,12 +1,15 @@
 """What each change of the cluster means for the fleet. No network and no clock: whoever calls tells what time it is.
 
 A pod that is bound counts on its node until the node's report has it. One that vanishes before that keeps its share
-until the next report, or for some seconds: its kubelet may have taken it in meanwhile. A node is in the fleet while
-there are both, the Node and a NodeTopology that can be used.
+until the next report, or for some seconds: its kubelet may have taken it in meanwhile. Where others were promised to
+the node at that time, it is the next report that has them: they may have been given places beside it, which they keep,
+and a report without them may be older than all of that. A node is in the fleet while there are both, the Node and a
+NodeTopology that can be used.
 """
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -27,6 +30,16 @@ MOST_REJECTED = 10_000
 """Rejected pods that are remembered: of the same pod two watches tell, in any order."""
 
 
+class LeavingPod(NamedTuple):
+    """One that vanished before its node's report had it."""
+
+    node: str
+    end: float
+    """So long it counts at most."""
+    beside: frozenset[str]
+    """UIDs of those that were promised to the node when it vanished."""
+
+
 class FleetBook:
     def __init__(self) -> None:
         self.fleet = Fleet()
@@ -41,8 +54,8 @@ class FleetBook:
         """As reported, whether or not there is a Node."""
         self._bound: dict[str, set[str]] = {}
         """Node -> UIDs of the pods that are bound to it."""
-        self._leaving: dict[str, tuple[str, float]] = {}
-        """UID -> its node, and until when it counts."""
+        self._leaving: dict[str, LeavingPod] = {}
+        """By UID."""
         self._mirrors: dict[str, str] = {}
         """UID of the API server -> that of the kubelet, where they are not the same."""
         self._rejected: OrderedDict[str, None] = OrderedDict()
@@ -75,10 +88,11 @@ class FleetBook:
     def reported(self, name: str, state: NodeState) -> None:
         self.troubles.pop(name, None)
         self._states[name] = self._up_to_date(name, state)
-        for uid in [uid for uid, (node, _) in self._leaving.items() if node == name]:
-            del self._leaving[uid]
-            self.fleet = self.fleet.withdrawn(uid)
         self._stand(name)
+        for uid, left in list(self._leaving.items()):
+            if left.node == name and not any(name in self.fleet.offers.get(other, ()) for other in left.beside):
+                del self._leaving[uid]
+                self.fleet = self.fleet.withdrawn(uid)
 
     def unreported(self, name: str, trouble: str = "") -> None:
         """Its NodeTopology is gone, or cannot be used any more."""
@@ -164,7 +178,9 @@ class FleetBook:
         self._forget(pod)
         if uid in self.fleet.offers:
             if pod.node:
-                self._leaving[uid] = (pod.node, now + LEAVING_SECONDS)
+                node = self.fleet.nodes.get(pod.node)
+                others = frozenset(own.pod.uid for own in node.promised) if node is not None else frozenset()
+                self._leaving[uid] = LeavingPod(pod.node, now + LEAVING_SECONDS, others - {uid, *self._leaving})
             else:
                 self.fleet = self.fleet.withdrawn(uid)
         return pod
@@ -192,11 +208,11 @@ class FleetBook:
     def sweep(self, now: float) -> list[str]:
         """Those that vanished long ago count no longer: the nodes on which they did."""
         freed = []
-        for uid, (node, end) in list(self._leaving.items()):
-            if now >= end:
+        for uid, left in list(self._leaving.items()):
+            if now >= left.end:
                 del self._leaving[uid]
                 self.fleet = self.fleet.withdrawn(uid)
-                freed.append(node)
+                freed.append(left.node)
         return freed
 
     # --- questions ----------------------------------------------------------------------------------------------------

@@ -38,8 +38,8 @@ from numafit.fleet.waiting.groups import group_sentence
 from numafit.fleet.waiting.members import GroupObject
 from numafit.show.records.time import seconds_of
 
-START_SECONDS = 1.0
-"""Before the first decision: what the leader before us wrote last is on its way."""
+START_SECONDS = 2.0
+"""Before the first decision: what the leader before us wrote last, and reports of it, are on their way."""
 TICK_SECONDS = 1.0
 MOST_IN_FLIGHT = 48
 YIELD_SECONDS = 0.01
