@@ -2,9 +2,12 @@
 
 import asyncio
 from collections.abc import Coroutine
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from numafit.cluster.guard.guard import GuardOptions, LoopGuard
 from numafit.cluster.guard.namespaces import NamespaceMeta, NamespaceObject
@@ -222,3 +225,16 @@ def test_a_pod_that_runs_ends_it() -> None:
     stage.tell(running_pod("d", made=10**9))
     assert stage.guard._rules.records == {}
     assert stage.said[-1] == "holds ReplicaSet team/loop no longer: a pod of it runs"
+
+
+def test_a_guard_whose_clock_is_behind_takes_no_older_pod_for_one_that_came_after_the_loop() -> None:
+    """Pods are made by the API server's clock; by ours the loop would have been an hour before all of them."""
+    stage = Stage("n1")
+    made = datetime.now(UTC) + timedelta(hours=1)
+    stage.api.clock.look(format_datetime(made + timedelta(minutes=10), usegmt=True).encode())
+    runs = running_pod("older")
+    runs = replace(runs, metadata=replace(runs.metadata, creationTimestamp=f"{made:%Y-%m-%dT%H:%M:%SZ}"))
+    stage.reject("a", "b", "c")
+    assert stage.guard._rules.held == 1
+    stage.tell(runs)
+    assert stage.guard._rules.held == 1
