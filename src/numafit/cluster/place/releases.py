@@ -17,7 +17,7 @@ from numafit.errors import ApiServerError, InputError
 SEND_SECONDS = 5.0
 """Less than a leader goes on without its lease: nothing of it arrives after the next one has begun."""
 PARAMETERS = {"fieldManager": PLACER, "fieldValidation": "Ignore"}
-"""What we write ourselves is not looked through for unknown fields: the API server reads a pod twice as fast."""
+"""What we write ourselves the API server need not look through for unknown fields."""
 
 ReleaseResult = Literal["released", "changed", "gone", "refused"]
 """`changed`: the pod is no longer what was decided about. `refused`: the API server does not let us."""
