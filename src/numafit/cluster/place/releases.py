@@ -18,7 +18,7 @@ from numafit.errors import ApiServerError, InputError
 SEND_SECONDS = 5.0
 """Less than a leader goes on without its lease: nothing of it arrives after the next one has begun."""
 PARAMETERS = {"fieldManager": PLACER, "fieldValidation": "Ignore"}
-"""What we write ourselves is not looked through for unknown fields: the API server reads a pod twice as fast."""
+"""What we write ourselves the API server need not look through for unknown fields."""
 
 SENDS = 3
 """Times that a patch is sent which nobody answers, before the pod is decided anew."""
