@@ -92,8 +92,7 @@ class Placer:
         self._counts, self._say, self._faults = counts, say, Faults(counts, say)
         self._releaser = Releaser(api, health, leads)
         self._teller = Teller(api, health, options.identity)
-        self._wake = asyncio.Event()
-        self._leads = False
+        self._wake, self._leads = asyncio.Event(), False
         self._tasks: set[asyncio.Task[None]] = set()
         self._released: set[str] = set()
         """UIDs whose release was confirmed and not seen yet: until then older news of them may come."""

@@ -31,7 +31,7 @@ MOST_CHOICES = 16
 """Ways in which the scheduler may choose among them."""
 NEVER = "Never"
 
-PodSums = Mapping[str, int]
+ResourceSums = Mapping[str, int]
 
 
 class _Policy(msgspec.Struct):
@@ -122,7 +122,7 @@ def _harm(
     return RoomMade(highest, max(map(len, choices)), node.name), choices
 
 
-def let_back(used: PodSums, lower: Mapping[str, PodSums], node: ClusterNode) -> Iterator[frozenset[str]]:
+def let_back(used: ResourceSums, lower: Mapping[str, ResourceSums], node: ClusterNode) -> Iterator[frozenset[str]]:
     """All sets of these pods that fit beside what is used, and to which none of the others could be added: whichever
     order the scheduler takes, it ends with one of them. Nothing where not even that fits which is used."""
     if not has_room(used, node, {}):
@@ -141,7 +141,7 @@ def let_back(used: PodSums, lower: Mapping[str, PodSums], node: ClusterNode) -> 
             yield chosen
 
 
-def _add(total: dict[str, int], more: PodSums) -> None:
+def _add(total: dict[str, int], more: ResourceSums) -> None:
     for name, amount in more.items():
         total[name] = total.get(name, 0) + amount
 
