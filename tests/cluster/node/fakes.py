@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.clock import ServerClock
 from numafit.cluster.node.pods import NodePod
 from numafit.errors import ApiServerError
 from tests.cluster.kube.scripted_server import NOWHERE
@@ -19,7 +20,7 @@ class FakeApi(KubeApi):
     """`objects`: path -> what is there. `refusals`: statuses, one for each request to come."""
 
     def __init__(self) -> None:
-        self.access = NOWHERE
+        self.access, self.clock = NOWHERE, ServerClock()
         self.objects: dict[str, Json] = {}
         self.refusals: list[int] = []
         self.forbidden: set[str] = set()

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.clock import ServerClock
 from numafit.errors import ApiServerError
 from tests.cluster.kube.scripted_server import NOWHERE
 
@@ -17,7 +18,7 @@ NAME = f"numafit-switch-{NODE}"
 
 class OrderServer(KubeApi):
     def __init__(self) -> None:
-        self.access = NOWHERE
+        self.access, self.clock = NOWHERE, ServerClock()
         self.maps: dict[str, Json] = {}
         self.refusals: list[int] = []
         """Statuses, one for each patch to come."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from numafit.cluster.kube.access import Access, ClusterEntry, UserEntry
 from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.clock import ServerClock
 from numafit.errors import ApiServerError
 
 
@@ -19,6 +20,7 @@ class Asked(NamedTuple):
 class FakeApi(KubeApi):
     def __init__(self) -> None:
         self.access = Access("fake", ClusterEntry(server="https://fake"), UserEntry())
+        self.clock = ServerClock()
         self.asked: list[Asked] = []
         self.failures: list[tuple[str, int]] = []
         """(how the path ends, status): each fails one request."""

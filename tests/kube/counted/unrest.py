@@ -66,10 +66,12 @@ class Forwarder(threading.Thread):
         for port in random.sample(self._ports, len(self._ports)):
             with suppress(OSError):
                 server = socket.create_connection(("127.0.0.1", port), timeout=1)
-                server.settimeout(None)
-                back = threading.Thread(target=_copy, args=(server, client), daemon=True)
-                back.start()
-                _copy(client, server)
+                with client, server:
+                    server.settimeout(None)
+                    back = threading.Thread(target=_copy, args=(server, client), daemon=True)
+                    back.start()
+                    _copy(client, server)
+                    back.join()
                 return
         client.close()
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import pytest
 
 from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.clock import ServerClock
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.place.waiting import sizes
 from numafit.cluster.place.waiting.sizes import GroupSizes, group_rules
@@ -20,7 +21,7 @@ class OneObject(KubeApi):
     """It answers each GET with what a test says."""
 
     def __init__(self) -> None:
-        self.access = NOWHERE
+        self.access, self.clock = NOWHERE, ServerClock()
         self.answer: bytes | int = 404
         self.paths: list[str] = []
 
