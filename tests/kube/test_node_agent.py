@@ -15,7 +15,8 @@ import httpx
 import pytest
 
 from numafit.bits import cpuset_text, parse_cpuset
-from numafit.cluster.node.manifest import NAME, cluster_role
+from numafit.cluster.kube.rights import role
+from numafit.cluster.node.manifest import NAME, agent_rules
 from numafit.cluster.topology.model import PATH, PodHolding
 from numafit.cluster.topology.read import read_topology
 from numafit.cluster.up.programs import API_SERVER
@@ -259,8 +260,8 @@ def test_what_differs_is_counted_told_and_recorded(
     """An agent with another configuration than the kubelet's expects something else of it. It also publishes a
     NodeResourceTopology, and leaves it alone when somebody else has written it."""
     define_resource_topologies(cluster.api)
-    role = cluster_role(resource_topology=True)
-    answer = cluster.api.ask("PUT", f"{PLACES['ClusterRole']}/{NAME}", role)
+    more = role(NAME, agent_rules(resource_topology=True))
+    answer = cluster.api.ask("PUT", f"{PLACES['ClusterRole']}/{NAME}", more)
     assert answer.is_success, answer.text
     wrong = node.folder / "wrong.json"
     wrong.write_text(json.dumps({**node.base, "topologyManagerPolicy": "best-effort"}))

@@ -244,6 +244,8 @@ def test_another_one_goes_on_when_the_leader_is_killed(empty: ControlPlane, allo
         until("some were released", 30, lambda: first.metric("numafit_place_released_total") >= 3, pause=0.01)
         first.kill()
         until("the second leads", 60, second.leads)
+        # A small one that came past the webhook of the dead would take the place of a large one.
+        until("the large ones run", 60, lambda: len(running(empty, "large")) == 12)
         api.post(SETS, replica_set("small", 6, aligned(4)))
         until("all run", 60, lambda: len(running(empty)) == 18)
         assert failed(empty) == []

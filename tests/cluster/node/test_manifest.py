@@ -1,11 +1,11 @@
 import yaml
 
-from numafit.cluster.node.manifest import cluster_role, manifest
+from numafit.cluster.node.manifest import agent_rules, manifest
 
 
 def test_it_has_no_more_rights_than_it_uses() -> None:
     """Each of them is used by the test with a real control plane, where RBAC is on."""
-    rules = cluster_role(resource_topology=False)["rules"]
+    rules = agent_rules()
     rights = {(rule["apiGroups"][0], *rule["resources"]): rule["verbs"] for rule in rules}
     assert rights == {
         ("", "nodes"): ["get", "patch"],
@@ -43,7 +43,7 @@ def test_all_that_it_writes_by_the_name_of_a_node_is_held_to_its_own() -> None:
         held = {rule["resources"][0] for rule in rules}
         written = {
             rule["resources"][0]
-            for rule in cluster_role(resource_topology=more)["rules"]
+            for rule in agent_rules(resource_topology=more)
             if {"create", "patch"} & {*rule["verbs"]}
         }
         assert held == written

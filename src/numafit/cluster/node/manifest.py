@@ -30,7 +30,7 @@ def manifest(namespace: str, image: str, *, resource_topology: bool = False, ord
     objects = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, "labels": MOUNTS_ALLOWED}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {**account}},
-        *bound_role(NAME, _rules(resource_topology=resource_topology, allow_switch=allow_switch), account),
+        *bound_role(NAME, agent_rules(resource_topology=resource_topology, allow_switch=allow_switch), account),
         # Events about a Node, which has no namespace, lie in this one.
         *bound_role(NAME, [rule("", ["events"], ["create", "patch"])], account, DEFAULT_NAMESPACE),
         # Orders lie in the agent's own namespace, and it makes none.
@@ -41,7 +41,7 @@ def manifest(namespace: str, image: str, *, resource_topology: bool = False, ord
     return with_definition(objects)
 
 
-def _rules(*, resource_topology: bool, allow_switch: bool) -> list[Json]:
+def agent_rules(*, resource_topology: bool = False, allow_switch: bool = False) -> list[Json]:
     rules = [
         # get: its release, labels, taints and what it offers. patch: one annotation, which wakes schedulers.
         rule("", ["nodes"], ["get", "patch"]),
