@@ -8,6 +8,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from numafit.cluster.https.messages import ServerCounts
+from numafit.cluster.kube.families import counters
 
 PREFIX = "numafit_webhook"
 
@@ -37,10 +38,7 @@ class AdmissionCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         own = self._counts
-        reviews = CounterMetricFamily(f"{PREFIX}_reviews", "Pods that the API server asked about", labels=["result"])
-        for result, count in sorted(own.reviews.items()):
-            reviews.add_metric([result], count)
-        yield reviews
+        yield counters(f"{PREFIX}_reviews", "Pods that the API server asked about", "result", own.reviews)
         for name, text, value in (
             ("review_seconds", "Seconds that answers took, together", own.seconds),
             ("connections_refused", "Connections that were closed since there were too many", own.server.refused),

@@ -8,6 +8,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from numafit.cluster.kube.families import counters
+
 PREFIX = "numafit_extender"
 
 FilterOutcome = Literal["offered", "refused", "unknown", "not_needed", "not_ready", "failed"]
@@ -37,10 +39,7 @@ class ExtenderCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         own = self._counts
-        filtered = CounterMetricFamily(f"{PREFIX}_filtered", "Pods that were asked about, by answer", labels=["answer"])
-        for answer, count in sorted(own.filtered.items()):
-            filtered.add_metric([answer], count)
-        yield filtered
+        yield counters(f"{PREFIX}_filtered", "Pods that were asked about, by answer", "answer", own.filtered)
         for name, text, value in (
             ("prioritized", "Pods for which an order of nodes was asked", own.prioritized),
             ("unreadable", "Requests that no scheduler sends", own.unreadable),

@@ -7,6 +7,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from numafit.cluster.kube.families import counters
+
 PREFIX = "numafit_guard"
 
 
@@ -49,15 +51,9 @@ class GuardCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         own = self._counts
-        rejected = CounterMetricFamily(f"{PREFIX}_rejected_pods", "Pods that kubelets rejected", labels=["reason"])
-        for reason, count in sorted(own.rejected.items()):
-            rejected.add_metric([reason], count)
-        yield rejected
+        yield counters(f"{PREFIX}_rejected_pods", "Pods that kubelets rejected", "reason", own.rejected)
         text = "Pods whose gate was removed, or would have been in a dry run"
-        released = CounterMetricFamily(f"{PREFIX}_released_pods", text, labels=["by"])
-        for why, count in sorted(own.released.items()):
-            released.add_metric([why], count)
-        yield released
+        yield counters(f"{PREFIX}_released_pods", text, "by", own.released)
         for name, text, value in (
             ("removed_pods", "Rejected pods that were removed", own.removed),
             ("explained_pods", "Rejected pods of which an event tells why", own.explained),

@@ -11,6 +11,7 @@
     api         many requests at a time, changes among them; watches
     objects     the little that all objects have
     rights      what an account may do, as objects for RBAC
+    families    metrics with one label
     health      what went wrong, counted
     probes      where a process tells how it is
     signals     how it is told to end

@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Iterator
 from http import HTTPStatus
 
-from prometheus_client.core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from numafit.cluster.kube.families import counters
 from numafit.errors import ApiServerError, InputError
 
 MOST_MISSING = 100
@@ -49,19 +49,12 @@ class HealthCollector(Collector):
         self._health = health
 
     def collect(self) -> Iterator[Metric]:
-        own = self._health
-        yield _family(
-            "failures", "Requests to the API server that failed, by status (0: no answer)", "status", own.failures
-        )
-        yield _family("lists", "Lists that were asked for from the start, also after a gap", "resource", own.lists)
-        yield _family("stalls", "Watches that were silent for too long and were begun again", "resource", own.stalls)
-        yield _family(
-            "unreadable", "Objects that could not be read and were left as they were", "resource", own.unreadable
-        )
-
-
-def _family(name: str, text: str, label: str, counts: Counter[str]) -> CounterMetricFamily:
-    family = CounterMetricFamily(f"numafit_api_server_{name}", text, labels=[label])
-    for value, count in sorted(counts.items()):
-        family.add_metric([value], count)
-    return family
+        own, name = self._health, "numafit_api_server"
+        text = "Requests to the API server that failed, by status (0: no answer)"
+        yield counters(f"{name}_failures", text, "status", own.failures)
+        text = "Lists that were asked for from the start, also after a gap"
+        yield counters(f"{name}_lists", text, "resource", own.lists)
+        text = "Watches that were silent for too long and were begun again"
+        yield counters(f"{name}_stalls", text, "resource", own.stalls)
+        text = "Objects that could not be read and were left as they were"
+        yield counters(f"{name}_unreadable", text, "resource", own.unreadable)

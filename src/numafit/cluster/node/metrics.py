@@ -12,6 +12,7 @@ from prometheus_client.exposition import ThreadingWSGIServer
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from numafit.cluster.kube.families import counters, gauges
 from numafit.cluster.kube.health import ApiHealth, HealthCollector
 from numafit.cluster.node.compare import ComparisonResult
 from numafit.errors import InputError
@@ -47,10 +48,8 @@ class NodeCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         own = self._counts
         text = "Decisions of the kubelet beside those that numafit would have made"
-        decisions = CounterMetricFamily(f"{PREFIX}_decisions", text, labels=["result"])
-        for result, count in own.decisions.items():
-            decisions.add_metric([result.replace(" ", "_")], count)
-        yield decisions
+        by_result = {result.replace(" ", "_"): count for result, count in own.decisions.items()}
+        yield counters(f"{PREFIX}_decisions", text, "result", by_result)
         for name, text, value in (
             ("published", "Times the state of the node was written to the API server", own.published),
             ("publish_failures", "Times the state of the node could not be written", own.publish_failures),
@@ -58,10 +57,7 @@ class NodeCollector(Collector):
         ):
             yield CounterMetricFamily(f"{PREFIX}_{name}", text, value)
         yield GaugeMetricFamily(f"{PREFIX}_pods", "Pods that the kubelet has admitted", own.pods)
-        notes = GaugeMetricFamily(f"{PREFIX}_notes", "What could not be learnt of the node", labels=["code"])
-        for code, count in sorted(own.notes.items()):
-            notes.add_metric([code], count)
-        yield notes
+        yield gauges(f"{PREFIX}_notes", "What could not be learnt of the node", "code", own.notes)
 
 
 class _Quiet(WSGIRequestHandler):

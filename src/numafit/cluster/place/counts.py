@@ -8,6 +8,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from numafit.cluster.kube.families import counters, gauges
+
 PREFIX = "numafit_place"
 BOUNDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0)
 """Seconds."""
@@ -55,16 +57,11 @@ class PlaceCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         own = self._counts
-        waiting = GaugeMetricFamily(f"{PREFIX}_waiting_pods", "Pods that wait, by why", labels=["reason"])
-        for reason, count in sorted(own.waiting.items()):
-            waiting.add_metric([reason], count)
-        yield waiting
-        nodes = GaugeMetricFamily(f"{PREFIX}_nodes", "Nodes, by what is known of them", labels=["state"])
-        for state, count in sorted(own.nodes.items()):
-            nodes.add_metric([state], count)
-        yield nodes
-        yield _by("released", "Pods that were released, by what is known of their nodes", "nodes", own.released)
-        yield _by("release_failures", "Releases that came to nothing, by why", "reason", own.failed)
+        yield gauges(f"{PREFIX}_waiting_pods", "Pods that wait, by why", "reason", own.waiting)
+        yield gauges(f"{PREFIX}_nodes", "Nodes, by what is known of them", "state", own.nodes)
+        text = "Pods that were released, by what is known of their nodes"
+        yield counters(f"{PREFIX}_released", text, "nodes", own.released)
+        yield counters(f"{PREFIX}_release_failures", "Releases that came to nothing, by why", "reason", own.failed)
         for name, text, value in (
             ("decisions", "Times a waiting pod was asked about", own.decided),
             ("offered_names", "Nodes that were offered to released pods, together", own.offered_names),
@@ -87,10 +84,3 @@ class PlaceCollector(Collector):
             buckets.append((bound, float(total)))
         text = "From the creation of a pod to its release"
         yield HistogramMetricFamily(f"{PREFIX}_release_seconds", text, buckets, own.seconds_sum)
-
-
-def _by(name: str, text: str, label: str, counts: Counter[str]) -> CounterMetricFamily:
-    family = CounterMetricFamily(f"{PREFIX}_{name}", text, labels=[label])
-    for value, count in sorted(counts.items()):
-        family.add_metric([value], count)
-    return family
