@@ -56,6 +56,8 @@ RELEASES = {
     HELM: (Program("helm", "helm", "helm.sh/helm/v3/cmd/helm"),),
     RIVAL: (Program("kube-scheduler", "scheduler-plugins", "."),),
 }
+KUBELETS = tuple(release for release, own in RELEASES.items() if any(program.name == "kubelet" for program in own))
+"""The releases of which there is a kubelet."""
 
 
 def flags(release: str) -> tuple[str, ...]:

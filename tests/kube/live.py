@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from numafit.cli.kubelet.run_folder import case_of_folder
 from numafit.replay.replay import replay
-from tests.kube.build import RELEASE, RELEASES, binaries, missing_for_kubelets
+from tests.kube.build import KUBELETS, RELEASE, binaries, missing_for_kubelets
 from tests.kube.control_plane import ControlPlane
 from tests.kube.histories import History
 from tests.kube.kubelet import KubeletNode
@@ -134,7 +134,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=EVENTS, help="in each history")
     parser.add_argument("--nodes", type=int, default=NODES, help="kubelets at a time")
     parser.add_argument("--seconds", type=float, default=3600, help="no further seed begins after so long")
-    parser.add_argument("--release", choices=RELEASES, default=RELEASE, help="of the kubelet")
+    parser.add_argument("--release", choices=KUBELETS, default=RELEASE, help="of the kubelet")
     own = parser.parse_args()
     if lacking := missing_for_kubelets(own.release):
         print(f"live: {lacking}", file=sys.stderr)

@@ -15,7 +15,7 @@ from numafit.cluster.place.manifest import PlaceManifest
 from numafit.cluster.topology.definition import definition
 from numafit.cluster.topology.model import PATH
 from numafit.document import read_documents
-from tests.kube.api import Json
+from tests.kube.api import Api, Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.processes import free_ports, start, stop, until
 
@@ -102,6 +102,13 @@ def define_topologies(cluster: ControlPlane) -> None:
     if cluster.api.get(f"{path}/{own['metadata']['name']}") is None:
         cluster.api.post(path, own)
     until("the definition is served", 30, lambda: cluster.api.ask("GET", PATH).status_code == 200)
+
+
+def reported(api: Api, nodes: str | tuple[str, ...] = "") -> set[str]:
+    """The UIDs of those who hold something by the reports of the nodes whose names begin so."""
+    listed = api.get(PATH) or {"items": []}
+    own = [each for each in listed["items"] if each["metadata"]["name"].startswith(nodes)]
+    return {holder["uid"] for each in own for holder in each["status"].get("holders", ())}
 
 
 def make_namespace(cluster: ControlPlane, name: str) -> None:

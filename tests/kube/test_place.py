@@ -22,6 +22,7 @@ from tests.kube.placing import (
     make_namespace,
     placing,
     replica_set,
+    reported,
 )
 from tests.kube.processes import until
 from tests.kube.simulation import simulated
@@ -73,12 +74,7 @@ def empty(fleet: ControlPlane) -> Iterator[ControlPlane]:
     fleet.api.ask("DELETE", SETS)
     fleet.api.ask("DELETE", PODS)
     until("all pods are gone", 60, lambda: not fleet.api.pods(SPACE))
-    until("nobody holds anything", 30, lambda: not held(fleet))
-
-
-def held(cluster: ControlPlane) -> list[str]:
-    listed = cluster.api.get("/apis/topology.numafit.io/v1alpha1/nodetopologies") or {"items": []}
-    return [own["uid"] for each in listed["items"] for own in each["status"].get("holders", ())]
+    until("nobody holds anything", 30, lambda: not reported(fleet.api, tuple(f"{zone}-" for zone in ZONES)))
 
 
 def running(cluster: ControlPlane, prefix: str = "") -> list[Json]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.kube.api import STRATEGIC, Json
-from tests.kube.build import RELEASES, missing_for_kubelets
+from tests.kube.build import KUBELETS, missing_for_kubelets
 from tests.kube.captured import ARCHIVE, CONFIG
 from tests.kube.control_plane import ControlPlane
 from tests.kube.kubelet import POD, KubeletNode
@@ -151,7 +151,7 @@ def group(release: str, config: Json, **more: Any) -> Json:
     }
 
 
-@pytest.fixture(params=RELEASES)
+@pytest.fixture(params=KUBELETS)
 def twins(
     request: pytest.FixtureRequest, kubelets: None, cluster: ControlPlane, namespace: None, short_folder: Path
 ) -> Iterator[Twins]:

@@ -18,6 +18,7 @@ from tests.kube.placing import (
     forget_webhook,
     make_namespace,
     placing,
+    reported,
 )
 from tests.kube.processes import until
 from tests.kube.simulation import simulated
@@ -66,12 +67,7 @@ def empty(fleet: ControlPlane, placer: PlacerProcess) -> Iterator[ControlPlane]:
     for path in (JOBS, PODS):
         fleet.api.ask("DELETE", f"{path}?propagationPolicy=Background")
     until("all pods are gone", 60, lambda: not fleet.api.pods(SPACE))
-    until("nobody holds anything", 60, lambda: not held(fleet))
-
-
-def held(cluster: ControlPlane) -> list[str]:
-    listed = cluster.api.get("/apis/topology.numafit.io/v1alpha1/nodetopologies") or {"items": []}
-    return [own["uid"] for each in listed["items"] for own in each["status"].get("holders", ())]
+    until("nobody holds anything", 60, lambda: not reported(fleet.api, "w-"))
 
 
 def make(cluster: ControlPlane, name: str, cpus: int, annotations: Json | None = None) -> None:

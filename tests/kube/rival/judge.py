@@ -7,6 +7,7 @@ from tests.kube.api import Api, Json
 from tests.kube.counted.fleet import HOLDERS
 from tests.kube.counted.owners import SPACE
 from tests.kube.counted.ways import BEGIN, standing
+from tests.kube.placing import reported
 from tests.kube.processes import until
 from tests.kube.rival.cases import CASE, CASES, group
 
@@ -26,6 +27,8 @@ def judged(way: str, folder: Path, binaries: Path) -> tuple[dict[str, str], dict
                 _make(api, HOLDERS, f"{case.name}-{index}", {**holder, "nodeName": case.name})
                 # One after the other: where each sits is part of the case.
                 until("it runs", 30, lambda name=f"{case.name}-{index}": _end_of(api, HOLDERS, name) == RAN)
+        there = {pod["metadata"]["uid"] for pod in api.pods(HOLDERS).values()}
+        until("they are reported", 30, lambda: there <= reported(api))
         BEGIN[way](own)
         for case in CASES:
             _make(api, SPACE, case.name, {**case.pod, "nodeSelector": {CASE: case.name}})
