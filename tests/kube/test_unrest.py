@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.kube.build import missing
-from tests.kube.counted.unrest import Load, live_through, touched, unexcused
+from tests.kube.counted.unrest import Load, decided_after_start, live_through, touched, unexcused
 from tests.kube.counted.watched import PodCourse
 
 SECONDS = 30
@@ -31,6 +31,15 @@ def test_a_rejection_of_a_released_pod_is_excused_only_by_one_that_came_past_the
     assert unexcused([bad, course("long ago", bound=10.0)]) == [bad]
     # One that no webhook gated is rejected as on a stock cluster.
     assert unexcused([course("stock", bound=1.0, rejected="OutOfcpu")]) == []
+
+
+def test_a_rejection_is_that_of_a_restart_only_where_the_kubelet_ended_between_its_report_and_its_decision() -> None:
+    bad = course("bad", gated=True, bound=100.0, ended=120.0, rejected="TopologyAffinityError")
+    reports = [(10.0, ()), (99.0, ()), (119.0, ())]
+    assert decided_after_start(bad, reports, [99.5])
+    assert decided_after_start(bad, reports, [110.0])
+    assert not decided_after_start(bad, reports, [50.0, 121.0])
+    assert not decided_after_start(bad, reports, [])
 
 
 def test_a_pod_that_ran_and_is_gone_was_touched_unless_the_load_did_it() -> None:

@@ -2,9 +2,11 @@
 
     python -m tests.kube.counted.unrest --minutes 10 --seed 1 --guard on
 
-What must hold: a pod that a placer released is not rejected, unless one that came past a dead webhook was bound to its
-node meanwhile; a pod that runs is touched by nobody but the load; once all run again nobody stays gated; and with all
-placers stopped pods are scheduled as on a stock cluster.
+What must hold: a pod that a placer released is not rejected; a pod that runs is touched by nobody but the load; once
+all run again nobody stays gated; and with all placers stopped pods are scheduled as on a stock cluster. Two kinds of
+rejections are counted apart: where a pod that came past a dead webhook was bound to the same node meanwhile; and where
+the kubelet started again before it had decided, since it decides about all that it finds while its files still have the
+shares of those who have gone.
 """
 
 import argparse
@@ -41,6 +43,7 @@ PODS = f"/api/v1/namespaces/{SPACE}/pods"
 SHAPES = ((8, 2), (4, 1), (2, 0), (16, 4))
 PAUSE = 0.3
 RECOVERY_SECONDS, STOCK_SECONDS = 180, 60
+KUBELETS = "kubelets and agents"
 STORY_SECONDS = 40.0
 """Of what is told about a rejection."""
 BESIDE_SECONDS = 30.0
@@ -145,6 +148,8 @@ class Unrest(msgspec.Struct, frozen=True):
     """Rejected pods that no webhook had gated."""
     excused: int
     """Rejected ones that a placer had released, and beside whose binding one was bound that no webhook had gated."""
+    restarted: int
+    """Rejected ones that a placer had released, and that a kubelet decided which had started again meanwhile."""
     recovery: float
     stock: float
     violations: tuple[str, ...]
@@ -179,16 +184,29 @@ def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], N
         forwarder.stop()
         way.watched.stop()
         courses = list(way.watched.courses.values())
-        rejected = unexcused(courses)
-        for each in rejected:
+        starts = [at for at, text in killed if KUBELETS in text]
+        left = unexcused(courses)
+        rejected = [own for own in left if not decided_after_start(own, way.watched.reports.get(own.node, ()), starts)]
+        for each in left:
             say(_story(each, way.watched, killed))
         faults = [f"{each.name} was released to {each.node}, and rejected there: {each.message}" for each in rejected]
-        excused = sum(own.gated and bool(own.rejected) for own in courses) - len(rejected)
+        excused = sum(own.gated and bool(own.rejected) for own in courses) - len(left)
         violations = (*stuck, *faults, *touched(courses, load), *unscheduled)
         past = sum(bool(own.rejected) and not own.gated for own in courses)
         gated, ran = sum(own.gated for own in courses), sum(own.ran is not None for own in courses)
+        restarted = len(left) - len(rejected)
         return Unrest(
-            seconds, killer.kills, len(courses), gated, ran, past, excused, recovery, stock, tuple(violations)
+            seconds,
+            killer.kills,
+            len(courses),
+            gated,
+            ran,
+            past,
+            excused,
+            restarted,
+            recovery,
+            stock,
+            tuple(violations),
         )
 
 
@@ -226,7 +244,7 @@ def _kubelets(way: Way, stack: ExitStack) -> Component:
     process = way.sim.process
     assert process is not None
     assert isinstance(process.args, list)
-    own = Component("kubelets and agents", partial(_begin, process.args, way.sim.log), process)
+    own = Component(KUBELETS, partial(_begin, process.args, way.sim.log), process)
     stack.callback(own.kill)
     return own
 
@@ -304,6 +322,13 @@ def unexcused(courses: Sequence[PodCourse]) -> list[PodCourse]:
         )
 
     return [own for own in courses if own.rejected and own.gated and not is_excused(own)]
+
+
+def decided_after_start(own: PodCourse, reports: Sequence[tuple[float, object]], starts: Sequence[float]) -> bool:
+    """Whether its kubelet ended after the last report that its placer can have known, and before it was rejected."""
+    bound, ended = own.bound or own.made, own.ended or float("inf")
+    known = max((at for at, _ in reports if at <= bound), default=0.0)
+    return any(known <= at <= ended for at in starts)
 
 
 def _story(own: PodCourse, watched: Watched, kills: list[tuple[float, str]]) -> str:

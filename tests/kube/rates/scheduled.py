@@ -32,12 +32,12 @@ from tests.kube.control_plane import ControlPlane
 from tests.kube.processes import free_ports, start, stop, until
 from tests.kube.rates.used import process_seconds
 
-POD_NUMBERS = {100: 200, 1000: 400, 5000: 400}
+PODS = 400
 NAMESPACE = "/api/v1/namespaces/default/pods"
 STALLED = 20.0
 """Seconds without a binding after which no more is waited for."""
 FAST = {"qps": 5000, "burst": 5000}
-"""So that a scheduler is not held back by the politeness of its client (50 requests each second)."""
+"""So that a scheduler is not held back by the politeness of its client."""
 
 
 class Way(NamedTuple):
@@ -48,6 +48,8 @@ class Way(NamedTuple):
     beside: Callable[[ControlPlane, int, Path], "Iterator[Callable[[], float]]"] | None = None
     flags: tuple[str, ...] = ()
     """More of them for the scheduler."""
+    polite: bool = False
+    """Its client keeps to the 50 requests each second that it comes with."""
 
 
 class Measured(NamedTuple):
@@ -117,10 +119,12 @@ WAYS = (
     # With an extender a scheduler does not schedule equal pods in batches (1.35).
     Way("stock, all nodes, no batches", stock(100), flags=("--feature-gates=OpportunisticBatching=false",)),
     Way("extender, one node", asking(), extender()),
+    Way("stock, all nodes, 50 requests/s", stock(100), polite=True),
+    Way("extender, one node, 50 requests/s", asking(), extender(), polite=True),
 )
 
 
-BASES = ("stock, all nodes", "stock, all nodes, no batches")
+BASES = ("stock, all nodes", "stock, all nodes, no batches", "stock, all nodes, 50 requests/s")
 
 
 def pod_object(index: int) -> Json:
@@ -156,7 +160,7 @@ class Rates:
         content = way.config(port)
         kubeconfig = self.cluster.authority.kubeconfig(SCHEDULER, self.cluster.server, f"system:{SCHEDULER}")
         content |= {
-            "clientConnection": {"kubeconfig": str(kubeconfig), **FAST},
+            "clientConnection": {"kubeconfig": str(kubeconfig), **({} if way.polite else FAST)},
             "leaderElection": {"leaderElect": False},
         }
         file = self.folder / "scheduler.yaml"
@@ -243,7 +247,7 @@ def scheduled(ways: Sequence[Way], sizes: Sequence[int], rounds: int, tell: Call
             rows: dict[str, list[Measured]] = {}
             for _ in range(rounds):
                 for way in ways:
-                    row = own.measure(way, POD_NUMBERS.get(size, 2 * size))
+                    row = own.measure(way, PODS)
                     rows.setdefault(way.name, []).append(row)
                     tell(f"  {size} nodes, {way.name}: {row.rate:.0f} pods/s, {row.bound} of {row.pods} bound")
             found += [_median(each) for each in rows.values()]

@@ -42,7 +42,7 @@ def waiting_sentence(why: WhyWaiting) -> str:
 
 def _first(why: WhyWaiting) -> str:
     if why.fitting:
-        return f"{nodes_text(why.fitting)} would take it, and others come first"
+        return f"{nodes_text(why.fitting)} would take it now"
     if not why.nodes:
         return "No node has told its topology yet"
     if not why.never and not why.busy:
