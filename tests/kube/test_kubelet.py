@@ -18,7 +18,9 @@ GPU = "lab.io/gpu"
 
 @pytest.fixture
 def node(kubelets: None, cluster: ControlPlane, short_folder: Path) -> Iterator[KubeletNode]:
-    own = KubeletNode(cluster, short_folder / "n", "captured", ARCHIVE, CONFIG)
+    """Each test has one of its own."""
+    number = len(list(short_folder.glob("n*")))
+    own = KubeletNode(cluster, short_folder / f"n{number}", f"captured{number}", ARCHIVE, CONFIG)
     own.plugins[GPU] = ("g0@0", "g1@1")
     assert own.start()
     yield own
@@ -100,3 +102,25 @@ def test_it_decides_and_survives_what_happens_to_it(node: KubeletNode) -> None:
 
     node.remove(["a", "wide"])
     until("they are gone", 30, lambda: node.gone(["a", "wide"]))
+
+
+def test_one_that_starts_again_decides_with_the_shares_of_those_who_have_gone(node: KubeletNode) -> None:
+    """Its files still have them: where one that runs admits the next pod, this one rejects it. Eight CPUs are those of
+    a whole NUMA node."""
+    for name, restarts in (("kept", False), ("again", True)):
+        first = pod(f"{name}-first", cpu="8", memory="64Mi")
+        first["spec"]["restartPolicy"] = "Never"
+        node.add(first)
+        phase(node, f"{name}-first", "Running")
+        node.outside.exit(f"{name}-first", "c", 0)
+        phase(node, f"{name}-first", "Succeeded")
+        if restarts:
+            node.stop()
+        node.add(pod(f"{name}-next", cpu="8", memory="64Mi"))
+        if restarts:
+            assert node.start()
+            assert phase(node, f"{name}-next", "Failed")["status"]["reason"] == "TopologyAffinityError"
+        else:
+            phase(node, f"{name}-next", "Running")
+            node.remove([f"{name}-next"])
+            until("it is gone", 30, lambda: node.gone(["kept-next"]))
