@@ -146,7 +146,7 @@ class Webhook:
             self.ready.set()
 
     def _known(self, found: Sequence[ServerCertificate]) -> Sequence[ServerCertificate]:
-        """With those that were in the Secret a moment ago; the newest first."""
+        """Those of the Secret, then those that were in it a moment ago; of each the newest first."""
         now = time.monotonic()
         self._seen.update((own, now) for own in found)
         self._seen = {
@@ -154,7 +154,7 @@ class Webhook:
             for own, seen in self._seen.items()
             if seen == now or (now - seen < FORGET_SECONDS and own.is_good(self._api.clock.now()))
         }
-        return sorted(self._seen, key=lambda own: own.begin, reverse=True)
+        return sorted(self._seen, key=lambda own: (self._seen[own] == now, own.begin), reverse=True)
 
     def _choice(self, found: Sequence[ServerCertificate]) -> ServerCertificate:
         """The newest that is trusted for long enough; else the one that is trusted longest, of those the oldest."""
