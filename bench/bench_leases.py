@@ -8,7 +8,7 @@ with `numactl` on the same command, each the fastest of some; without numactl, w
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 from shutil import which
@@ -40,11 +40,12 @@ def rows() -> Iterator[Row]:
     for held in HELD:
         name = f"leases/take and release of 2 CPUs, {held} leases of 1 CPU held, wall time"
         yield Row(name, _pairs(held), PAIR if held <= MANY else None, measured=True)
-    name = "leases/numafit run -- true, CPU time more than "
-    if which("numactl"):
-        yield Row(f"{name}numactl -C 0 true", _starts(["numactl", "-C", _first_cpu(), "true"]), START, measured=True)
-    else:
-        yield Row(f"{name}true (numactl is not there)", _starts(["true"]), START, measured=True)
+    other, name = ["numactl", "-C", _first_cpu(), "true"], "numactl -C 0 true"
+    if not which("numactl"):
+        other, name = ["true"], "true (numactl is not there)"
+    for options in ((), ("--cpus", "1")):
+        words = " ".join(["numafit run", *options, "-- true"])
+        yield Row(f"leases/{words}, CPU time more than {name}", _starts(other, options), START, measured=True)
 
 
 def _pairs(held: int) -> Callable[[], float]:
@@ -77,13 +78,13 @@ def _owner() -> Owner:
     return caller([process])
 
 
-def _starts(other: list[str]) -> Callable[[], float]:
+def _starts(other: list[str], options: Sequence[str]) -> Callable[[], float]:
     def run() -> float:
         with TemporaryDirectory(dir=DISK) as folder:
             # The installed command, with what it was compiled to in its place, as a user has it.
             environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
             environment["NUMAFIT_STATE"] = folder
-            numafit = [sys.executable, "-m", "numafit", "run", "-q", "--cpus", "1", "--", "true"]
+            numafit = [sys.executable, "-m", "numafit", "run", "-q", *options, "--", "true"]
             _start(numafit, environment)
             ours = min(_start(numafit, environment) for _ in range(STARTS))
             return ours - min(_start(other, environment) for _ in range(STARTS))

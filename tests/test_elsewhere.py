@@ -39,6 +39,7 @@ NEEDS_LINUX = {
     "free": ["free"],
     "history": ["history"],
     "machine capture": ["machine", "capture"],
+    "measure": ["measure"],
     "machine show": ["machine", "show"],
     "ps": ["ps", "-o", "json"],
     "rank": ["rank", "--", "true"],

@@ -48,6 +48,24 @@ export interface MachineAnswer {
   name: string;
   source: "live" | "demo" | "kubelet" | "cluster";
   catalogue: { name: string; title: string }[];
+  /** Left out where nothing was measured. */
+  measured?: MeasuredAnswer;
+}
+
+/** The median of several rounds, with the lowest and the highest of them. */
+export interface MeasuredFigure {
+  middle: number;
+  low: number;
+  high: number;
+  rounds: number;
+}
+
+export interface MeasuredAnswer {
+  at: string;
+  comparable: boolean;
+  nodes: { id: number; cpus: string; bytes: number }[];
+  pairs: { node: number; memory: number; bytesPerSecond: MeasuredFigure | null; nanoseconds: MeasuredFigure | null }[];
+  notes: string[];
 }
 
 export interface Resolved {
@@ -278,4 +296,19 @@ export interface Problem {
   line?: number;
   field?: string;
   cure?: string;
+}
+
+/** What the jobs of this host did over time: a value for each audit, null where there is none. */
+export interface PastAnswer {
+  times: string[];
+  jobs: {
+    name: string;
+    lease: string;
+    cpus: (number | null)[];
+    waiting: (number | null)[];
+    switches: (number | null)[];
+    forced: (number | null)[];
+    memory: Record<string, (number | null)[]>;
+  }[];
+  nodes: { node: number; remote: (number | null)[]; missed: (number | null)[] }[];
 }

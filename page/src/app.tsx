@@ -119,8 +119,14 @@ export function App() {
         </main>
       )}
       {!trouble && !known && <main class="blank" id="main" aria-busy="true" />}
-      {machine && ledger && place.view === "machine" && (
-        <MachineView machine={machine} ledger={ledger} place={place} onPlace={go} />
+      {machine && ledger && known && place.view === "machine" && (
+        <MachineView
+          machine={machine}
+          ledger={ledger}
+          measured={known.machine.measured}
+          place={place}
+          onPlace={go}
+        />
       )}
       {machine && ledger && known && place.view === "what-if" && (
         <WhatIfView

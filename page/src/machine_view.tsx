@@ -1,22 +1,25 @@
 // The first view: the machine, who sits on it and what is free, as a picture or as tables.
 
 import { useEffect, useState } from "preact/hooks";
-import type { LedgerView } from "./api_types";
+import type { LedgerView, MeasuredAnswer } from "./api_types";
 import { Drawing } from "./drawing";
 import { FreeTable } from "./free_table";
 import { Holders } from "./holders";
 import type { Machine } from "./machine";
+import { Measured } from "./measured";
+import { Past } from "./past";
 import type { Place } from "./place";
 import { Tables } from "./tables";
 
 interface Properties {
   machine: Machine;
   ledger: LedgerView;
+  measured: MeasuredAnswer | undefined;
   place: Place;
   onPlace: (change: Partial<Place>) => void;
 }
 
-export function MachineView({ machine, ledger, place, onPlace }: Properties) {
+export function MachineView({ machine, ledger, measured, place, onPlace }: Properties) {
   const [pointed, setPointed] = useState<string | null>(null);
   const [links, setLinks] = useState(false);
   const [, setTick] = useState(0);
@@ -64,6 +67,7 @@ export function MachineView({ machine, ledger, place, onPlace }: Properties) {
       </div>
       <aside class="side">
         <FreeTable ledger={ledger} />
+        {measured && <Measured measured={measured} />}
         <Holders
           ledger={ledger}
           lit={lit}
@@ -71,6 +75,7 @@ export function MachineView({ machine, ledger, place, onPlace }: Properties) {
           onLit={setPointed}
           onPick={(holder) => onPlace({ holder })}
         />
+        <Past revision={ledger.revision} />
       </aside>
     </main>
   );

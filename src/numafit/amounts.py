@@ -1,4 +1,6 @@
-"""Amounts as people write and read them: bytes (`64Gi`, or a plain number) and counts (`3 cores`)."""
+"""Amounts as people write and read them: bytes (`64Gi`, or a plain number), counts (`3 cores`) and times (`90s`)."""
+
+import re
 
 from numafit.quantity import QuantityError, parse_quantity
 
@@ -46,3 +48,14 @@ def count_text(number: int, noun: str) -> str:
 
 def _plural(noun: str) -> str:
     return noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+
+
+_UNITS_OF_TIME = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def parse_seconds(text: str) -> float:
+    """A time like 90s, 5m, 2h or 1d; a plain number are seconds. Raises `ValueError`."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)", text, re.ASCII)
+    if found is None:
+        raise ValueError(f'"{text[:40]}" is not a time')
+    return float(found[1]) * _UNITS_OF_TIME[found[2]]

@@ -72,14 +72,15 @@ def fake_engine(path: Path) -> Iterator[FakeEngine]:
                 self._answer(200, {"KernelVersion": KERNEL})
             elif url.path == "/containers/json":
                 filters = json.loads(parse_qs(url.query)["filters"][0])
-                self._answer(200, [{"Id": one["Id"]} for one in engine.containers if _matches(one, filters)])
+                found = [one for one in engine.containers if _matches(one, filters)]
+                self._answer(200, [{"Id": one["Id"], "Labels": one["Config"]["Labels"]} for one in found])
             else:
                 name = url.path.split("/")[2]
-                found = [one for one in engine.containers if name in (one["Id"], one["Name"][1:])]
-                self._answer(*(200, found[0]) if found else (404, {"message": f"No such container: {name}"}))
+                named = [one for one in engine.containers if name in (one["Id"], one["Name"][1:])]
+                self._answer(*(200, named[0]) if named else (404, {"message": f"No such container: {name}"}))
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or b"{}")
             name = self.path.split("/")[2]
             engine.asked.append(f"{self.path} {json.dumps(body)}")
             if engine.refusal:

@@ -19,6 +19,7 @@ def ours(**changed: object) -> dict[str, str]:
         "nodes": 0b1,
         "devices": {"nvidia.com/gpu": GPUS},
         "cores": CORES,
+        "omp": True,
     }
     return variables(**(facts | changed))  # type: ignore[arg-type]
 
@@ -35,6 +36,15 @@ def test_a_command_is_told_what_its_lease_has() -> None:
         "OMP_NUM_THREADS": "4",
         "OMP_PLACES": "{0},{4},{1},{5}",
         "GOMP_CPU_AFFINITY": "0,4,1,5",
+    }
+
+
+def test_threads_are_counted_and_not_pinned_unless_that_is_asked_for() -> None:
+    """libgomp pins the main thread of whatever loads it, and its children inherit that one CPU."""
+    assert {name for name in ours(omp=False) if not name.startswith("NUMAFIT_")} == {
+        "CUDA_VISIBLE_DEVICES",
+        "NVIDIA_VISIBLE_DEVICES",
+        "OMP_NUM_THREADS",
     }
 
 
@@ -155,7 +165,7 @@ def test_the_gpus_of_an_outer_lease_stay_the_visible_ones() -> None:
 
 def test_the_share_of_a_process_is_known_again() -> None:
     """`numafit run` in a process that `numafit rank` started."""
-    outer = ours() | openmp(0b1, CORES) | {"NUMAFIT_RANK_CPUS": "0"}
+    outer = ours() | openmp(0b1, CORES, pinned=True) | {"NUMAFIT_RANK_CPUS": "0"}
     assert merged(outer, ours(cpus=0b10))[1] == []
 
 

@@ -1,14 +1,16 @@
 """`host.yaml`: what is kept back, and devices that are not found by themselves."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from numafit.errors import InputError
-from numafit.host.host import HostFile
+from numafit.host.host import HostFile, Quota, Quotas
 from numafit.host.host_file import parse_host_file, read_host_file
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.model import Device
+from tests.host.children import NOBODY, needs_root
 
 MACHINE = machine_named("gpu8-128cpu")
 PATH = Path("host.yaml")
@@ -29,7 +31,25 @@ devices:
     )
 
 
-@pytest.mark.parametrize("text", [b"", b"\n \n", b"{}", b"devices: []"])
+def test_quotas_may_be_written() -> None:
+    text = b"""
+quotas:
+  users:
+    "*": {cpus: 16, jobs: 20, time: 2d}
+    ann: {cpus: 64, priority: 10, memory: 1Gi, devices: {nvidia.com/gpu: 2}}
+  groups:
+    students: {cpus: 32, jobs: 0}
+"""
+    assert parse_host_file(text, PATH, MACHINE).quotas == Quotas(
+        {
+            "*": Quota(cpus=16, jobs=20, seconds=2 * 86400.0),
+            "ann": Quota(cpus=64, memory=1 << 30, devices={"nvidia.com/gpu": 2}, priority=10),
+        },
+        {"students": Quota(cpus=32, jobs=0)},
+    )
+
+
+@pytest.mark.parametrize("text", [b"", b"\n \n", b"# a word\n  # another\n", b"{}", b"devices: []"])
 def test_everything_may_be_left_away(tmp_path: Path, text: bytes) -> None:
     assert read_host_file(tmp_path, MACHINE) == HostFile()
     (tmp_path / "host.yaml").write_bytes(text)
@@ -41,6 +61,12 @@ def test_everything_may_be_left_away(tmp_path: Path, text: bytes) -> None:
     [
         ("reservedCPUs: 128", "host.yaml:1:15: reservedCPUs: CPU 128 is not online here"),
         ("reservedCPUs: x", "reservedCPUs"),
+        ("quotas: {user: {}}", "did you mean users?"),
+        ("quotas: {users: {ann: {cpu: 1}}}", "did you mean cpus?"),
+        ("quotas: {users: {ann: {cpus: -1}}}", "host.yaml:1:30: quotas.users.ann.cpus: -1 is out of range"),
+        ("quotas: {users: {ann: {time: soon}}}", '"soon" is not a time'),
+        ("quotas: {groups: {staff: {time: 1h}}}", "known are cpus, memory, devices, jobs"),
+        ("quotas: {groups: {staff: 3}}", "a mapping is needed here"),
         ("reservedMemory: {2: 1Gi}", "2"),
         ("reservedMemory: {0: much}", "reservedMemory.0"),
         ("reservedcpus: 0", "reservedcpus"),
@@ -64,3 +90,14 @@ def test_a_folder_in_its_place_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "host.yaml").mkdir()
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
         read_host_file(tmp_path, MACHINE)
+
+
+def test_only_a_file_of_root_or_of_the_owner_counts(tmp_path: Path) -> None:
+    """In a folder that a group may write, any member could make one while there is none."""
+    needs_root()
+    (tmp_path / "host.yaml").write_text("reservedCPUs: 0")
+    assert read_host_file(tmp_path, MACHINE).reserved_cpus == 1
+    os.chown(tmp_path / "host.yaml", NOBODY, NOBODY)
+    assert read_host_file(tmp_path, MACHINE) == HostFile()
+    os.chown(tmp_path, NOBODY, NOBODY)
+    assert read_host_file(tmp_path, MACHINE).reserved_cpus == 1

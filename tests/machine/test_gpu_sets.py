@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numafit.errors import InputError
-from numafit.machine.gpu_sets import best_set, groups_of, pairs_of, preferred_set
+from numafit.machine.catalogue.names import machine_named
+from numafit.machine.gpu_sets import best_set, equal_sets, groups_of, pairs_of, preferred_set
 from numafit.machine.links import LINK_KINDS
 from numafit.machine.model import Cpu, Device, Link, Machine
 from tests.show.draw.boxes import gpu, linked, pairs_box
@@ -180,3 +181,12 @@ def test_mig_slices_are_not_gpus() -> None:
     """Links exist between whole GPUs."""
     machine = Machine(devices=(gpu(0, 0), Device("nvidia.com/mig-1g.5gb", "m", (0,), kind="mig", parent="gpu-0")))
     assert [device.id for device in pairs_of(machine).gpus] == ["gpu-0"]
+
+
+def test_sets_that_are_linked_as_well_as_the_best_stand_behind_it() -> None:
+    """Each pair on one switch is as good as another; the first is the best set."""
+    pairs = pairs_of(machine_named("gpu8-128cpu"))
+    sets = equal_sets(pairs, 2)
+    assert [one.gpus for one in sets] == [(0, 1), (2, 3), (4, 5), (6, 7)]
+    assert sets[0] == best_set(pairs, 2)
+    assert equal_sets(pairs, 9) == []

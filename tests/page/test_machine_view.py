@@ -112,6 +112,30 @@ def test_the_shared_pool_in_use_is_told_apart_from_cpus_that_are_free(open_page:
     assert "shared pool runs on it: demo/pooled." in page.locator(".card").inner_text()
 
 
+def test_the_last_hour_of_a_job_is_drawn_as_small_lines(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """With its numbers in words; where nothing is known of the past there is nothing of it."""
+    page = open_page()
+    page.locator(".drawing .cpu.held").first.wait_for()
+    assert page.locator(".past").count() == 0
+    job = {"name": "train (abc)", "lease": "abc", "cpus": [None, 1.5, 4], "waiting": [None, None, None]}
+    job |= {"switches": [None, 100, 20.5], "forced": [None, 1, 0], "memory": {"0": [None, 1 << 30, 3 << 29]}}
+    nodes = [{"node": node, "remote": [0, 1, 2], "missed": [0, 0, 7]} for node in (0, 1)]
+    past = {"times": ["a", "b", "c"], "jobs": [job], "nodes": nodes}
+    answer_with(page, "past", json.dumps(past), "application/json")
+    page.reload()
+    page.locator(".past").wait_for()
+    picture(page)
+    assert [line.get_attribute("aria-label") for line in page.locator(".past svg").all()] == [
+        "CPUs used: 4 now, 4 at most",
+        "context switches / s: 20.5 now, 100 at most",
+        "forced ones / s: 0 now, 1 at most",
+        "memory on NUMA 0: 1.5 GiB now, 1.5 GiB at most",
+        *["remote allocations / s: 2 now, 2 at most", "missed allocations / s: 7 now, 7 at most"] * 2,
+    ]
+    assert page.locator(".past path").first.get_attribute("d") == "M36 10L72 0"
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+
+
 def test_the_tables_say_what_the_picture_shows(open_page: Open, picture: Callable[..., bytes]) -> None:
     """NUMA nodes, holders, devices and links as tables, for those who cannot see the picture."""
     page = open_page()

@@ -29,6 +29,7 @@ COMMANDS = (
 )
 PAUSE = 0.05
 """Seconds."""
+STATE = "NUMAFIT_STATE"
 
 
 class Storm:
@@ -48,9 +49,15 @@ class Storm:
         self.pause = str(plan["pause"])
         """Seconds between two looks of the observer."""
         self.random = random.Random(int(plan["seed"]))
+        self.ways = list(plan.get("ways", [[]]))
+        """Words before numafit, one list per job to choose from: another user, a pid namespace."""
+        self.user = int(plan.get("user", 0))
+        """Whose processes may all be killed at once; 0: nobody's."""
         self.running: list[subprocess.Popen[bytes]] = []
         self.statuses: Counter[int] = Counter()
         self.killed = {"supervisors": 0, "commands": 0}
+        if self.user:
+            self.killed |= {"namespaces": 0, "users": 0}
 
     def run(self) -> dict[str, object]:
         with tempfile.TemporaryDirectory() as folder:
@@ -96,23 +103,44 @@ class Storm:
     def _start(self) -> None:
         seconds = f"{self.random.uniform(0.05, self.longest):.2f}"
         command = [word.format(seconds=seconds) for word in self.random.choice(COMMANDS)]
-        words = [*self.numafit, "run", *self.random.choice(self.requests), "--", *command]
+        words = [
+            *self.random.choice(self.ways),
+            *self.numafit,
+            "run",
+            *self.random.choice(self.requests),
+            "--",
+            *command,
+        ]
         environment = {**os.environ, "NUMAFIT_STATE": self.ledger}
         self.running.append(subprocess.Popen(words, env=environment, stdin=subprocess.DEVNULL, stderr=self.errors))
 
     def _kill(self) -> None:
-        if self.random.random() < 0.5:
+        if self.user and self.random.random() < 0.5:
+            self._kill_many()
+        elif self.random.random() < 0.5:
             if self.running and self.killed["supervisors"] * 3 < self.jobs:
                 self.random.choice(self.running).kill()
                 self.killed["supervisors"] += 1
+        elif self._killed(self.random.choice(self._jobs() or [0])):
+            self.killed["commands"] += 1
+
+    def _kill_many(self) -> None:
+        """A whole pid namespace by its first process, or all jobs of a user and those who watch over them."""
+        if self.random.random() < 0.7:
+            first = [child for process in self.running for child in children(process.pid) if is_first(child)]
+            if self._killed(self.random.choice(first or [0])):
+                self.killed["namespaces"] += 1
             return
-        jobs = self._jobs()
-        if jobs:
-            try:
-                os.kill(self.random.choice(jobs), signal.SIGKILL)
-                self.killed["commands"] += 1
-            except ProcessLookupError:
-                return
+        theirs = [pid for pid in pids() if user_of(pid) == self.user and observer.environment(pid).get(STATE)]
+        struck = [pid for pid in theirs if observer.environment(pid).get(STATE) == self.ledger and self._killed(pid)]
+        self.killed["users"] += bool(struck)
+
+    def _killed(self, pid: int) -> bool:
+        try:
+            os.kill(pid or -(1 << 22), signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True
 
     def _bury(self) -> None:
         for process in [process for process in self.running if process.poll() is not None]:
@@ -128,8 +156,36 @@ class Storm:
 
     def _jobs(self) -> list[int]:
         """Processes that carry a lease of this storm."""
-        pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-        return [pid for pid in pids if observer.is_job(observer.environment(pid), self.ledger)]
+        return [pid for pid in pids() if observer.is_job(observer.environment(pid), self.ledger)]
+
+
+def pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def field(pid: int, name: str) -> list[str]:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return []
+    return next((line.split()[1:] for line in lines if line.startswith(f"{name}:")), [])
+
+
+def is_first(pid: int) -> bool:
+    """Whether it is the first process of a pid namespace, whose end is that of all in there."""
+    numbers = field(pid, "NSpid")
+    return len(numbers) > 1 and numbers[-1] == "1"
+
+
+def user_of(pid: int) -> int:
+    return int((field(pid, "Uid") or ["-1"])[0])
 
 
 def words(line: str) -> str:

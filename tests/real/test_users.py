@@ -33,7 +33,8 @@ def as_nobody(ledger: Path, interpreter: str, *words: str) -> Done:
 
 def test_an_ordinary_user_is_bound_by_affinity_and_memory_policy(ledger: Path, interpreter: str) -> None:
     """The kernel allows the job the CPUs of its lease and no others; each stronger way is named with its reason."""
-    done = as_nobody(ledger, interpreter, "run", "--cpus", "1", "--", interpreter, "-c", LOOK)
+    bind = ("--memory-bind", "bind")
+    done = as_nobody(ledger, interpreter, "run", "--cpus", "1", *bind, "--", interpreter, "-c", LOOK)
     lines = done.stderr.splitlines()
     assert done.status == 0
     assert done.allowed("Cpus") == done.variables["NUMAFIT_CPUS"]

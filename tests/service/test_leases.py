@@ -9,6 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from numafit.host.host import Host
+from numafit.host.measure.kept import digest_of, keep
+from numafit.host.measure.result import Measured
 from numafit.host.session import Session
 from numafit.machine.catalogue.names import machine_named
 from numafit.service.leases import Extend, Leases, Take
@@ -40,6 +42,17 @@ def test_a_lease_is_taken_extended_and_given_back(leases: Leases) -> None:
     assert longer.until > taken.until
     assert leases.release(taken.id, 1000).id == taken.id
     assert leases.all().leases == ()
+
+
+def test_what_was_measured_of_the_host_is_told(leases: Leases) -> None:
+    """As `numafit measure` kept it beside the ledger, and nothing of another machine."""
+    assert leases.measured() is None
+    digest = digest_of(leases.session.host.machine)
+    kept = Measured("2026-11-16T19:00:00Z", digest, (), ())
+    keep(leases.session.folder, replace(kept, machine="other"))
+    assert leases.measured() is None
+    keep(leases.session.folder, kept)
+    assert leases.measured() == kept
 
 
 def test_a_lease_belongs_to_who_took_it(leases: Leases) -> None:

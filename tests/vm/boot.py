@@ -42,8 +42,17 @@ class BootError(RuntimeError):
     """The machine did not come up, or did not end; the message holds the end of its console."""
 
 
-def run_jobs(shape: Shape, jobs: Sequence[Job], folder: Path, boot_seconds: float = BOOT_SECONDS) -> dict[str, Result]:
-    """The result of each job by its name. They run one after the other in one machine; `folder` must be new or empty
+def run_jobs(
+    shape: Shape,
+    jobs: Sequence[Job],
+    folder: Path,
+    boot_seconds: float = BOOT_SECONDS,
+    *,
+    packages: Sequence[str] = (),
+) -> dict[str, Result]:
+    """`packages` are Debian's, beside those that each guest has; the first such guest has an image built for it.
+
+    The result of each job by its name. They run one after the other in one machine; `folder` must be new or empty
     and gets the console, QEMU's command line and the results. A machine that crashes or hangs is tried once more: that
     says nothing about the jobs."""
     lacking = missing()
@@ -51,7 +60,7 @@ def run_jobs(shape: Shape, jobs: Sequence[Job], folder: Path, boot_seconds: floa
         raise BootError(lacking)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "job.tar").write_bytes(cargo(shape, jobs))
-    command = command_line(shape, image(), folder)
+    command = command_line(shape, image(packages), folder)
     (folder / "qemu-cmdline.txt").write_text(" ".join(command) + "\n")
     limits = {job.name: job.timeout + GRACE_SECONDS for job in jobs}
     for attempt in range(1, ATTEMPTS + 1):

@@ -29,7 +29,7 @@ TIMED_OUT = 124
 CONTROLLERS_1 = ("cpuset", "memory", "cpu")
 CONTROLLERS_2 = "+cpuset +cpu +memory +pids"
 SIOCSIFFLAGS, IFF_UP_RUNNING = 0x8914, 0x41
-POLL_SECONDS = 0.02
+POLL_SECONDS = 0.1
 LEFTOVER_SECONDS = 10.0
 
 

@@ -6,16 +6,19 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.packages import PATH, program
 
 SUITE = "bookworm"
-INCLUDED = "numactl,procps,python3,systemd,dbus,dbus-user-session,libpam-systemd"
+INCLUDED = ("numactl", "procps", "python3", "systemd", "dbus", "dbus-user-session", "libpam-systemd")
+LAUNCHERS = ("openmpi-bin", "slurmctld", "slurmd", "slurm-client", "munge", "python3-torch")
+"""More packages, for those guests that need them: their image is another one."""
 INIT = "/usr/sbin/vm-init"
 SYSTEMD_JOBS = Path(__file__).with_name("guest_systemd.py")
-SIZE = "768M"
-"""The file is sparse; about 200 MB of it are written."""
+SIZE, LARGE = "768M", "3G"
+"""With more packages the image is large. The file is sparse; about 200 MB of the small one are written."""
 BUILD_SECONDS = 600
 
 FIRST_STEPS = """#!/bin/sh
@@ -52,7 +55,6 @@ MASKED = (
 
 STEPS = (
     "--variant=minbase",
-    f"--include={INCLUDED}",
     "--dpkgopt=path-exclude=/usr/share/doc/*",
     "--dpkgopt=path-exclude=/usr/share/locale/*",
     "--dpkgopt=path-exclude=/usr/share/man/*",
@@ -71,27 +73,36 @@ STEPS = (
 FILE_SYSTEM = ("-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0")
 
 
-def image_path() -> Path:
+def image_path(packages: Sequence[str] = ()) -> Path:
     """Named by its recipe: another recipe is another file."""
-    recipe = "\n".join((SUITE, SIZE, FIRST_STEPS, SERVICE, SYSTEMD_JOBS.read_text(), *STEPS, *FILE_SYSTEM))
+    own = (SUITE, _size(packages), FIRST_STEPS, SERVICE, SYSTEMD_JOBS.read_text())
+    recipe = "\n".join((*own, *_steps(packages), *FILE_SYSTEM))
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return cache / "numafit" / "vm" / f"{SUITE}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.ext4"
 
 
-def image() -> Path:
+def _steps(packages: Sequence[str]) -> tuple[str, ...]:
+    return (STEPS[0], f"--include={','.join((*INCLUDED, *packages))}", *STEPS[1:])
+
+
+def _size(packages: Sequence[str]) -> str:
+    return LARGE if packages else SIZE
+
+
+def image(packages: Sequence[str] = ()) -> Path:
     """The image, built if it is not there. Of several processes one builds, the others wait for it."""
-    path = image_path()
+    path = image_path(packages)
     if path.exists():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
-            _build(path)
+            _build(path, packages)
     return path
 
 
-def _build(path: Path) -> None:
+def _build(path: Path, packages: Sequence[str]) -> None:
     # Beside the image: a temporary folder may be mounted without device files, and a rename must stay on one disk.
     with tempfile.TemporaryDirectory(dir=path.parent) as work:
         folder = Path(work)
@@ -101,8 +112,8 @@ def _build(path: Path) -> None:
         (folder / "vm-jobs").write_text(SYSTEMD_JOBS.read_text())
         (folder / "jobs.service").write_text(SERVICE)
         root, new = folder / "root", folder / "new.ext4"
-        _run([program("mmdebstrap"), "--quiet", *STEPS, SUITE, str(root)], folder)
-        _run([program("mke2fs"), *FILE_SYSTEM, "-d", str(root), str(new), SIZE], folder)
+        _run([program("mmdebstrap"), "--quiet", *_steps(packages), SUITE, str(root)], folder)
+        _run([program("mke2fs"), *FILE_SYSTEM, "-d", str(root), str(new), _size(packages)], folder)
         shutil.rmtree(root)
         new.replace(path)
 

@@ -36,7 +36,7 @@ test ! -e /sys/fs/cgroup{SCOPE}-{ODD}.scope
 
 RUN = f"""
 . ./steps.sh
-numafit run --cpus 2 -- sh command.sh
+numafit run --cpus 2 --memory-bind bind -- sh command.sh
 numafit ps -o json > "$OUT/left"
 kill $(cat left)
 until_true ended $(cat left)

@@ -1,7 +1,7 @@
 """The `numafit` command and its table of subcommands, each loaded only when it is called.
 
     kubelet/    what would a kubelet do: simulate explain advise fit compare lint doctor replay
-    host/       jobs on this host: run rank docker ps free history release audit
+    host/       jobs on this host: run rank docker podman ps free history release cancel audit measure, host setup
     machine/    looking at machines: show links list convert capture
     node/       nodes of a cluster: pull, kubelet-sim, and device-plugin and node-agent on one of them
     fleet/      all nodes of a cluster together; the same commands are `kubectl numafit`
@@ -21,8 +21,10 @@ The table below names modules as text, so that `--help` imports none of them; in
 needs is imported with it.
 """
 
+import gc
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import NamedTuple
 
@@ -47,6 +49,7 @@ COMMANDS: dict[str, LazyCommand] = {
     "audit": LazyCommand(
         "numafit.cli.host.audit:audit", "Compare where processes run with what they were promised.", linux=True
     ),
+    "cancel": LazyCommand("numafit.cli.host.cancel:cancel", "End the job of a lease, gently first.", linux=True),
     "cluster": LazyCommand("numafit.cli.cluster.group:cluster", "Start a cluster of one's own, for tests.", group=True),
     "compare": LazyCommand(
         "numafit.cli.kubelet.compare:compare", "Play the same pods under two kubelets and say what changes."
@@ -79,10 +82,14 @@ COMMANDS: dict[str, LazyCommand] = {
     "history": LazyCommand(
         "numafit.cli.host.leases:history", "Show what happened to the leases of this host.", linux=True
     ),
+    "host": LazyCommand("numafit.cli.host.group:host", "Make this host ready for many users.", group=True, linux=True),
     "kubelet-sim": LazyCommand("numafit.cli.node.kubelet_sim:kubelet_sim", "Play nodes of a cluster without hardware."),
     "lint": LazyCommand("numafit.cli.kubelet.lint:lint", "Find mistakes in kubelet configurations, flags and pods."),
     "machine": LazyCommand(
         "numafit.cli.machine.group:machine", "Show a machine, its links, or turn it into another format.", group=True
+    ),
+    "measure": LazyCommand(
+        "numafit.cli.host.measure:measure", "Measure memory between NUMA nodes, or what binding brings.", linux=True
     ),
     "metrics": LazyCommand(
         "numafit.cli.agent.metrics:metrics", "List the metrics that `numafit serve` offers.", group=True
@@ -95,6 +102,12 @@ COMMANDS: dict[str, LazyCommand] = {
     ),
     "place": LazyCommand(
         "numafit.cli.cluster.place:place", "Let pods of a cluster wait until a node has room, and send them there."
+    ),
+    "podman": LazyCommand(
+        "numafit.cli.host.docker.podman:podman",
+        "Run Podman's containers under a lease, or adopt running ones.",
+        group=True,
+        linux=True,
     ),
     "ps": LazyCommand("numafit.cli.host.leases:ps", "Show who holds what of this host.", linux=True),
     "release": LazyCommand("numafit.cli.host.release:release", "Give a lease back.", linux=True),
@@ -118,6 +131,26 @@ COMMANDS: dict[str, LazyCommand] = {
 }
 
 
+@contextmanager
+def _started_quickly() -> Iterator[None]:
+    """What is loaded stays: to look for garbage in it, over and over, makes a start slower. And msgspec takes typing's
+    own where `typing_extensions` is missing, which takes longer to load than all of click."""
+    missing, looking = "typing_extensions" not in sys.modules, gc.isenabled()
+    gc.disable()
+    if missing:
+        sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    try:
+        import msgspec  # noqa: F401
+    finally:
+        if missing:
+            del sys.modules["typing_extensions"]
+    try:
+        yield
+    finally:
+        if looking:
+            gc.enable()
+
+
 class LazyGroup(click.Group):
     """The list of commands comes from a table, so that `--help` imports none of them."""
 
@@ -133,7 +166,8 @@ class LazyGroup(click.Group):
         if entry.linux and sys.platform != "linux":
             return _needs_linux(ctx, cmd_name)
         module, _, attribute = entry.target.partition(":")
-        command: click.Command = getattr(import_module(module), attribute)
+        with _started_quickly():
+            command: click.Command = getattr(import_module(module), attribute)
         return command
 
     def resolve_command(

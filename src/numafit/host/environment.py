@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from numafit.bits import CpusetError, cpuset_text, mask_of, members, parse_cpuset
-from numafit.host.lease import Lease
-from numafit.ledger.ledger import Block
+from numafit.host.lease import Lease, LeasePart
+from numafit.ledger.block import Block
 
 LEASE = "NUMAFIT_LEASE"
 CPUS = "NUMAFIT_CPUS"
@@ -17,10 +17,11 @@ DEVICES = "NUMAFIT_DEVICES"
 RANK_CPUS = "NUMAFIT_RANK_CPUS"
 RANK_MEMS = "NUMAFIT_RANK_MEMS"
 RANK_GPU = "NUMAFIT_RANK_GPU"
+RANK_NIC = "NUMAFIT_RANK_NIC"
 """The share of one process of a job, where `numafit rank` started it."""
 OURS = "NUMAFIT_"
-OF_LEASE = {LEASE, CPUS, MEMS, NODES, DEVICES, RANK_CPUS, RANK_MEMS, RANK_GPU} | {
-    OURS + name for name in ("MEMORY", "SHARED", "NAME")
+OF_LEASE = {LEASE, CPUS, MEMS, NODES, DEVICES, RANK_CPUS, RANK_MEMS, RANK_GPU, RANK_NIC} | {
+    OURS + name for name in ("MEMORY", "SHARED", "NAME", "BIND", "LIMIT_MEMORY", "SHARES", "HOST")
 }
 """Facts of one lease, of no use to another. Other names with our prefix are settings of the user's."""
 
@@ -34,9 +35,10 @@ OPENMP = (THREADS, PLACES, GOMP)
 _NVIDIA_RESOURCE = re.compile(r"nvidia\.com/(?:gpu|mig-[a-z0-9.]+)(?:\.shared)?")
 _UUID = re.compile(r"(?:GPU|MIG)-.+")
 _ESCAPED = re.compile(r"[%,;=\s]")
-_GOMP_ITEM = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6})(?::([1-9][0-9]{0,5}))?)?")
-_PLACE = re.compile(r"\{([^{}]*)\}((?::-?[0-9]{1,6}){0,2})")
-_INTERVAL = re.compile(r"([0-9]{1,6})(?::([0-9]{1,6})(?::(-?[0-9]{1,6}))?)?")
+# Compiled by who meets a list of CPUs, which is seldom.
+_GOMP_ITEM = r"([0-9]{1,6})(?:-([0-9]{1,6})(?::([1-9][0-9]{0,5}))?)?"
+_PLACE = r"\{([^{}]*)\}((?::-?[0-9]{1,6}){0,2})"
+_INTERVAL = r"([0-9]{1,6})(?::([0-9]{1,6})(?::(-?[0-9]{1,6}))?)?"
 _LARGEST = 1 << 13
 """No machine has CPUs above; a longer list is cut there."""
 _MOST_PLACED = 1 << 16
@@ -51,6 +53,7 @@ def variables(
     exclusive: bool = True,
     devices: Mapping[str, Sequence[str]] | None = None,
     cores: Iterable[int] = (),
+    omp: bool = False,
 ) -> dict[str, str]:
     """`nodes` are the NUMA nodes of the CPUs, `cores` the CPU sets of the machine's cores. CPUs of the shared pool come
     and go: programs are not told their number then."""
@@ -66,17 +69,21 @@ def variables(
     # By UUID or not at all: a number means another GPU wherever fewer of them are visible.
     if gpus and all(_UUID.fullmatch(gpu) for gpu in gpus):
         added[CUDA] = added[NVIDIA] = ",".join(gpus)
-    return added | openmp(cpus, cores) if exclusive and cpus else added
+    return added | openmp(cpus, cores, pinned=omp) if exclusive and cpus else added
 
 
-def openmp(cpus: int, cores: Iterable[int]) -> dict[str, str]:
-    """One thread per CPU, each with its place; the threads of a core stand side by side."""
+def openmp(cpus: int, cores: Iterable[int], *, pinned: bool) -> dict[str, str]:
+    """One thread per CPU. MKL, OpenBLAS, BLIS and numexpr go by this number, too, where theirs is not set; set, theirs
+    would win over an OMP_NUM_THREADS that a script inside the job chooses.
+
+    `pinned`: each with its place, the threads of a core side by side. Only for a job that is one OpenMP program:
+    libgomp then pins the main thread of every program to the first place as it is loaded, and what that thread starts
+    (a pool of workers, another program) stays on one CPU."""
     order = by_core(cpus, cores)
-    return {
-        THREADS: str(len(order)),
-        PLACES: ",".join(f"{{{cpu}}}" for cpu in order),
-        GOMP: ",".join(map(str, order)),
-    }
+    count = {THREADS: str(len(order))}
+    if not pinned:
+        return count
+    return count | {PLACES: ",".join(f"{{{cpu}}}" for cpu in order), GOMP: ",".join(map(str, order))}
 
 
 def by_core(cpus: int, cores: Iterable[int]) -> list[int]:
@@ -180,7 +187,7 @@ def _gomp_cpus(value: str) -> int | None:
     cpus = 0
     items = value.replace(",", " ").split()
     for item in items:
-        found = _GOMP_ITEM.fullmatch(item)
+        found = re.fullmatch(_GOMP_ITEM, item)
         if found is None:
             return None
         first, last, step = int(found[1]), int(found[2] or found[1]), int(found[3] or 1)
@@ -191,14 +198,14 @@ def _gomp_cpus(value: str) -> int | None:
 def _place_cpus(value: str) -> int | None:
     """`{0,1},{2:2},{4}:3:2`: lists of CPUs and `start:count:step`, of CPUs inside and of places outside."""
     text = value.replace(" ", "")
-    places = list(_PLACE.finditer(text))
+    places = list(re.finditer(_PLACE, text))
     if not places or ",".join(place[0] for place in places) != text:
         return None
     cpus = 0
     for place in places:
         first: list[int] = []
         for item in place[1].split(","):
-            found = _INTERVAL.fullmatch(item)
+            found = re.fullmatch(_INTERVAL, item)
             if found is None:
                 return None
             first += _run(int(found[1]), int(found[2] or 1), int(found[3] or 1))
@@ -220,10 +227,16 @@ MEMORY = "NUMAFIT_MEMORY"
 """`BYTES@NODES` for each block that is held."""
 SHARED = "NUMAFIT_SHARED"
 NAME = "NUMAFIT_NAME"
+BIND = "NUMAFIT_BIND"
+LIMIT = "NUMAFIT_LIMIT_MEMORY"
+SHARES = "NUMAFIT_SHARES"
+"""`CPUS@NODES@DEVICE,DEVICE` for each process of the job, by its number, where their number was given."""
+HOST = "NUMAFIT_HOST"
+"""Launchers carry variables to other hosts, where the lease means nothing."""
 
 
-def lease_variables(lease: Lease, cpus: int, cores: Iterable[int]) -> dict[str, str]:
-    """`cpus` are those that the job is bound to; `cores` the CPU sets of the machine's cores."""
+def lease_variables(lease: Lease, cpus: int, cores: Iterable[int], *, omp: bool = False) -> dict[str, str]:
+    """`cpus` are those that the job is bound to; `cores` the CPU sets of the machine's cores. `omp` pins threads."""
     added = variables(
         lease=lease.id,
         cpus=cpus,
@@ -232,13 +245,20 @@ def lease_variables(lease: Lease, cpus: int, cores: Iterable[int]) -> dict[str, 
         exclusive=bool(lease.exclusive),
         devices=lease.devices,
         cores=cores,
+        omp=omp,
     )
     if lease.memory:
         added[MEMORY] = ";".join(f"{block.size}@{cpuset_text(mask_of(block.numa))}" for block in lease.memory)
+    if lease.bind != "bind":
+        added[BIND] = lease.bind
+    if lease.limit_memory:
+        added[LIMIT] = str(lease.limit_memory)
     if lease.pooled:
         added[SHARED] = "1"
     if lease.name:
         added[NAME] = lease.name
+    if lease.shares:
+        added[SHARES] = shares_text(lease.shares)
     return added
 
 
@@ -258,6 +278,9 @@ def lease_told(environment: Mapping[str, str]) -> Lease | None:
             mems=parse_cpuset(environment.get(MEMS, "")),
             memory=_blocks(environment.get(MEMORY, "")),
             devices=parse_devices(environment.get(DEVICES, "")),
+            bind=environment.get(BIND, "bind"),
+            limit_memory=int(environment.get(LIMIT, "0")),
+            shares=parse_shares(environment.get(SHARES, "")),
         )
     except (KeyError, ValueError, CpusetError):
         return None
@@ -269,3 +292,19 @@ def _blocks(text: str) -> tuple[Block, ...]:
         size, _, nodes = part.partition("@")
         blocks.append(Block(tuple(members(parse_cpuset(nodes))), "memory", int(size)))
     return tuple(blocks)
+
+
+def shares_text(shares: Sequence[LeasePart]) -> str:
+    return ";".join(f"{one.cpus}@{one.mems}@{','.join(map(_escaped, one.devices))}" for one in shares)
+
+
+def parse_shares(text: str) -> tuple[LeasePart, ...]:
+    """The opposite of `shares_text`. Raises `ValueError` or `CpusetError` with a reason."""
+    shares = []
+    for part in text.split(";") if text else ():
+        cpus, *rest = part.split("@", 2)
+        if len(rest) != 2 or not parse_cpuset(cpus):
+            raise ValueError(f'"{part[:80]}" is not CPUS@NODES@DEVICES')
+        parse_cpuset(rest[0])
+        shares.append(LeasePart(cpus, rest[0], tuple(map(_plain, rest[1].split(","))) if rest[1] else ()))
+    return tuple(shares)

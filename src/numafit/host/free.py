@@ -8,8 +8,9 @@ from msgspec.structs import replace
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.place import ledger_of, node_of
-from numafit.host.pool import left_to_shared, pool_of
+from numafit.host.pool import left_to_shared, pool_of, split_cores
 from numafit.host.request import JobRequest
+from numafit.host.usage import MemoryUsage
 from numafit.managers.ask import MEMORY
 from numafit.managers.device.manager import free_devices
 
@@ -26,10 +27,20 @@ class NodeFree(msgspec.Struct, frozen=True):
     """Bytes that jobs may hold."""
     devices: Devices = {}
     left: int = 0
-    """CPUs among the free ones that no job gets: shared work could run nowhere else."""
+    """CPUs among the free ones that a job does not get by itself: shared work could run nowhere else, or another job
+    uses their core."""
     grouped: bool = False
     """Its memory is held together with that of other nodes: as the kubelet's memory manager has it, only jobs on the
     same nodes get more of it until then."""
+    usage: MemoryUsage | None = None
+    """What is really free; None: it was not looked at."""
+
+    @property
+    def to_give(self) -> int:
+        """Bytes for a job on this node alone."""
+        if self.grouped:
+            return 0
+        return self.memory if self.usage is None else min(self.memory, self.usage.available)
 
 
 class HostFree(msgspec.Struct, frozen=True):
@@ -41,9 +52,7 @@ class HostFree(msgspec.Struct, frozen=True):
     @property
     def largest(self) -> NodeFree | None:
         """The NUMA node with the most to give to one job: devices first, then CPUs, then memory."""
-        alone = [
-            replace(node, cpus=node.cpus & ~node.left, memory=0 if node.grouped else node.memory) for node in self.nodes
-        ]
+        alone = [replace(node, cpus=node.cpus & ~node.left, memory=node.to_give) for node in self.nodes]
         giving = [node for node in alone if node.cpus or node.memory or any(node.devices.values())]
         return max(giving, key=_size, default=None)
 
@@ -67,6 +76,7 @@ def free_on(host: Host, leases: Sequence[Lease]) -> HostFree:
             table = by_node[numa[0]] if len(numa) == 1 and numa[0] in by_node else unplaced
             table[resource] = (*table.get(resource, ()), device)
     pool = pool_of(host, leases)
+    split = split_cores(host, leases)
     nodes = []
     for numa_node in host.machine.numa_nodes:
         cpus = node.cpu.topology.numa_nodes.get(numa_node.id, 0)
@@ -80,8 +90,9 @@ def free_on(host: Host, leases: Sequence[Lease]) -> HostFree:
                 table_of.free if table_of else 0,
                 table_of.allocatable if table_of else 0,
                 by_node[numa_node.id],
-                left_to_shared(pool, leases, free & cpus),
+                left_to_shared(pool, leases, free & cpus) | split & free & cpus,
                 len(held.cells) > 1,
+                None if host.usage is None else host.usage.nodes.get(numa_node.id),
             )
         )
     return HostFree(tuple(nodes), pool, unplaced)

@@ -6,9 +6,24 @@ import msgspec
 
 from numafit.bits import CpusetError, cpuset_text, members, parse_cpuset
 from numafit.host.process.identity import ProcessId
-from numafit.ledger.ledger import Block
+from numafit.ledger.block import Block
 
 _MASKS = ("exclusive", "nodes", "mems", "allowed", "bound")
+
+
+class LeasePart(msgspec.Struct, frozen=True):
+    """What one process of a job of several has of the lease."""
+
+    cpus: str
+    """As a list, like 0-3,8; likewise the next one."""
+    mems: str = ""
+    """The NUMA nodes that its memory comes from first."""
+    devices: tuple[str, ...] = ()
+
+    def words(self) -> str:
+        """`CPUs 0-3, memory of node 0, GPU0`."""
+        memory = [f"memory of node {self.mems}"] if self.mems else []
+        return ", ".join([f"CPUs {self.cpus}", *memory, *self.devices])
 
 
 class Lease(msgspec.Struct, frozen=True):
@@ -26,7 +41,7 @@ class Lease(msgspec.Struct, frozen=True):
     nodes: int = 0
     """The NUMA nodes that it was placed on; a job in the shared pool keeps to their CPUs while there are any."""
     mems: int = 0
-    """The NUMA nodes that its memory is bound to."""
+    """The NUMA nodes that its memory comes from, as `bind` says."""
     memory: tuple[Block, ...] = ()
     devices: Mapping[str, tuple[str, ...]] = {}
     """Resource -> ids."""
@@ -52,6 +67,24 @@ class Lease(msgspec.Struct, frozen=True):
     """The boot that `until` belongs to."""
     sentence: str = ""
     """Why it was placed there."""
+    bind: str = "bind"
+    """How its memory comes from `mems`: one of the ways in `bind.target`."""
+    limit_memory: int = 0
+    """Bytes that it may use at most; 0: no limit."""
+    shares: tuple[LeasePart, ...] = ()
+    """Per process, by its number on this machine, where their number was given."""
+    priority: int = 0
+    seconds: float = 0.0
+    """How long its job may run, from the start of its command; 0: as long as it likes."""
+    group: str = ""
+    """The group of users whose quota it counts for."""
+    marked: bool = False
+    """Its processes carry its mark (`bind.mark`), by which everybody knows them."""
+
+    @property
+    def forced_mems(self) -> int:
+        """The nodes that a cpuset must name."""
+        return self.mems if self.bind == "bind" else 0
 
     @property
     def pooled(self) -> bool:

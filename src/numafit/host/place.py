@@ -1,4 +1,4 @@
-"""Where a job goes: the engine decides about a request on top of the leases that are held, as the kubelet would.
+"""Where a kubelet would put a job: the engine decides about a request on top of the leases that are held.
 
 A host is a node whose kubelet has all managers on. Two things are apart from the kubelet: nothing need be reserved,
 and among GPUs that are free the set that the links favour is tried first.
@@ -9,14 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from numafit.bits import mask_of, members
+from numafit.bits import cpuset_text, mask_of, members
 from numafit.decision.admit import admit
 from numafit.decision.decision import Decision
 from numafit.decision.node import LAST_NUMA_NODE, Node, register
 from numafit.errors import InputError, KubeletError, StartError
+from numafit.host.bind.target import BIND, INTERLEAVE, PREFER
 from numafit.host.host import Host
-from numafit.host.lease import Lease
-from numafit.host.request import CONTAINER, PREFERENCES, JobRequest, pod_of
+from numafit.host.lease import Lease, LeasePart
+from numafit.host.request import CONTAINER, PREFERENCES, JobRequest
 from numafit.ledger.ledger import Block, CpuLedger, DeviceLedger, Held, Ledger, MemoryLedger, MemoryNode
 from numafit.machine.gpu_sets import best_set, pairs_of, reason_text
 from numafit.machine.topology import TopologyError, cpu_topology
@@ -59,26 +60,43 @@ class Placed(msgspec.Struct, frozen=True):
     devices: Mapping[str, tuple[str, ...]] = {}
     gpu_reason: str = ""
     """Why these GPUs, where their links chose and not the order of the devices."""
+    bind: str = BIND
+    """How its memory comes from `mems`."""
+    remarks: tuple[str, ...] = ()
+    """What is really free and what is not claimed, where that differs."""
+    near: bool | None = None
+    """Of a job in parts: whether each part has its CPUs and memory on its own NUMA node. None: it has no parts."""
+    shares: tuple[LeasePart, ...] = ()
+    """Per process, where their number was given."""
+    asked: str = ""
+    """How the CPUs were asked for, such as ` in whole cores`; empty: one by one."""
+    split: int = 0
+    """CPUs that are free, but whose core another lease has a part of: they are not given out in whole cores."""
 
     @property
     def admitted(self) -> bool:
         return self.decision.admitted
 
+    @property
+    def aligned(self) -> bool:
+        return self.decision.containers[CONTAINER].affinity[1] if self.near is None else self.near
+
 
 def place(host: Host, leases: Sequence[Lease], request: JobRequest) -> Placed:
     """Raises `InputError` for what this machine can never give, whoever holds what."""
+    host = host.within(request.on_nodes, holding=bool(request.memory))
     _check(host, request)
     node = node_of(host, request)
     ledger = ledger_of(host, node, leases)
     pod = pod_of(request, NEW)
     decision = admit(node, ledger, pod)
     linked, reason = _by_links(node, ledger, pod, request)
-    if linked is not None and _rank(linked) >= _rank(decision):
+    if linked is not None and _quality(linked) >= _quality(decision):
         return _placed(host, node, request, linked, reason)
     return _placed(host, node, request, decision)
 
 
-def _rank(decision: Decision) -> tuple[bool, bool, int]:
+def _quality(decision: Decision) -> tuple[bool, bool, int]:
     """Admitted first, then aligned, then on few NUMA nodes."""
     mask, preferred = decision.containers[CONTAINER].affinity
     return decision.admitted, preferred, -(mask.bit_count() if mask is not None else 64)
@@ -93,12 +111,28 @@ def _check(host: Host, request: JobRequest) -> None:
             known = sorted({device.resource for device in host.machine.devices if device.resource})
             cure = f"there are {', '.join(known)}" if known else "`numafit machine show --table devices` lists them"
             raise InputError(f"this machine has no {resource}", cure=cure)
-    if request.cpus > host.online.bit_count():
-        raise InputError(f"{request.cpus} CPUs are asked for, this machine has {host.online.bit_count()}")
-    total = sum(node.memory for node in host.machine.numa_nodes if not node.device)
+    where = f"NUMA node {cpuset_text(request.on_nodes)}" if request.on_nodes else "this machine"
+    nodes = request.on_nodes or -1
+    cpus = mask_of(cpu.id for cpu in host.machine.cpus if cpu.online and nodes >> cpu.numa & 1).bit_count()
+    if request.cpus > cpus:
+        raise InputError(f"{request.cpus} CPUs are asked for, {where} has {cpus}")
+    total = sum(node.memory for node in host.machine.numa_nodes if not node.device and nodes >> node.id & 1)
     if request.memory > total:
-        words = f"{Quantity(request.memory, 0, 'BinarySI')} of memory are asked for, this machine has {total >> 20}Mi"
+        words = f"{Quantity(request.memory, 0, 'BinarySI')} of memory are asked for, {where} has {total >> 20}Mi"
         raise InputError(words)
+
+
+def pod_of(request: JobRequest, uid: str) -> Pod:
+    """Guaranteed if it asks for CPUs or memory: only such pods get exclusive CPUs and memory of their own.
+
+    A job that holds no memory asks for one byte, which makes it Guaranteed and which no manager is told of.
+    """
+    wanted = {resource: Quantity(count) for resource, count in request.devices.items() if count}
+    if request.cpus or request.memory:
+        # Less than one CPU is never exclusive: the kubelet's way to a Guaranteed pod in the shared pool.
+        wanted["cpu"] = Quantity(request.cpus) if request.cpus else Quantity(1, -3)
+        wanted["memory"] = Quantity(request.memory or 1, 0, "BinarySI")
+    return Pod(uid, request.name or uid, (Container(CONTAINER, wanted, wanted),), namespace="host")
 
 
 # The node
@@ -252,12 +286,26 @@ def _placed(host: Host, node: Node, request: JobRequest, decision: Decision, gpu
     if not exclusive and got.affinity[0] is not None:
         nodes |= got.affinity[0]
     devices = {resource: tuple(sorted(ids)) for resource, ids in got.devices.items()}
-    mems = held or _mems(host, nodes)
-    return Placed(request, decision, node, exclusive, nodes, mems, memory, devices, gpu_reason)
+    mems = held or memory_near(host, request, nodes)
+    bind = way_of(request, memory)
+    return Placed(request, decision, node, exclusive, nodes, mems, memory, devices, gpu_reason, bind)
 
 
-def _mems(host: Host, nodes: int) -> int:
-    """Where memory that is not held comes from: the nodes of the CPUs, else the nearest that have memory."""
+def way_of(request: JobRequest, memory: Sequence[Block]) -> str:
+    """How its memory comes from its nodes: what is held is there."""
+    return request.bind or (BIND if memory else PREFER)
+
+
+def memory_near(host: Host, request: JobRequest, nodes: int) -> int:
+    """Where memory that is not held comes from: the nodes that were asked for; all, to be interleaved; the nodes of the
+    CPUs, else the nearest that have memory."""
+    known = host.memory_nodes
+    if request.on_nodes & known or request.bind == INTERLEAVE:
+        return known
+    return _near(host, nodes)
+
+
+def _near(host: Host, nodes: int) -> int:
     known = host.memory_nodes
     if not nodes or nodes & known:
         return nodes & known or known

@@ -1,9 +1,43 @@
 """The shared pool: the CPUs that nobody holds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import msgspec
+
+from numafit.bits import mask_of
+from numafit.host.bind.target import PREFER
 from numafit.host.host import Host
-from numafit.host.lease import Lease
+from numafit.host.lease import Lease, LeasePart
+from numafit.host.request import JobRequest
+from numafit.ledger.block import Block
+
+
+class SharedPlace(msgspec.Struct, frozen=True):
+    """Where a job goes that holds nothing: the engine would say the same of it."""
+
+    request: JobRequest
+    nodes: int
+    mems: int
+    bind: str
+    exclusive: int = 0
+    memory: tuple[Block, ...] = ()
+    devices: Mapping[str, tuple[str, ...]] = {}
+    shares: tuple[LeasePart, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+def shared_place(host: Host, leases: Sequence[Lease], request: JobRequest) -> SharedPlace | None:
+    """None: the engine must be asked, since the job holds something or there is no CPU for it."""
+    if request.holds or request.ranks:
+        return None
+    host = host.within(request.on_nodes, holding=False)
+    if not pool_of(host, leases) & host.usable_cpus:
+        return None
+    # These two policies of the kubelet name no nodes for who asks for nothing (1.36).
+    nodes = (
+        0 if request.policy in ("none", "single-numa-node") else mask_of(node.id for node in host.machine.numa_nodes)
+    )
+    return SharedPlace(request, nodes, host.memory_nodes, request.bind or PREFER)
 
 
 def pool_of(host: Host, leases: Sequence[Lease]) -> int:
@@ -24,6 +58,17 @@ def shared_cpus(host: Host, leases: Sequence[Lease], lease: Lease) -> int:
         if lease.nodes >> cpu.numa & 1:
             near |= 1 << cpu.id
     return pool & near or pool
+
+
+def split_cores(host: Host, leases: Sequence[Lease]) -> int:
+    """CPUs that nobody holds, but whose core somebody does: a job that wants whole cores does not get them."""
+    free = pool_of(host, leases)
+    held = host.online & ~free
+    split = 0
+    for core in host.cores if held else ():
+        if core & held:
+            split |= core & free
+    return split
 
 
 def left_to_shared(pool: int, leases: Sequence[Lease], wanted: int) -> int:

@@ -6,7 +6,6 @@ from typing import Literal
 import msgspec
 
 from numafit.quantity import Quantity
-from numafit.workload.pod import Container, Pod
 
 CONTAINER = "lease"
 """The one container of the pod that stands for a lease."""
@@ -28,12 +27,33 @@ class JobRequest(msgspec.Struct, frozen=True):
     cpus: int = 0
     """Exclusive CPUs; with 0 the job runs in the shared pool."""
     memory: int = 0
-    """Bytes to hold; with 0 the job's memory is bound, but not held."""
+    """Bytes to hold; with 0 nobody is kept from the memory that the job uses."""
     devices: Mapping[str, int] = {}
     """Resource -> number."""
     policy: Policy = "best-effort"
     prefer: tuple[str, ...] = ()
     name: str = ""
+    bind: str = ""
+    """How its memory comes from its nodes: `prefer`, `bind` or `interleave`; empty: bound if it holds memory, else
+    preferred."""
+    on_nodes: int = 0
+    """The NUMA nodes that its CPUs and memory come from, as a mask; 0: any."""
+    limit_memory: int = 0
+    """Bytes that it may use at most; 0: no limit."""
+    threads: bool = False
+    """Single threads of cores; else whole cores, of which nobody else gets a thread."""
+    like_kubelet: bool = False
+    """Exactly what a kubelet would do, good or not."""
+    ranks: int = 0
+    """So many processes, each with a part of its own; 0: nobody said."""
+    cpus_per_rank: int = 0
+    cpus_per_gpu: int = 0
+    """`cpus` is the sum in any case; these say that it is so many for each."""
+    priority: int = 0
+    """Who waits with a higher one comes first."""
+    seconds: float = 0.0
+    """How long the job may run; 0: as long as it likes."""
+    """The longest that it may run; 0: as long as it likes."""
 
     @property
     def holds(self) -> bool:
@@ -46,17 +66,16 @@ class JobRequest(msgspec.Struct, frozen=True):
         if self.memory:
             parts.append(str(Quantity(self.memory, 0, "BinarySI")))
         parts += [f"{count} {resource}" for resource, count in sorted(self.devices.items()) if count]
+        if self.ranks:
+            parts.append(f"{self.ranks} rank{'s' if self.ranks != 1 else ''}")
         return ", ".join(parts) or "shared CPUs"
 
 
-def pod_of(request: JobRequest, uid: str) -> Pod:
-    """Guaranteed if it asks for CPUs or memory: only such pods get exclusive CPUs and memory of their own.
+def main_resources(devices: Mapping[str, object]) -> list[str]:
+    """The GPUs, where there are any; else all of the devices."""
+    gpus = [resource for resource in devices if resource.endswith("/gpu") or resource.startswith("nvidia.com/")]
+    return sorted(gpus or devices)
 
-    A job that holds no memory asks for one byte, which makes it Guaranteed and which no manager is told of.
-    """
-    wanted = {resource: Quantity(count) for resource, count in request.devices.items() if count}
-    if request.cpus or request.memory:
-        # Less than one CPU is never exclusive: the kubelet's way to a Guaranteed pod in the shared pool.
-        wanted["cpu"] = Quantity(request.cpus) if request.cpus else Quantity(1, -3)
-        wanted["memory"] = Quantity(request.memory or 1, 0, "BinarySI")
-    return Pod(uid, request.name or uid, (Container(CONTAINER, wanted, wanted),), namespace="host")
+
+def len_of_main(devices: Mapping[str, int]) -> int:
+    return sum(devices[resource] for resource in main_resources(devices))

@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.host.bind.kernel import allowed_now
+from numafit.host.bind.slices import let_out
+from numafit.host.bind.target import Target
 from numafit.host.book.book import Book, Warn
-from numafit.host.book.folder import NoLedgerError, ledger_folder
+from numafit.host.book.folder import NOT_SHARED, NoLedgerError, is_private, ledger_folder
+from numafit.host.book.store import FILE, LOCK
 from numafit.host.host import Host, HostFile, host_of
 from numafit.host.lease import Lease, LiveContainers
 from numafit.host.this_machine import live_machine
@@ -18,8 +22,6 @@ from numafit.machine.model import Machine
 
 if TYPE_CHECKING:
     from numafit.host.book.glance import Glance
-
-DOCKER_SOCKET = Path("/var/run/docker.sock")
 
 
 class Session(msgspec.Struct, frozen=True):
@@ -31,11 +33,16 @@ class Session(msgspec.Struct, frozen=True):
         return open_book(self.folder, self.warn)
 
 
-def open_session(chosen: Path | None, warn: Warn, *, devices: bool = True) -> Session:
-    """Without `devices` the drivers are not asked, which is quicker."""
+def open_session(chosen: Path | None, warn: Warn, *, devices: bool = True, quiet: bool = False) -> Session:
+    """Without `devices` the drivers are not asked, which is quicker. A user whose ledger knows of nobody else is told,
+    unless it is to be `quiet`. Nothing is made."""
     folder = ledger_folder(chosen)
+    if not quiet and is_private(chosen):
+        warn(NOT_SHARED)
     machine = live_machine(devices=devices)
-    return Session(host_of(machine, _host_file(folder, machine), allowed=allowed_now()), folder, warn)
+    host = host_of(machine, _host_file(folder, machine), allowed=allowed_now())
+    return Session(replace(host, live=True), folder, warn)
+    return Session(host_of(machine, _host_file(folder, machine), allowed=_allowed()), folder, warn)
 
 
 def glance_at(chosen: Path | None, *, history: int = 0) -> "tuple[Host, Glance]":
@@ -48,31 +55,89 @@ def glance_at(chosen: Path | None, *, history: int = 0) -> "tuple[Host, Glance]"
         folder = ledger_folder(chosen, reading=True)
     machine = live_machine()
     file = _host_file(folder, machine) if folder is not None else HostFile()
-    return host_of(machine, file, allowed=allowed_now()), glance(folder, _live_containers, history)
+    host = replace(host_of(machine, file, allowed=allowed_now()), live=True)
+    return host, glance(folder, _live_containers, history)
+    return host_of(machine, file, allowed=_allowed()), glance(folder, _live_containers, history)
+
+
+def has_ledger(folder: Path) -> bool:
+    """Whether there is one, or was one that jobs still tell of: who only reads makes none."""
+    if os.path.exists(folder / FILE) or os.path.exists(folder / LOCK):
+        return True
+    if os.path.isdir(folder) and not os.access(folder, os.X_OK):
+        # What may not be looked at could be there.
+        return True
+    from numafit.host.book.rebuild import running_leases
+
+    return bool(running_leases(ledger=folder, named=True))
 
 
 def open_book(folder: Path, warn: Warn) -> Book:
     return Book.open(folder, _live_containers, warn)
 
 
+def _allowed() -> tuple[int, int]:
+    found = let_out(Target(*allowed_now()))
+    return found.cpus, found.mems
+
+
 def _host_file(folder: Path, machine: Machine) -> HostFile:
-    """Most hosts have no such file, and a command starts quicker without YAML."""
-    # Path.exists would raise where a folder above may not be looked into.
-    if not os.path.exists(folder / "host.yaml"):
-        return HostFile()
+    """Most hosts have no such file or one of comments only, and a command starts quicker without YAML."""
+    try:
+        lines = (folder / "host.yaml").read_bytes().splitlines()
+        if all(line.lstrip()[:1] in (b"", b"#") for line in lines):
+            return HostFile()
+    except OSError:
+        # Who may not look into the folder is told so when he opens the ledger.
+        if not os.path.exists(folder / "host.yaml"):
+            return HostFile()
     from numafit.host.host_file import read_host_file
 
     return read_host_file(folder, machine)
 
 
-def reenter_containers(book: Book, warn: Warn) -> None:
-    """Containers that were started again hold what they are pinned to, if nobody else does; who does is told."""
-    if not (os.environ.get("DOCKER_HOST") or DOCKER_SOCKET.exists()):
+def look_around(book: Book, host: Host, warn: Warn) -> None:
+    """What happened to leases behind the ledger's back, before somebody counts on it: containers that were started
+    again get back what they are pinned to, or are moved, and so are jobs whose CPUs went offline. Each is told.
+    `host` must have been read just now."""
+    reenter_containers(book, host, warn)
+    if any(not cpu.online for cpu in host.machine.cpus):
+        from numafit.host.book.moves import mend
+
+        for sentence in mend(book, host):
+            warn(sentence)
+
+
+def reenter_containers(book: Book, host: Host, warn: Warn) -> None:
+    """Of Docker and of this user's Podman."""
+    if not _has_containers():
+        return
+    # Nearly always nothing came back, and to see that takes a millisecond.
+    from numafit.host.docker.look import engine_socket, leased_containers, podman_containers, podman_folder
+
+    path = engine_socket(os.environ)
+    running = leased_containers(path) if path else []
+    of_podman = podman_containers() if podman_folder(os.geteuid()).exists() else []
+    known = {(lease.id, lease.container) for lease in book.leases()} if running or of_podman else set()
+    docker, podman = path is None or not known.issuperset(running), not known.issuperset(of_podman)
+    if not docker and not podman:
         return
     from numafit.host.book.strays import reenter, stray_text
+    from numafit.host.docker.engine import engine_address, local_podman
 
-    for stray in reenter(book):
-        warn(stray_text(stray))
+    addresses = [engine_address()] if docker else []
+    for address in [*addresses, *([local_podman()] if podman else [])]:
+        for stray in reenter(book, host, address):
+            warn(stray_text(stray))
+
+
+def _has_containers() -> bool:
+    """Whether there is any sign of Docker or Podman for this user."""
+    user = os.geteuid()
+    signs = ("/var/run/docker.sock", os.path.expanduser("~/.docker/config.json"), f"/run/user/{user}/libpod")
+    if "DOCKER_HOST" in os.environ or "DOCKER_CONTEXT" in os.environ or "DOCKER_CONFIG" in os.environ:
+        return True
+    return any(map(os.path.exists, (*signs, *(() if user else ("/run/libpod",)))))
 
 
 def _live_containers(leases: Sequence[Lease]) -> LiveContainers | None:

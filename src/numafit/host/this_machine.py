@@ -1,13 +1,17 @@
 """This machine, as its kernel and the tools on it describe it."""
 
 import os
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from msgspec.structs import replace
 
 from numafit.errors import InputError, NeedsLinuxError
+from numafit.host.host import Host
+from numafit.host.request import JobRequest
+from numafit.host.usage import Usage, read_nodes
 from numafit.machine import source
-from numafit.machine.combine.machine import combine
 from numafit.machine.model import Machine
 from numafit.machine.read.sysfs.archive import LARGEST_FILE
 from numafit.machine.read.sysfs.machine import read_sysfs
@@ -31,8 +35,15 @@ TOOLS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 
 def live_machine(*, devices: bool = True) -> Machine:
-    """Without `devices` the driver of the GPUs is not asked: they are missing or known by PCI address only."""
-    return combine(list(live_sources(driver=devices))).machine
+    """Without `devices` the driver of the GPUs is not asked: they are missing or known by PCI address only, and their
+    links are not told."""
+    sources = list(live_sources(driver=devices))
+    if not devices:
+        return sources[0].machine
+    # A job without devices starts quicker without it.
+    from numafit.machine.combine.machine import combine
+
+    return combine(sources).machine
 
 
 def live_sources(*, driver: bool = True) -> Iterator[Source]:
@@ -60,6 +71,21 @@ def _driver_sources() -> Iterator[Source]:
                     yield source_of(text.encode(), file.removesuffix(".txt"))
 
 
+def looked_at(host: Host, request: JobRequest) -> Host:
+    """The host with what is really in use now, where it is this machine and matters to the request; the driver is asked
+    for GPUs only."""
+    if not host.live or not request.holds:
+        return host
+    gpus: Mapping[str, int] = {}
+    if request.devices.get(NVIDIA):
+        from numafit.host.gpu.nvml import memory_in_use
+
+        with suppress(InputError):
+            gpus = memory_in_use()
+    nodes = [node.id for node in host.machine.numa_nodes if node.memory]
+    return replace(host, usage=Usage(read_nodes(nodes, live_tree().text), gpus))
+
+
 def tool_outputs() -> dict[str, str]:
     """By file name, for those tools that are there and answer in time."""
     return {name: answer for name, lines in TOOLS.items() if (answer := first_answer(lines))}
@@ -71,6 +97,9 @@ def first_answer(lines: tuple[tuple[str, ...], ...]) -> str:
 
 def _answer(command: tuple[str, ...]) -> str:
     """What a command prints; empty when it fails, is missing or does not end."""
+    # Jobs without devices ask no tool, and start quicker without it.
+    import subprocess
+
     try:
         done = subprocess.run(
             command,

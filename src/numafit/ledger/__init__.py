@@ -2,6 +2,7 @@
 
 - `ledger`: `Ledger` with one part for each manager, the pods that count as alive and the stored hints. A change gives
   a new ledger. `stale_containers` finds the entries that belong to nobody any more.
+- `block`: a block of memory, which leases hold, too.
 - `state_files`: the names of the three state files, and where they lie.
 - `files/`: the three state files, read and written byte for byte. A node that starts empty does not load them.
 

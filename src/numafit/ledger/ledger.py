@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from numafit.ledger.block import Block as Block
 from numafit.machine.model import Device
 from numafit.workload.pod import Pod
 
@@ -30,12 +31,6 @@ class MemoryNode(msgspec.Struct, frozen=True):
     tables: dict[str, MemoryTable] = {}
     cells: tuple[int, ...] = ()
     """Ids of the group that this node belongs to, itself included."""
-
-
-class Block(msgspec.Struct, frozen=True):
-    numa: tuple[int, ...]
-    type: str
-    size: int
 
 
 class MemoryFile(msgspec.Struct, frozen=True):

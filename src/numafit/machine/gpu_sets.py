@@ -113,15 +113,26 @@ def best_set(pairs: GpuPairs, size: int, required: Sequence[int] = ()) -> BestSe
     """None when the machine has fewer GPUs, or when more of them are required."""
     if not 0 < size <= len(pairs.gpus) or len(required) > size:
         return None
+    chosen = min(_candidates(pairs, size, required), key=lambda gpus: _rank(pairs, gpus))
+    return BestSet(chosen, pairs.score(chosen), _split(pairs, chosen))
+
+
+def equal_sets(pairs: GpuPairs, size: int) -> list[BestSet]:
+    """The best set and those that are linked as well, the best first: they differ in what they leave to others, or only
+    in their places. None when the machine has fewer GPUs."""
+    if not 0 < size <= len(pairs.gpus):
+        return []
+    ranked = sorted((_rank(pairs, gpus), gpus) for gpus in set(_candidates(pairs, size, ())))
+    best = ranked[0][0][:_LINKED]
+    return [BestSet(gpus, pairs.score(gpus), _split(pairs, gpus)) for rank, gpus in ranked if rank[:_LINKED] == best]
+
+
+def _candidates(pairs: GpuPairs, size: int, required: Sequence[int]) -> Iterator[tuple[int, ...]]:
     free = [gpu for gpu in range(len(pairs.gpus)) if gpu not in required]
     more = size - len(required)
-    candidates = (
-        (tuple(sorted((*required, *chosen))) for chosen in combinations(free, more))
-        if comb(len(free), more) <= MOST_SETS
-        else _greedy_sets(pairs, size, required)
-    )
-    chosen = min(candidates, key=lambda gpus: _rank(pairs, gpus))
-    return BestSet(chosen, pairs.score(chosen), _split(pairs, chosen))
+    if comb(len(free), more) > MOST_SETS:
+        return _greedy_sets(pairs, size, required)
+    return (tuple(sorted((*required, *chosen))) for chosen in combinations(free, more))
 
 
 def _split(pairs: GpuPairs, chosen: Sequence[int]) -> tuple[tuple[int | None, int], ...]:
@@ -129,6 +140,10 @@ def _split(pairs: GpuPairs, chosen: Sequence[int]) -> tuple[tuple[int | None, in
     for gpu in chosen:
         counts[pairs.numa(gpu)] = counts.get(pairs.numa(gpu), 0) + 1
     return tuple(sorted(counts.items(), key=lambda item: (item[0] is None, item[0] or 0)))
+
+
+_LINKED = 5
+"""So many members of a rank say how well the GPUs are linked; the rest is for others, or only an order."""
 
 
 def _rank(pairs: GpuPairs, chosen: tuple[int, ...]) -> tuple[int, int, int, bool, int, int, tuple[int, ...]]:

@@ -3,6 +3,7 @@
     node       the node that is shown, what may happen to it, and the protocol of a source
     sources/   where it comes from: this machine, a kubelet's folder, a demonstration
     board      what is shown now and was shown before; tells all who listen (`broadcast`)
+    past       what jobs and NUMA nodes did in the last hour
     workers/   questions are answered in processes of their own, so that a bad one can be stopped with its process
     leases     the leases of this host, for the API
     api/       the operations, the OpenAPI document, the guard at the door, the stream of events

@@ -18,7 +18,8 @@ from numafit.managers.ask import ask_of
 from numafit.managers.protocol import TOPOLOGY_AFFINITY, UNEXPECTED
 from numafit.notes import GUESS_MATTERS, Note
 from numafit.service.broadcast import Broadcast, event_bytes
-from numafit.service.node import Change, Happening, ShownNode, Snapshot, ViewedNode
+from numafit.service.node import Audited, Change, Happening, ShownNode, Snapshot, ViewedNode
+from numafit.service.past import LastHour
 from numafit.show.records.agent import Doubt, Page, Summary
 from numafit.show.records.time import now_text
 
@@ -93,8 +94,9 @@ class Board:
         """(kind, verdict) -> entries of the story so far."""
         self.requests: dict[str, int] = {}
         """First digit of the status, as in `2xx` -> answers so far."""
-        self.findings: dict[str, int] = {}
-        """Code -> what the last audit found."""
+        self.audited = Audited({})
+        """The last audit."""
+        self.past = LastHour()
         self._show(None)
 
     def _show(self, viewed: ViewedNode | None) -> None:
@@ -116,8 +118,9 @@ class Board:
             snapshot, stage=change.stage, known=change.known, revision=snapshot.revision + 1, time=now_text()
         )
         self._show(change.viewed)
-        if change.findings is not None:
-            self.findings = dict(change.findings)
+        if change.audited is not None:
+            self.audited = change.audited
+            self.past.add(change.audited, self.snapshot.time)
         self.ready = True
         self.doubt(change.warning)
         if change.happened is not None:

@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from numafit.host.grant import Owner, Refused, sentence_of
 from numafit.host.lease import Lease
+from numafit.host.measure.kept import digest_of, kept
+from numafit.host.measure.result import Measured
 from numafit.host.process.identity import boot_id, identify, user_name, user_of
 from numafit.host.request import JobRequest, Policy
 from numafit.host.session import Session
@@ -52,6 +54,10 @@ class Leases:
         with self.session.book() as book:
             leases, waiting = book.leases(), book.waiting()
         return lease_list(leases, waiting, self.session.host)
+
+    def measured(self) -> Measured | None:
+        """What `numafit measure` kept last of this host."""
+        return kept(self.session.folder, digest_of(self.session.host.machine))
 
     def take(self, asked: Take, uid: int) -> LeaseRecord:
         owner = _owner(asked, uid)

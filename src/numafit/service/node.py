@@ -12,6 +12,9 @@ from numafit.decision.decision import Decision
 from numafit.decision.node import Node
 from numafit.decision.stage import Stage, new_stage
 from numafit.decision.start import Start
+from numafit.host.audit.activity import JobUse
+from numafit.host.audit.numastat import NodeAllocations
+from numafit.host.audit.watch import JobTotals
 from numafit.ledger.ledger import Ledger
 from numafit.machine.model import Machine
 from numafit.notes import Note
@@ -97,6 +100,22 @@ class Happening(msgspec.Struct, frozen=True):
     """What the decision stands on."""
 
 
+class Audited(msgspec.Struct, frozen=True):
+    """What an audit of this machine found, and what its jobs did since the one before."""
+
+    findings: Mapping[str, int]
+    """Code -> how many."""
+    seconds: float | None = None
+    """Since the audit before; None: it is the first."""
+    jobs: tuple[JobUse, ...] = ()
+    totals: Mapping[str, JobTotals] = {}
+    """Lease -> its counts since the agent saw it first."""
+    allocated: Mapping[int, NodeAllocations] = {}
+    """NUMA node -> allocations since the audit before."""
+    allocations: Mapping[int, NodeAllocations] = {}
+    """The same since the kernel started."""
+
+
 class Change(msgspec.Struct, frozen=True):
     stage: Stage
     """With the ledger after it."""
@@ -105,8 +124,8 @@ class Change(msgspec.Struct, frozen=True):
     viewed: ViewedNode | None = None
     warning: str = ""
     """What is doubtful about what was read."""
-    findings: Mapping[str, int] | None = None
-    """Of an audit: code -> how many; None: there was none."""
+    audited: Audited | None = None
+    """None: there was no audit."""
 
 
 class NodeSource(Protocol):

@@ -9,6 +9,11 @@ def json_text(record: object) -> str:
     return msgspec.json.format(msgspec.json.encode(record)).decode()
 
 
+def json_line(record: object) -> str:
+    """For a stream of records, each on a line of its own."""
+    return msgspec.json.encode(record).decode()
+
+
 def yaml_text(record: object) -> str:
     """`null`, truth values and numbers read as in JSON."""
     # Only here: to load it takes longer than to print a small record.

@@ -2,13 +2,21 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from numafit.__main__ import main
 from numafit.errors import InputError
+from numafit.host.audit.activity import JobUse
+from numafit.host.audit.codes import finding
+from numafit.host.audit.numastat import NodeAllocations
 from numafit.host.audit.promise import Promise
+from numafit.host.audit.survey import AuditReport
+from numafit.host.process.observation import Observation
+from numafit.show.text.audit import audit_text, news_text
 from tests.host.process.test_identity import child
 
 
@@ -22,6 +30,12 @@ def promises(monkeypatch: pytest.MonkeyPatch, *leases: Promise, error: InputErro
 
     monkeypatch.setattr("numafit.cli.host.audit.lease_promises", answer)
     monkeypatch.setattr("numafit.cli.host.audit.docker_promises", answer)
+
+
+@pytest.fixture(autouse=True)
+def short_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two looks; nothing here asks what happened in between."""
+    monkeypatch.setattr("numafit.host.audit.watch.WINDOW_SECONDS", 0.01)
 
 
 def typed(*words: str) -> int:
@@ -80,3 +94,63 @@ def test_the_ledger_may_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert typed("--leases", "--state-dir", str(tmp_path / "none")) == 0
     assert capsys.readouterr().out == "0 processes looked at: nothing found\n"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_watching_tells_again_and_ends_with_the_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The whole audit first, then what is new; one line of JSON for each look."""
+    promises(monkeypatch)
+    for output in ("text", "json"):
+        with child("") as process:
+            looks = []
+
+            def end(seconds: float, process: subprocess.Popen[bytes] = process, looks: list[float] = looks) -> None:
+                looks.append(seconds)
+                if len(looks) == 3:
+                    process.kill()
+                    process.wait()
+
+            monkeypatch.setattr("numafit.cli.host.audit.time.sleep", end)
+            assert typed(str(process.pid), "--watch=7", "-o", output) == 0
+        captured = capsys.readouterr()
+        assert looks == [0.01, 7, 7]
+        assert f"there is no process {process.pid}" in captured.err
+        if output == "json":
+            lines = [json.loads(line) for line in captured.out.splitlines()]
+            assert [[seen["pid"] for seen in line["processes"]] for line in lines] == [[process.pid]] * 2
+        else:
+            assert captured.out.count("1 process looked at: nothing found") == 1
+
+
+@pytest.mark.parametrize("words", [["--watch=0"], ["--watch=x"], ["--watch=100000"]])
+def test_a_watch_needs_a_time(words: list[str]) -> None:
+    assert typed("--leases", *words) == 2
+
+
+def test_findings_that_come_and_go_are_told_once() -> None:
+    """Numbers in a sentence may change; that is no news."""
+    process = Observation(7, "train")
+    first = AuditReport((process,), (), (finding("NA007", "job", None, "1 busy", "cure"),))
+    same = AuditReport((process,), (), (finding("NA007", "job", None, "2 busy", "cure"),))
+    other = AuditReport((process,), (), (finding("NA001", "job", 7, "far", "cure"),), ("more",))
+    assert news_text(first, same).count("\n") == 0
+    assert news_text(first, other).split("\n", 2)[2] == (
+        "error NA001: memory on other NUMA nodes than promised\n  job, process 7 (train): far\n  cure: cure\n\n"
+        "gone: NA007 job\n\nNot seen: more"
+    )
+
+
+def test_what_jobs_and_nodes_did_is_a_table() -> None:
+    """Per second; a machine with one NUMA node has no table of nodes."""
+    job = JobUse("train (abc)", "abc", 2.0, 3.97, 0.02, 200, 4, 1, 5, {0: 12 << 30, 1: 40 << 20})
+    counts = NodeAllocations(1000, 20, 40, 0, 900, 120)
+    report = AuditReport((), (), (), seconds=2.0, jobs=(job,), allocations={0: counts, 1: counts})
+    assert audit_text(report).split("\n\n")[:2] == [
+        "JOB          CPUS USED  WAITING  SWITCHES/S  FORCED/S  MEMORY PER NODE\n"
+        "train (abc)       3.97     0.02         100         2  0:12Gi 1:40Mi",
+        "NODE  ALLOCATIONS/S  REMOTE/S  MISSED/S  TAKEN IN/S\n"
+        "   0            510        60        20          10\n"
+        "   1            510        60        20          10",
+    ]
+    assert "NODE  ALL" not in audit_text(replace(report, allocations={0: counts}))

@@ -147,7 +147,7 @@ def test_free_tells_what_is_left_of_each_node() -> None:
         "0     60 of 64   4-31,64-95    256Gi of 256Gi  GPU0,GPU1,GPU2,GPU3\n"
         "1     64 of 64   32-63,96-127  256Gi of 256Gi  GPU6,GPU7\n"
         "\n"
-        "Largest aligned job: on node 0: --cpus 60 --memory 262144Mi --device nvidia.com/gpu=4\n"
+        "Largest aligned job: on node 0: --cpus 56 --memory 262144Mi --device nvidia.com/gpu=4\n"
         "Shared pool: CPUs 4-127"
     )
 
@@ -175,7 +175,7 @@ def test_history_is_newest_first(folder: Path, capsys: pytest.CaptureFixture[str
     assert events[0][0] == "taken"
     assert main(["history"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["TIME", "EVENT", "LEASE", "USER", "WHAT"]
+    assert lines[0].split() == ["TIME", "EVENT", "LEASE", "USER", "WHAT", "COMMAND"]
     assert len(lines) == 4
 
 
@@ -188,7 +188,7 @@ def test_an_entry_that_makes_no_sense_is_shown_all_the_same(folder: Path, data: 
             connection.execute(line, (data,))
         connection.close()
         entries = book.history(1)
-    assert history_text(entries).splitlines()[1].split() == ["1970-01-01T00:00:00Z", "taken", "a", "root"]
+    assert history_text(entries).splitlines()[1].split() == ["1970-01-01T00:00:00Z", "taken", "a", "root", "-"]
     assert history_record(entries).history[0].data == {}
 
 
@@ -234,7 +234,7 @@ def test_the_lease_of_a_job_that_runs_is_released_by_force_only(tmp_path: Path) 
 def test_the_lease_of_another_user_is_released_by_root_only(tmp_path: Path) -> None:
     folder = user_folder(tmp_path)
     with Book.open(folder) as book:
-        mine = taken(book, small_host(), JobRequest(cpus=1), elsewhere())
+        mine = taken(book, small_host(), JobRequest(cpus=1), me())
     for path in folder.iterdir():
         path.chmod(0o666)
     done = numafit(folder, "release", "--force", mine.id, before=as_user())
@@ -244,9 +244,10 @@ def test_the_lease_of_another_user_is_released_by_root_only(tmp_path: Path) -> N
 
 
 def test_a_job_that_cannot_be_seen_from_here_loses_its_lease_by_force(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its pid namespace may be gone with it, and nobody else could ever free what it held."""
+    """Its pid namespace may be gone with it, and from inside a container nobody else could ever free what it held."""
+    monkeypatch.setattr("numafit.host.process.identity.INITIAL_NAMESPACE", 0)
     with Book.open(folder) as book:
         lost = taken(book, small_host(), JobRequest(cpus=1), elsewhere())
         assert [lease.id for lease in book.leases()] == [lost.id]

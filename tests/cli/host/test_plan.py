@@ -21,9 +21,27 @@ why             CPUs 0-3,64-67, 32Gi, GPU0, GPU1 on node 0
 GPUs            NUMA 0; linked by PIX; score 50
 """,
     "dgx-a100 --cpus 16 --gpus 4 --explain": """\
+CPUs            16-19,48-51,144-147,176-179 (16, exclusive)
+NUMA nodes      1,3
+memory          not held, preferred from node 1,3
+nvidia.com/gpu  GPU0, GPU1, GPU2, GPU3
+aligned         yes: each device has CPUs and memory on its own node
+why             CPUs 16-19,48-51,144-147,176-179, GPU0, GPU1, GPU2, GPU3 on nodes 1,3
+GPUs            crosses NUMA nodes 1, 3 (2+2): no node has more than 2 GPUs; all pairs NV12; score 80
+""",
+    "gpu8-128cpu --gpus 2 --ranks 2 --cpus-per-rank 3": """\
+CPUs            0-3,64-67 (8, exclusive; 6 asked for, in whole cores)
+NUMA nodes      0
+memory          not held, preferred from node 0
+nvidia.com/gpu  GPU0, GPU1
+aligned         yes
+rank 0          CPUs 0-1,64-65, memory of node 0, GPU0
+rank 1          CPUs 2-3,66-67, memory of node 0, GPU1
+""",
+    "dgx-a100 --cpus 16 --gpus 4 --like-kubelet --explain": """\
 CPUs            16-23,144-151 (16, exclusive)
 NUMA nodes      1
-memory          not held, from node 1
+memory          not held, preferred from node 1
 nvidia.com/gpu  GPU0, GPU1, GPU2, GPU3
 aligned         no: it crosses NUMA nodes
 why             CPUs 16-23,144-151 on node 1; GPU0, GPU1, GPU2, GPU3 on nodes 1,3, not aligned
@@ -32,21 +50,21 @@ GPUs            crosses NUMA nodes 1, 3 (2+2): no node has more than 2 GPUs; all
     "gb200 --cpus 4 --gpus 1": """\
 CPUs            0-3 (4, exclusive)
 NUMA nodes      0
-memory          not held, from node 0
+memory          not held, preferred from node 0
 nvidia.com/gpu  GPU0
 aligned         yes
 """,
     "grace-hopper --gpus 1": """\
 CPUs            0-71 (72, shared)
 NUMA nodes      0
-memory          not held, from node 0
+memory          not held, preferred from node 0
 nvidia.com/gpu  GPU0
 aligned         yes
 """,
     "laptop": """\
 CPUs        0-7 (8, shared)
 NUMA nodes  0
-memory      not held, from node 0
+memory      not held, preferred from node 0
 aligned     yes
 """,
 }
@@ -56,7 +74,7 @@ LINES = {
         "docker run --cpuset-cpus=0-3,64-67 --cpuset-mems=0 --gpus '\"device=0,1\"' --memory=8g --shm-size=4g image\n"
     ),
     "systemd -- ./solver": ("systemd-run --scope -p AllowedCPUs=0-3,64-67 -p AllowedMemoryNodes=0 -- ./solver\n"),
-    "env": """\
+    "env --omp": """\
 export NUMAFIT_CPUS=0-3,64-67
 export NUMAFIT_MEMS=0
 export NUMAFIT_NODES=0
@@ -109,10 +127,11 @@ def test_json_has_the_plan_and_the_variables(capsys: pytest.CaptureFixture[str])
             "NUMAFIT_MEMS": "0",
             "NUMAFIT_NODES": "0",
             "NUMAFIT_DEVICES": "",
+            "NUMAFIT_BIND": "prefer",
             "OMP_NUM_THREADS": "2",
-            "OMP_PLACES": "{0},{4}",
-            "GOMP_CPU_AFFINITY": "0,4",
         },
+        "bind": "prefer",
+        "shares": [],
     }
 
 
@@ -149,7 +168,7 @@ def test_a_plan_on_this_host_keeps_to_the_cpus_that_the_caller_may_use(tmp_path:
     done = numafit(tmp_path, "run", "--dry-run", before=("taskset", "-c", str(first)))
     assert done.stdout.startswith(f"CPUs        {first} (1, shared)\n")
     done = numafit(tmp_path, "docker", "plan", before=("taskset", "-c", str(first)))
-    assert done.stdout.startswith(f"--cpuset-cpus={first} ")
+    assert done.stdout.startswith(f"--cpuset-cpus={first}\n")
 
 
 def test_a_plan_is_refused_where_the_job_would_be(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -131,9 +132,15 @@ def test_openmp_is_told_about_the_share_and_cuda_keeps_what_it_had() -> None:
         "OMP_NUM_THREADS": "7",
     }
     show = "printenv OMP_NUM_THREADS OMP_PLACES GOMP_CPU_AFFINITY CUDA_VISIBLE_DEVICES NUMAFIT_LEASE NUMAFIT_RANK_GPU"
-    done = started(0, 1, "--", *show.split(), **variables)
+    done = started(0, 1, "--omp", "--", *show.split(), **variables)
     assert done.stdout.splitlines() == ["7", f"{{{cpu}}}", cpu, "GPU-a,GPU-b", "a1", "GPU-a"]
     assert done.stderr == ("numafit: OMP_NUM_THREADS=7 of your environment is kept, but there is 1 CPU for it\n")
+
+
+def test_no_thread_is_pinned_unless_that_is_asked_for() -> None:
+    show = "printenv OMP_NUM_THREADS; printenv OMP_PLACES GOMP_CPU_AFFINITY"
+    cpus = len(os.sched_getaffinity(0))
+    assert started(0, 1, "--", "sh", "-c", show).stdout.splitlines() == [str(cpus)]
 
 
 def test_explain_says_what_this_process_got() -> None:
@@ -147,3 +154,60 @@ def test_the_command_takes_the_place_of_numafit() -> None:
     assert started(0, 1, "--", "sh", "-c", "exit 9").returncode == 9
     done = started(0, 1, "--", "no-such-command")
     assert (done.returncode, done.stderr.splitlines()[-1]) == (127, "numafit: no-such-command: command not found")
+
+
+def test_the_host_file_says_where_its_devices_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else knows of them."""
+    (tmp_path / "host.yaml").write_text("devices:\n- {resource: nvidia.com/gpu, id: mine, numa: 0}\n")
+    status, out, _ = run(
+        ["--dry-run", "-o", "json"],
+        capsys,
+        monkeypatch,
+        LOCAL_RANK="0",
+        LOCAL_WORLD_SIZE="1",
+        NUMAFIT_STATE=str(tmp_path),
+        NUMAFIT_LEASE="a1",
+        NUMAFIT_CPUS="0",
+        NUMAFIT_MEMS="0",
+        NUMAFIT_DEVICES="nvidia.com/gpu=mine",
+    )
+    (share,) = json.loads(out)["shares"]
+    assert (status, share["gpu"], share["gpuNode"]) == (0, "mine", 0)
+
+
+def test_a_part_of_the_lease_is_taken_by_its_number(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, out, _ = run(
+        ["--dry-run", "--machine", BOX],
+        capsys,
+        monkeypatch,
+        LOCAL_RANK="0",
+        LOCAL_WORLD_SIZE="2",
+        NUMAFIT_LEASE="a1",
+        NUMAFIT_CPUS="0,4,8,12",
+        NUMAFIT_MEMS="0-1",
+        NUMAFIT_SHARES="4,12@1@;0,8@0@",
+    )
+    assert (status, [line.split() for line in out.splitlines()][1:]) == (
+        0,
+        [["*", "0", "-", "-", "4,12", "1"], ["1", "-", "-", "0,8", "0"]],
+    )
+
+
+def test_a_launcher_that_was_pinned_does_not_narrow_its_processes(tmp_path: Path) -> None:
+    """An OpenMP library pins who loads it, and what he starts inherits that. The lease says what the job has."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("one CPU cannot be narrowed")
+    lease = {"NUMAFIT_LEASE": "a1", "NUMAFIT_CPUS": f"{cpus[0]},{cpus[1]}", "NUMAFIT_MEMS": "0"}
+    lease["NUMAFIT_SHARES"] = f"{cpus[0]}@0@;{cpus[1]}@0@"
+    code = "import os; print(sorted(os.sched_getaffinity(0)))"
+    os.sched_setaffinity(0, {cpus[0]})
+    try:
+        done = started(1, 2, "--", sys.executable, "-c", code, NUMAFIT_STATE=str(tmp_path), **lease)
+    finally:
+        os.sched_setaffinity(0, cpus)
+    assert (done.stdout, done.stderr) == (f"[{cpus[1]}]\n", "")

@@ -80,6 +80,17 @@ def test_what_is_not_free_is_75(tmp_path: Path) -> None:
         (["run", "--name", "a\x07b", "--", "true"], "--name: "),
         (["run", "--machine", "laptop", "--", "true"], "--machine: goes with --dry-run or --print only"),
         (["run", "--print", "numactl"], "no command to run"),
+        (
+            ["run", "--cpus", "2", "--cpus-per-gpu", "1", "--gpus", "1", "--", "true"],
+            "--cpus-per-gpu: goes without",
+        ),
+        (["run", "--cpus-per-rank", "1", "--", "true"], "--cpus-per-rank: says nothing without a number of ranks"),
+        (["run", "--cpus-per-gpu", "1", "--", "true"], "--cpus-per-gpu: says nothing without GPUs (add --gpus N)"),
+        (
+            ["run", "--ranks", "2", "--cpus", "1", "--", "true"],
+            "--ranks: --cpus 1 is less than one for each",
+        ),
+        (["run", "--like-kubelet", "--ranks", "2", "--", "true"], "--ranks: a kubelet knows nothing of it"),
     ],
 )
 def test_bad_input_is_one_sentence_and_2(tmp_path: Path, words: list[str], sentence: str) -> None:
@@ -104,6 +115,7 @@ def test_the_command_runs_on_its_cpus_alone_and_is_told(tmp_path: Path) -> None:
     lease = variables.pop("NUMAFIT_LEASE")
     assert variables == {
         "NUMAFIT_STATE": str(tmp_path),
+        "NUMAFIT_HOST": os.uname().nodename,
         "NUMAFIT_CPUS": cpu,
         "NUMAFIT_MEMS": "0",
         "NUMAFIT_NODES": "0",
@@ -111,8 +123,6 @@ def test_the_command_runs_on_its_cpus_alone_and_is_told(tmp_path: Path) -> None:
         "NUMAFIT_MEMORY": "1048576@0",
         "NUMAFIT_NAME": "n",
         "OMP_NUM_THREADS": "1",
-        "OMP_PLACES": f"{{{cpu}}}",
-        "GOMP_CPU_AFFINITY": cpu,
     }
     assert done.stderr.startswith(f"numafit: lease {lease}: CPUs {cpu}, memory of node 0; bound by ")
 
@@ -131,6 +141,16 @@ def test_no_env_sets_no_variables(tmp_path: Path) -> None:
     code = "import os; print([n for n in os.environ if n.startswith(('NUMAFIT_L', 'OMP_', 'GOMP_'))])"
     done = numafit(tmp_path, "run", "-q", "--cpus", "1", "--no-env", "--", sys.executable, "-c", code)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_threads_are_pinned_on_request_only(tmp_path: Path) -> None:
+    """For one OpenMP program that has CPUs of its own, by variables."""
+    done = numafit(tmp_path, "run", "-q", "--cpus", "1", "--omp", "--", "printenv", "OMP_PLACES", "GOMP_CPU_AFFINITY")
+    places, cpu = done.stdout.splitlines()
+    assert places == f"{{{cpu}}}"
+    for words, reason in ((["--no-env", "--cpus", "1"], "is done by variables"), ([], "CPUs of the shared pool")):
+        done = numafit(tmp_path, "run", "--omp", *words, "--", "true")
+        assert (done.returncode, done.stderr.startswith(f"numafit: --omp: {reason}")) == (2, True), done.stderr
 
 
 def test_a_variable_of_the_user_is_kept_and_a_contradiction_told(tmp_path: Path) -> None:

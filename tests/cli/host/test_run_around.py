@@ -96,7 +96,7 @@ def test_who_waits_starts_when_there_is_room(tmp_path: Path) -> None:
 
 def test_nobody_waits_for_the_job_that_he_is_a_part_of(tmp_path: Path) -> None:
     """All that it may use is its own job's: it would wait for ever."""
-    inner = [sys.executable, "-m", "numafit", "run", "--cpus", "1", "--wait", "--", "true"]
+    inner = [sys.executable, "-m", "numafit", "run", "-q", "--cpus", "1", "--wait", "--", "true"]
     done = numafit(tmp_path, "run", "-q", "--cpus", "1", "--", *inner)
     assert done.returncode == 2
     assert "it would wait for its own end" in done.stderr
@@ -106,7 +106,7 @@ def test_nobody_waits_for_the_job_that_he_is_a_part_of(tmp_path: Path) -> None:
 def test_a_time_ends_the_waiting(tmp_path: Path) -> None:
     cpus = needs_cpus(1)
     with job(tmp_path, "--cpus", str(len(cpus))):
-        done = numafit(tmp_path, "run", "--cpus", "1", "--wait=0.2s", "--", "true")
+        done = numafit(tmp_path, "run", "-q", "--cpus", "1", "--wait=0.2s", "--", "true")
     assert done.returncode == 75
     assert done.stderr.startswith("numafit: no lease for 1 CPU in that time: ")
 
@@ -114,7 +114,7 @@ def test_a_time_ends_the_waiting(tmp_path: Path) -> None:
 def test_ctrl_c_ends_the_waiting_with_130(tmp_path: Path) -> None:
     cpus = needs_cpus(1)
     with job(tmp_path, "--cpus", str(len(cpus))):
-        words = [sys.executable, "-m", "numafit", "run", "--cpus", "1", "--wait", "--", "true"]
+        words = [sys.executable, "-m", "numafit", "run", "-q", "--cpus", "1", "--wait", "--", "true"]
         with subprocess.Popen(words, env=environment(tmp_path), stderr=subprocess.PIPE, text=True) as waiter:
             eventually(lambda: "waits since" in numafit(tmp_path, "ps").stdout)
             waiter.send_signal(signal.SIGINT)

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 import numafit.cli.host.leases
+import numafit.cli.host.plan
+import numafit.cli.host.run
 import numafit.host.book.glance
 import numafit.host.docker.containers  # noqa: F401  (a child may not read the folders of Python)
 from numafit.__main__ import main
 from numafit.host.book.book import Book
-from numafit.host.book.folder import VARIABLE, ledger_folder
+from numafit.host.book.folder import NOT_SHARED, VARIABLE, is_private, ledger_folder
 from numafit.host.book.store import FILE
 from numafit.host.grant import Refused
 from numafit.host.request import JobRequest
@@ -26,7 +28,8 @@ Answer = tuple[int, str, str]
 @pytest.fixture(autouse=True)
 def another_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One without a ledger of its own."""
-    monkeypatch.setattr(ledger_folder, "__defaults__", (None, tmp_path / "host"))
+    for function in (ledger_folder, is_private):
+        monkeypatch.setattr(function, "__defaults__", (None, tmp_path / "host"))
     for name in (VARIABLE, "XDG_STATE_HOME", "DOCKER_HOST"):
         monkeypatch.delenv(name, raising=False)
 
@@ -52,20 +55,41 @@ def ledger(folder: Path) -> Path:
         for owner in (me("train.py"), gone()):
             assert not isinstance(book.take(small_host(), JobRequest(cpus=1), owner, quiet=True), Refused)
         book.history(1)
+    return readable(folder)
+
+
+def readable(folder: Path) -> Path:
+    """As an administrator may have made it; numafit itself makes ledgers that others cannot open."""
+    for file in folder.iterdir():
+        file.chmod(0o644)
     return opened_up(folder)
 
 
-def test_a_home_that_cannot_be_written_has_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_looking_makes_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each user is told that it would be his own."""
+    home = opened_up(tmp_path) / "home"
+    home.mkdir()
+    os.chown(home, NOBODY, NOBODY)
+    monkeypatch.setenv("HOME", str(home))
+    assert as_nobody("ps") == (0, "No leases: nobody holds anything.\n", f"numafit: {NOT_SHARED}\n")
+    assert as_nobody("history") == (0, "No history yet.\n", f"numafit: {NOT_SHARED}\n")
+    for words in (("free",), ("run", "--cpus", "1", "--dry-run"), ("run", "--cpus", "1", "--print", "env")):
+        status, out, err = as_nobody(*words)
+        assert (status, bool(out), err.splitlines()[0]) == (0, True, f"numafit: {NOT_SHARED}")
+    assert list(home.iterdir()) == []
+
+
+def test_looking_needs_no_home_that_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(opened_up(tmp_path)))
-    status, out, err = as_nobody("ps")
-    assert (status, out) == (0, "No leases: nobody holds anything.\n")
-    place = tmp_path / ".local/state/numafit" / os.uname().nodename
-    said = "cannot be made: Permission denied; there is no ledger, so nobody holds anything by one"
-    assert err == f"numafit: {place}: {said}\n"
-    status, out, err = as_nobody("free")
-    assert (status, out.splitlines()[0].split()[0], said in err) == (0, "NODE", True)
-    status, out, _ = as_nobody("history")
-    assert (status, out) == (0, "No history yet.\n")
+    for words in (("ps",), ("free",), ("history",)):
+        status, _, err = as_nobody(*words)
+        assert (status, err) == (0, f"numafit: {NOT_SHARED}\n")
+
+
+def test_who_chose_his_ledger_is_not_told_that_it_is_his(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert as_nobody("ps", "--state-dir", str(opened_up(tmp_path) / "none"))[2] == ""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "none"))
+    assert as_nobody("ps")[2] == ""
 
 
 def test_a_user_without_a_home_is_told_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +125,7 @@ def test_leases_of_jobs_that_are_gone_are_not_shown(tmp_path: Path) -> None:
 def test_a_ledger_that_others_have_open_is_read_with_its_log(tmp_path: Path) -> None:
     with Book.open(tmp_path / "ledger") as book:
         assert not isinstance(book.take(small_host(), JobRequest(cpus=1), me("train.py"), quiet=True), Refused)
-        opened_up(tmp_path / "ledger")
+        readable(tmp_path / "ledger")
         status, out, _ = as_nobody("ps", "--state-dir", str(tmp_path / "ledger"))
     assert status == 0
     assert "train.py" in out

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from numafit.host.audit.alignment import audit_process
 from numafit.host.audit.codes import CODES, AuditFinding
-from numafit.host.audit.promise import Promise, audit_intruders, audit_promise
+from numafit.host.audit.promise import Promise, audit_promise
 from numafit.host.gpu.users import GpuUse
 from numafit.host.process.numa_maps import Pages
 from numafit.host.process.observation import Observation, Thread
@@ -118,6 +119,37 @@ def test_memory_that_may_come_from_elsewhere_is_told(policy: str) -> None:
     ]
 
 
+def test_deliberate_interleave_is_no_finding() -> None:
+    """With a lease or without; what lies elsewhere for another reason still is."""
+    spread = Pages({0: GIB, 1: GIB}, interleaved={0: GIB, 1: GIB}, policies={"interleave:0-1": 9}, mappings=9)
+    seen = process((LOW, 0), gpus=("GPU-0",), pages=spread)
+    assert audit_promise(machine(), JOB, [seen]) == audit_process(machine(), seen) == []
+    mixed = replace(spread, interleaved={0: GIB, 1: GIB // 2})
+    seen = process((LOW, 0), gpus=("GPU-0",), pages=mixed)
+    assert codes(audit_promise(machine(), JOB, [seen])) == ["NA001"]
+    assert codes(audit_process(machine(), seen)) == ["NA013"]
+
+
+def test_memory_that_was_only_preferred_may_come_from_elsewhere() -> None:
+    """That it may is no finding; that much of it did is a warning, not a broken promise."""
+    job = replace(JOB, bind="prefer")
+    policies = {"prefer (many):0": 1}
+    here = Pages({0: GIB}, policies=policies, mappings=1)
+    assert audit_promise(machine(), job, [process((LOW, 0), gpus=("GPU-0",), pages=here)]) == []
+    there = Pages({0: GIB, 1: GIB}, policies=policies, mappings=1)
+    (found,) = audit_promise(machine(), job, [process((LOW, 0), gpus=("GPU-0",), pages=there)])
+    assert (found.code, found.severity) == ("NA013", "warning")
+    assert found.sentence == "50% of its memory (1Gi) lies on NUMA node 1, but NUMA node 0 is preferred"
+
+
+def test_no_cure_binds_the_first_process() -> None:
+    """All that it starts would inherit its CPUs."""
+    first = process((0b0011_0001, 0), gpus=("GPU-1",), pid=1)
+    found = audit_process(machine(), first) + audit_promise(machine(), replace(JOB, pids=(1,)), [first])
+    assert {each.code for each in found} >= {"NA012", "NA010", "NA003"}
+    assert [each.cure for each in found if "taskset" in each.cure] == []
+
+
 def test_another_gpu_than_promised_is_told_and_the_promised_one_is_idle() -> None:
     found = audit_promise(machine(), JOB, [process((LOW, 0), gpus=("GPU-1",), pages=BOUND)])
     assert [(each.code, each.pid) for each in found] == [("NA005", 7), ("NA009", 7), ("NA006", None)]
@@ -135,20 +167,6 @@ def test_a_gpu_is_known_by_its_bus_and_a_slice_by_its_gpu() -> None:
 def test_unknown_gpus_are_not_guessed() -> None:
     """Neither used nor unused when the driver was not asked."""
     assert audit_promise(machine(), JOB, [process((LOW, 0), gpus=None, pages=BOUND)]) == []
-
-
-def test_intruders_that_ran_differ_from_those_that_may() -> None:
-    """Threads of the kernel do not count, nor one that was sent away and only slept here."""
-    kernel = Observation(2, "kworker", kernel=True, threads=(Thread(2, ALL, 0),))
-    sleeper = process((HIGH, 1), pid=20)
-    others = [kernel, sleeper, process((ALL, 5), pid=30), process((HIGH, 5), (LOW, 2), pid=40)]
-    found = audit_intruders(machine(), JOB, others)
-    assert [(each.code, each.others, each.cure) for each in found] == [
-        ("NA007", (40,), "taskset -apc 4-7 40"),
-        ("NA008", (30,), "taskset -apc 4-7 30"),
-    ]
-    assert found[0].sentence == "1 process without this lease ran last on its exclusive CPU 0-3: train (40)"
-    assert audit_intruders(machine(), Promise("shared", (7,), cpus=LOW), others) == []
 
 
 def test_cpus_on_two_nodes_are_told_only_when_one_would_do() -> None:

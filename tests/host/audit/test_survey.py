@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from numafit.errors import InputError
+from numafit.host.audit.activity import HostLook
 from numafit.host.audit.promise import Promise
-from numafit.host.audit.survey import Survey
+from numafit.host.audit.survey import Survey, look_around
 from numafit.host.this_machine import live_machine
 from numafit.show.records.audit import audit_record
 from numafit.show.table import Screen
@@ -22,6 +23,18 @@ def two_cpus() -> list[int]:
     if len(cpus) < 2:
         pytest.skip("needs two CPUs")
     return cpus
+
+
+def busy_since(*pids: int) -> HostLook:
+    """A look as if these processes had run on all the time since, however slow this machine is, and nobody else."""
+    now = look_around()
+    seen = {
+        pid: replace(process, threads=tuple(replace(thread, ran=-(10**15)) for thread in process.threads))
+        if pid in pids
+        else replace(process, threads=tuple(replace(thread, ran=10**18) for thread in process.threads))
+        for pid, process in now.processes.items()
+    }
+    return HostLook(now.time - 1, seen)
 
 
 def test_a_child_that_may_run_elsewhere_breaks_its_promise() -> None:
@@ -47,11 +60,23 @@ def test_others_on_exclusive_cpus_are_found_and_the_audit_itself_is_not_one() ->
     cpus = two_cpus()
     with child(f"import os\nos.sched_setaffinity(0, [{cpus[1]}])") as intruder, child("") as owner:
         promise = Promise("job", (owner.pid,), cpus=1 << cpus[1], exclusive=True)
-        report = Survey(live_machine(), [promise], {}).of_promises()
-    others = [pid for found in report.findings if found.code in ("NA007", "NA008") for pid in found.others]
-    assert intruder.pid in others
-    assert os.getpid() not in others
-    assert owner.pid not in others
+        busy = busy_since(intruder.pid, owner.pid, os.getpid())
+        report = Survey(live_machine(), [promise], {}, before=busy).of_promises()
+    (found,) = [one for one in report.findings if one.code == "NA007"]
+    assert found.others == (intruder.pid,)
+    assert f"used 100% of a CPU, seen on CPU {cpus[1]}, in " in found.sentence
+
+
+def test_a_host_where_nobody_else_works_has_no_finding() -> None:
+    """However many processes may run on the CPUs of the lease."""
+    cpus = two_cpus()
+    with child(f"import os\nos.sched_setaffinity(0, [{cpus[1]}])") as owner, child("") as neighbour:
+        promise = Promise("job", (owner.pid,), cpus=1 << cpus[1], exclusive=True)
+        survey = Survey(live_machine(), [promise], {}, before=busy_since())
+        report = survey.of_promises()
+    assert neighbour.pid in survey.now.processes
+    assert report.findings == ()
+    assert [(job.name, job.processes, job.cpus) for job in report.jobs] == [("job", 1, 0.0)]
 
 
 def test_named_processes_are_judged_without_those_beside_them() -> None:
@@ -95,14 +120,15 @@ def test_no_line_of_the_text_is_wider_than_a_terminal() -> None:
         report = Survey(live_machine(), [promise], {}).of_promises()
     text = audit_text(report, Screen(WIDTH))
     assert max(map(len, text.splitlines())) <= WIDTH
-    assert text.count("cure: ") == len(audit_record(report).findings) == len(report.findings) > 0
+    assert text.count("cure: ") == len(audit_record(report, "now").findings) == len(report.findings) > 0
 
 
 def test_who_watches_over_a_job_is_no_intruder() -> None:
     cpus = two_cpus()
     with child("") as owner, child("") as watcher:
         promise = Promise("job", (owner.pid,), 1 << cpus[0], exclusive=True, watcher=watcher.pid)
-        found = Survey(live_machine(), [promise], {}).of_promises().findings
-        unwatched = Survey(live_machine(), [replace(promise, watcher=0)], {}).of_promises().findings
+        busy = busy_since(watcher.pid)
+        found = Survey(live_machine(), [promise], {}, before=busy).of_promises().findings
+        unwatched = Survey(live_machine(), [replace(promise, watcher=0)], {}, before=busy).of_promises().findings
     assert watcher.pid not in {pid for one in found for pid in one.others}
     assert watcher.pid in {pid for one in unwatched for pid in one.others}

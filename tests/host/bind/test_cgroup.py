@@ -12,10 +12,11 @@ from numafit.host.bind.cgroup import (
     enter_v2,
     group_masks,
     group_members,
+    is_limited,
     remove_folder,
     v2_root,
 )
-from numafit.host.bind.target import RungRefused, Target
+from numafit.host.bind.target import PREFER, RungRefused, Target
 from tests.host.bind.hierarchy import Hierarchy
 
 TARGET = Target(0b1100, 0b10)
@@ -45,6 +46,35 @@ def test_the_second_lease_finds_the_controller_enabled(tree: Hierarchy) -> None:
     tree.written.clear()
     enter_v2(tree.root, "second", Target(0b1), 78)
     assert tree.written == [("numafit/second/cpuset.cpus", "0"), ("numafit/second/cgroup.procs", "78")]
+
+
+def test_memory_that_is_preferred_leaves_the_memory_nodes_alone_and_a_limit_is_written(tree: Hierarchy) -> None:
+    """`cpuset.mems` would force it; a limit needs the memory controller."""
+    enter_v2(tree.root, "lease", Target(0b1100, 0b10, PREFER, 10_000_000), 77)
+    assert tree.written == [
+        ("cgroup.subtree_control", "+cpuset"),
+        ("cgroup.subtree_control", "+memory"),
+        ("numafit/cgroup.subtree_control", "+cpuset"),
+        ("numafit/cgroup.subtree_control", "+memory"),
+        ("numafit/lease/cpuset.cpus", "2-3"),
+        ("numafit/lease/memory.max", "10000000"),
+        ("numafit/lease/cgroup.procs", "77"),
+    ]
+
+
+def test_without_the_memory_controller_nothing_is_limited_and_all_is_taken_back(tree: Hierarchy) -> None:
+    tree.refused["numafit/lease/memory.max"] = errno.ENOENT
+    with pytest.raises(RungRefused, match=r"memory\.max"):
+        enter_v2(tree.root, "lease", Target(0b1, limit=1 << 20), 77)
+    assert tree.groups() == []
+    assert (tree.root / "cgroup.subtree_control").read_text().split() == []
+
+
+@pytest.mark.parametrize(("found", "limited"), [("65536", True), ("61440", True), ("0", False), ("max", False)])
+def test_a_limit_is_read_back_in_whole_pages(tmp_path: Path, found: str, limited: bool) -> None:
+    """The kernel rounds down to them; they have up to 64 KiB."""
+    (tmp_path / "memory.max").write_text(f"{found}\n")
+    assert is_limited(tmp_path, 65536) == limited
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from numafit.bits import cpuset_text, mask_of
 from numafit.host.bind import kernel, ladder, systemd
 from numafit.host.bind.cgroup import LeaseGroup
 from numafit.host.bind.ladder import bind_affinity, bind_self, group_pids, lease_groups, rebind, remove_group
-from numafit.host.bind.target import CPUSET_RUNGS, BindError, Bound, RungRefused, Target
+from numafit.host.bind.target import CPUSET_RUNGS, INTERLEAVE, PREFER, BindError, Bound, RungRefused, Target
 from tests.host.children import NOBODY, in_child, needs_cpus, needs_root
 
 LEASE = f"test-{os.getpid()}"
@@ -181,6 +181,67 @@ def test_memory_that_cannot_be_bound_is_preferred(no_cpusets: None, monkeypatch:
     node = cpuset_text(lowest_node())
     assert (bound.rung, bound.memory_policy) == ("affinity and memory policy", f"preferred {node}")
     assert bound.skipped[-1] == f"affinity and memory policy: bind {node}: Invalid argument"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "rung", "modes"),
+    [
+        (0b01, "affinity and memory policy", [kernel.PREFERRED_MANY | kernel.BALANCING, kernel.PREFERRED]),
+        (0b11, "affinity", [kernel.PREFERRED_MANY | kernel.BALANCING, kernel.PREFERRED_MANY]),
+    ],
+)
+def test_an_old_kernel_prefers_one_node_or_what_is_near(
+    nodes: int, rung: str, modes: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several nodes are preferred since Linux 5.15. Before, memory of several is not bound instead: that could end a
+    job whose nodes are full."""
+    tried: list[int] = []
+
+    def old(mode: int, _nodes: int) -> None:
+        tried.append(mode)
+        if mode & ~kernel.BALANCING == kernel.PREFERRED_MANY:
+            raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(kernel, "set_memory_policy", old)
+    monkeypatch.setattr(kernel, "get_memory_policy", lambda: kernel.MemoryPolicy(kernel.PREFERRED, nodes))
+    monkeypatch.setattr(kernel, "status", lambda *_: Target(0b1, 0b111))
+    monkeypatch.setattr(kernel, "affinity", lambda *_: 0b1)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
+    bound = bind_affinity(Target(0b1, nodes, PREFER))
+    assert (bound.rung, tried) == (rung, modes)
+    told = () if nodes == 1 else ("affinity and memory policy: preferred 0-1: Invalid argument",)
+    assert (bound.mems, bound.skipped) == (nodes if nodes == 1 else 0b111, told)
+
+
+def test_memory_of_every_node_is_preferred_by_doing_nothing(no_cpusets: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy would keep the kernel from moving pages to who uses them."""
+    first, *_ = needs_cpus(1)
+    mems = kernel.status().mems
+    monkeypatch.setattr(kernel, "set_memory_policy", lambda *_: pytest.fail("a policy was set"))
+    bound = in_child(lambda: bind_affinity(Target(1 << first, mems, PREFER)))
+    assert (bound.rung, bound.mems, bound.memory_policy, bound.skipped) == ("affinity", mems, "", ())
+
+
+@pytest.mark.usefixtures("cpuset_host")
+@pytest.mark.parametrize("way", [PREFER, INTERLEAVE])
+def test_a_cpuset_forces_no_memory_that_is_not_bound(way: str) -> None:
+    """`cpuset.mems` is left as wide as it is."""
+    first, *_ = needs_cpus(1)
+
+    def work() -> tuple[int, str]:
+        bound = bind_self(LEASE, Target(1 << first, lowest_node(), way), strict=True)
+        return kernel.status().mems, bound.memory_policy
+
+    mems = kernel.status().mems
+    expected = "" if way == PREFER and mems == lowest_node() else f"{way} {cpuset_text(lowest_node())}"
+    assert in_child(work) == (mems, expected)
+
+
+def test_a_limit_of_memory_needs_a_cgroup(no_cpusets: None) -> None:
+    """Nothing is started that could use more than was said."""
+    first, *_ = needs_cpus(1)
+    with pytest.raises(BindError, match=r"job cannot be limited: cgroup v2: out of reach; .*--limit-memory"):
+        bind_self(LEASE, Target(1 << first, limit=1 << 20), strict=False)
 
 
 def test_without_a_memory_policy_there_is_affinity(no_cpusets: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from numafit.host.bind import systemd
 from numafit.host.bind.systemd import change_scope, enter_scope, lease_of_unit, unit_name
-from numafit.host.bind.target import RungRefused, Target
+from numafit.host.bind.target import PREFER, RungRefused, Target
 
 TARGET = Target(0b1_0000_0110, 0b10)
 MANAGER = "org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager"
@@ -125,6 +125,22 @@ def test_a_call_that_never_ends_is_given_up(stage: Stage, monkeypatch: pytest.Mo
     stage.busctl("exec sleep 60")
     with pytest.raises(RungRefused, match="timed out"):
         stage.enter()
+
+
+def test_a_scope_limits_memory_and_forces_none_that_is_preferred(stage: Stage) -> None:
+    """The limit is read back from its cgroup."""
+    group = stage.root / "system.slice/numafit-lease.scope"
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("1048576\n")
+    stage.busctl(moves(stage, "1-2,8", "0-1"))
+    target = Target(TARGET.cpus, 0b10, PREFER, 1 << 20)
+    found = enter_scope("lease", target, 77, running=stage.running, process=stage.process, wait=0.1)
+    assert found == group
+    assert " fail 5 " in stage.log.read_text()
+    assert stage.log.read_text().split()[-9:-1] == ["AllowedCPUs", "ay", "2", "6", "1", "MemoryMax", "t", "1048576"]
+    (group / "memory.max").write_text("max\n")
+    with pytest.raises(RungRefused, match="gave"):
+        enter_scope("lease", target, 77, running=stage.running, process=stage.process, wait=0.1)
 
 
 def test_a_scope_is_changed_through_systemd(stage: Stage) -> None:

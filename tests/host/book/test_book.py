@@ -189,8 +189,9 @@ def test_a_lease_whose_process_is_gone_is_freed_by_whoever_comes_next(book: Book
     assert events(book) == ["taken", "freed", "taken"]
 
 
-def test_a_lease_of_another_pid_namespace_is_never_freed(book: Book) -> None:
-    """From here nobody can tell whether its process lives."""
+@pytest.mark.usefixtures("blind")
+def test_a_lease_of_another_pid_namespace_is_never_freed_from_a_container(book: Book) -> None:
+    """From there nobody can tell whether its process lives."""
     lease = taken(book, HOST, JobRequest(cpus=4), elsewhere())
     assert ids(book) == [lease.id]
     assert isinstance(book.take(HOST, JobRequest(cpus=1), me()), Refused)
@@ -220,6 +221,7 @@ def test_finish_frees_a_lease_though_its_watcher_lives(book: Book) -> None:
     assert book.finish(lease.id, HOST, me().processes[0]) is None
 
 
+@pytest.mark.usefixtures("blind")
 def test_finish_keeps_a_lease_that_others_use(book: Book) -> None:
     both = replace(me(), processes=(*me().processes, *elsewhere().processes))
     lease = taken(book, HOST, JobRequest(cpus=1), both)

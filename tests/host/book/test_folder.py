@@ -9,7 +9,7 @@ from typing import TypeVar
 import pytest
 
 from numafit.errors import InputError
-from numafit.host.book.folder import VARIABLE, ledger_folder, make_folder
+from numafit.host.book.folder import GROUP, SHARED_FOLDER, VARIABLE, ledger_folder, make_folder
 from numafit.host.book.store import FILE
 from tests.host.children import NOBODY, in_child, needs_root, opened_up
 
@@ -77,7 +77,10 @@ def test_a_user_shares_the_ledger_of_the_host_when_he_may_write_it(tmp_path: Pat
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o700])
-def test_a_user_never_goes_past_the_ledger_of_the_host(tmp_path: Path, mode: int) -> None:
+@pytest.mark.parametrize("group", [True, False])
+def test_a_user_never_goes_past_the_ledger_of_the_host(
+    tmp_path: Path, mode: int, group: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A ledger of his own beside it would give the same CPUs twice; also when he cannot even look into the folder."""
     opened_up(tmp_path)
     folder = tmp_path / "host"
@@ -91,9 +94,16 @@ def test_a_user_never_goes_past_the_ledger_of_the_host(tmp_path: Path, mode: int
         except InputError as error:
             return str(error)
 
+    def known(name: str) -> grp.struct_group:
+        if not group:
+            raise KeyError(name)
+        return grp.struct_group((name, "x", 54300, []))
+
+    monkeypatch.setattr(grp, "getgrnam", known)
+    cure = f"join the group {GROUP} and log in again" if group else "`numafit host setup`, once by root, shares it"
     assert as_user(work) == (
-        f"{folder}: this host has a ledger that user {NOBODY} may not write (join its group, usually numafit; a ledger "
-        f"of your own, {VARIABLE}=…, knows of no others)"
+        f"{folder}: this host has a ledger that user {NOBODY} may not write ({cure}; a ledger of your own, "
+        f"{VARIABLE}=…, knows of no others)"
     )
 
 
@@ -104,14 +114,14 @@ def test_the_ledger_of_the_host_belongs_to_its_group(tmp_path: Path, monkeypatch
     monkeypatch.setattr(grp, "getgrnam", lambda _: entry)
     folder = tmp_path / "host"
     assert make_folder(folder, system=folder) == NOBODY
-    assert (folder.stat().st_gid, folder.stat().st_mode & 0o7777) == (NOBODY, 0o2775)
+    assert (folder.stat().st_gid, folder.stat().st_mode & 0o7777) == (NOBODY, SHARED_FOLDER)
 
 
 def test_any_other_folder_is_made_as_usual(tmp_path: Path) -> None:
     folder = tmp_path / "a/b/c"
     assert make_folder(folder) is None
     assert folder.is_dir()
-    assert folder.stat().st_gid == os.getgid()
+    assert (folder.stat().st_gid, folder.stat().st_mode & 0o7777) == (os.getgid(), 0o700)
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from numafit.errors import NumafitError
 from numafit.host.book.store import FILE, LOCK, DamagedError, LedgerError, Store
 from numafit.host.book.tables import MOST_HISTORY, STEPS, VERSION, HeldError, Transaction
 from numafit.host.lease import Lease, encode_lease
+from numafit.host.process.identity import user_name
 from tests.host.children import in_child
 from tests.host.ledgers import check_claims
 
@@ -135,9 +136,10 @@ def test_writers_take_turns(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_kept_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stopped process must not hang all others for ever."""
+    """A stopped process must not hang all others for ever; they are told which one it is, and of whom."""
     monkeypatch.setattr("numafit.host.book.store.PATIENCE", 0.05)
-    wrong = pytest.raises(LedgerError, match="another process keeps it locked")
+    who = rf"process {os.getpid()} \(.*, of {user_name(os.getuid())}\) keeps it locked for .* can end it; nothing was"
+    wrong = pytest.raises(LedgerError, match=who)
     with opened(tmp_path) as holder, holder.write(), opened(tmp_path) as store, wrong:
         put(store, lease("a"))
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from numafit.host.book.store import LOCK, DamagedError, LedgerError, Store
+from numafit.host.book.folder import SHARED_FOLDER
+from numafit.host.book.store import FILE, LOCK, DamagedError, LedgerError, Store
 from tests.host.book.test_store import ids, lease, opened, put
 from tests.host.children import NOBODY, in_child, needs_root, opened_up
 from tests.host.ledgers import check_claims
@@ -164,7 +165,7 @@ def test_a_shared_ledger_is_written_by_its_group(tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
     os.chown(folder, 0, NOBODY)
-    folder.chmod(0o2775)
+    folder.chmod(SHARED_FOLDER)
     opened_up(tmp_path)
     root = Store(folder, group=NOBODY)
     put(root, lease("roots", 0b1))
@@ -179,7 +180,60 @@ def test_a_shared_ledger_is_written_by_its_group(tmp_path: Path) -> None:
     root.close()
     with opened(folder) as store:
         assert ids(store) == ["roots", "his"]
-    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o664}
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o660}
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_nobody_else_can_open_a_ledger_to_lock_it(tmp_path: Path, shared: bool) -> None:
+    """One who may read a file can lock it for as long as he likes, and SQLite's log in the same way."""
+    needs_root()
+    opened_up(tmp_path)
+    folder = tmp_path / "ledger"
+    folder.mkdir()
+    folder.chmod(0o3775 if shared else 0o755)
+    stranger = 54321
+
+    def tried() -> list[str]:
+        found = []
+        for path in sorted(folder.iterdir()):
+            try:
+                os.close(os.open(path, os.O_RDONLY))
+            except PermissionError:
+                continue
+            found.append(path.name)
+        return found
+
+    with opened(folder) as store:
+        put(store, lease("a", 0b1))
+        assert (folder / f"{FILE}-shm").exists()
+        assert in_child(tried, user=stranger) == []
+
+
+def test_members_who_may_not_take_files_away_share_the_ledger(tmp_path: Path) -> None:
+    """The folder has the sticky bit: SQLite's log stays where another member made it, and is used by the next."""
+    needs_root()
+    opened_up(tmp_path)
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    group = 54300
+    os.chown(folder, 0, group)
+    folder.chmod(SHARED_FOLDER)
+    Store(folder, group=group).close()
+
+    def put_by(uid: int, bit: int) -> list[str]:
+        def work() -> list[str]:
+            os.setgroups([group])
+            os.setgid(uid)
+            os.setuid(uid)
+            with opened(folder) as store:
+                put(store, lease(f"of-{uid}-{bit}", 1 << bit))
+                return ids(store)
+
+        return in_child(work)
+
+    assert put_by(54301, 0) == ["of-54301-0"]
+    assert put_by(54302, 1) == ["of-54301-0", "of-54302-1"]
+    assert put_by(54301, 2) == ["of-54301-0", "of-54302-1", "of-54301-2"]
 
 
 # Kill

@@ -92,7 +92,8 @@ def hidden(proc: Path, *, start: int = 600, uid: int = 7, cpus: str = "2-3", mem
 
 
 def his(proc: Path, **fields: object) -> Lease:
-    return replace(lease(uid=7, exclusive=0b1111, owners=(owner(proc),)), **fields)
+    """Of a job that carries no mark."""
+    return replace(lease(uid=7, exclusive=0b1111, owners=(owner(proc),), rung="affinity"), **fields)
 
 
 def test_a_hidden_process_that_is_bound_to_the_lease_keeps_it(proc: Path) -> None:
@@ -109,6 +110,30 @@ def test_a_hidden_process_that_is_bound_to_the_lease_keeps_it(proc: Path) -> Non
 def test_a_hidden_process_that_cannot_be_of_the_job_does_not(proc: Path, fields: dict[str, str]) -> None:
     hidden(proc, **fields)  # type: ignore[arg-type]
     assert not is_in_use(his(proc), nobody, proc)
+
+
+def test_a_stranger_keeps_no_lease_whose_processes_are_marked(proc: Path) -> None:
+    """Nor one that was never started: it has no processes."""
+    hidden(proc)
+    assert not is_in_use(his(proc, marked=True), nobody, proc)
+    assert not is_in_use(his(proc, rung=""), nobody, proc)
+    mark = 0x3FFFFFFF << 32 | 0x0BADCAFE
+    (proc / str(LATER) / "limits").write_text(f"Max realtime timeout      unlimited   {mark}   us\n")
+    assert is_in_use(his(proc, marked=True), nobody, proc)
+
+
+def test_an_empty_cgroup_frees_a_lease_whose_owners_cannot_be_seen(tmp_path: Path, proc: Path) -> None:
+    """Its command went into that cgroup before it was written down. One that cannot be seen says nothing, and nor does
+    an empty list of processes: those of other pid namespaces are not in it."""
+    (tmp_path / "cgroup.procs").write_text("")
+    unseen = lease(owners=(owner(proc, namespace=1),), cgroup=str(tmp_path))
+    assert is_in_use(unseen, nobody, proc)
+    (tmp_path / "cgroup.events").write_text("populated 1\nfrozen 0\n")
+    assert is_in_use(unseen, nobody, proc)
+    (tmp_path / "cgroup.events").write_text("populated 0\nfrozen 0\n")
+    assert not is_in_use(unseen, nobody, proc)
+    assert is_in_use(replace(unseen, cgroup=str(tmp_path / "not-mounted")), nobody, proc)
+    assert is_in_use(replace(unseen, cgroup=""), nobody, proc)
 
 
 def test_nothing_survives_a_restart_of_the_machine(proc: Path) -> None:

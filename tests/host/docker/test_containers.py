@@ -20,7 +20,9 @@ from numafit.host.docker.options import label_flags
 from numafit.host.lease import PENDING, Lease
 from numafit.host.process.identity import identify
 from numafit.host.run.container import read_back
+from numafit.ledger.ledger import Block
 from tests.host.fake_docker import FakeEngine, described, fake_engine
+from tests.host.ledgers import check_claims, small_host
 
 LEASE = Lease("1234abcd", "web", 0, "root", 1.5, exclusive=0b11, nodes=1, mems=1)
 
@@ -116,37 +118,134 @@ def test_a_container_tells_of_its_lease(engine: FakeEngine) -> None:
     assert container_leases() == [expected]
 
 
+OTHER = Lease("0therone", "", 0, "root", 1.5, exclusive=0b10, container="c0", engine="unix:///none")
+"""Of an engine that does not answer, so that it stays."""
+
+
+def left_and_back(book: Book, lease: Lease) -> None:
+    """The ledger had the lease and freed it, and its CPU 1 was given away."""
+    book.add(lease, "taken")
+    book.release(lease.id)
+    book.add(OTHER, "taken")
+
+
 def test_a_container_that_was_started_again_gets_its_lease_back(engine: FakeEngine, tmp_path: Path) -> None:
-    """If what it is pinned to is free; else that is said, and the holder keeps it."""
+    """If what it is pinned to is free, which it is pinned to stays untouched."""
     engine.containers = [described("c1", cpus="0-1", mems="0", labels=labels(LEASE))]
-    other = replace(LEASE, id="other", name="", exclusive=0b10, until=None, container="c0", engine="unix:///none")
     with Book.open(tmp_path / "ledger", live_containers) as book:
-        book.add(other, "taken")
-        [stray] = reenter(book)
-        assert stray.why == "CPUs 1 are held by the lease other now"
-        assert stray_text(stray) == (
-            "the container c1-name runs on CPUs 0-1 without a lease: CPUs 1 are held by the lease other now "
-            "(stop it, or move it with `numafit docker adopt`)"
-        )
-        book.release("other")
-        assert reenter(book) == []
+        assert reenter(book, small_host()) == []
         assert [(lease.id, lease.container) for lease in book.leases()] == [("1234abcd", "c1")]
         assert strays(book.leases()) == []
+    assert not [asked for asked in engine.asked if "/update" in asked]
+
+
+def test_one_whose_cpus_were_given_away_is_moved_to_others(engine: FakeEngine, tmp_path: Path) -> None:
+    """It keeps what is free of its own, and its lease says where it is."""
+    engine.containers = [described("c1", cpus="0-1", mems="0", labels=labels(LEASE))]
+    with Book.open(tmp_path / "ledger", live_containers) as book:
+        left_and_back(book, LEASE)
+        [stray] = reenter(book, small_host())
+        assert stray_text(stray) == (
+            "the container c1-name was started again: CPUs 1 are held by the lease 0therone now, so it was moved to "
+            "CPUs 0,2"
+        )
+        held = {lease.id: (lease.exclusive, lease.bound) for lease in book.leases()}
+        assert held == {"0therone": (0b10, 0), "1234abcd": (0b101, 0b101)}
+        assert reenter(book, small_host()) == []
+    check_claims(tmp_path / "ledger")
+    assert engine.containers[0]["HostConfig"]["CpusetCpus"] == "0,2"
+
+
+def test_where_too_few_are_free_it_becomes_shared_work(engine: FakeEngine, tmp_path: Path) -> None:
+    """Nothing is held twice, and it is told."""
+    engine.containers = [described("c1", cpus="0-1", mems="0", labels=labels(LEASE))]
+    with Book.open(tmp_path / "ledger", live_containers) as book:
+        left_and_back(book, LEASE)
+        [stray] = reenter(book, small_host(2))
+        assert stray_text(stray).endswith("so it was moved to CPUs 0 of the shared pool")
+        assert [lease.exclusive for lease in book.leases()] == [0b10, 0]
+        book.release("1234abcd")
+    # When it comes back once more, its label still speaks of two CPUs.
+    with Book.open(tmp_path / "ledger", live_containers) as book:
+        assert reenter(book, small_host(2)) == []
+        assert [(lease.exclusive, lease.bound) for lease in book.leases()] == [(0b10, 0), (0, 1)]
+
+
+def test_one_of_another_ledger_is_not_moved(engine: FakeEngine, tmp_path: Path) -> None:
+    """That ledger may hold these CPUs for it; it is told of."""
+    engine.containers = [described("c1", cpus="0-1", mems="0", labels=labels(LEASE))]
+    with Book.open(tmp_path / "ledger", live_containers) as book:
+        book.add(OTHER, "taken")
+        [stray] = reenter(book, small_host())
+        assert stray_text(stray) == (
+            "the container c1-name runs on CPUs 0-1 without a lease: CPUs 1 are held by the lease 0therone now "
+            "(stop it, or move it with `numafit docker adopt`)"
+        )
+        assert [lease.id for lease in book.leases()] == ["0therone"]
+
+
+def test_one_that_the_engine_does_not_move_gets_no_lease(engine: FakeEngine, tmp_path: Path) -> None:
+    engine.containers = [described("c1", cpus="0-1", mems="0", labels=labels(LEASE))]
+    engine.refusal = "no"
+    with Book.open(tmp_path / "ledger", live_containers) as book:
+        left_and_back(book, LEASE)
+        [stray] = reenter(book, small_host())
+        assert (stray.moved, stray.why) == (None, "CPUs 1 are held by the lease 0therone now")
+        assert [lease.id for lease in book.leases()] == ["0therone"]
+
+
+def test_a_device_that_was_given_away_cannot_be_had_back(engine: FakeEngine, tmp_path: Path) -> None:
+    """A running container keeps its devices: who has them both is told."""
+    mine = replace(LEASE, exclusive=0, devices={"nvidia.com/gpu": ("GPU-1",)})
+    engine.containers = [described("c1", cpus="0-1", mems="0", labels=labels(mine))]
+    with Book.open(tmp_path / "ledger", live_containers) as book:
+        book.add(mine, "taken")
+        book.release(mine.id)
+        book.add(replace(OTHER, devices=mine.devices), "taken")
+        [stray] = reenter(book, small_host())
+        assert (stray.moved, stray.why) == (None, "nvidia.com/gpu GPU-1 are held by the lease 0therone now")
+
+
+def test_memory_that_was_given_away_is_not_held_twice(engine: FakeEngine, tmp_path: Path) -> None:
+    host = small_host()
+    size = host.machine.numa_nodes[0].memory
+    mine = replace(LEASE, memory=(Block((0,), "memory", size),))
+    engine.containers = [described("c1", cpus="0-1", mems="0", labels=labels(mine))]
+    with Book.open(tmp_path / "ledger", live_containers) as book:
+        book.add(mine, "taken")
+        book.release(mine.id)
+        book.add(replace(OTHER, exclusive=0, memory=(Block((0,), "memory", 1),)), "taken")
+        [stray] = reenter(book, host)
+        assert stray_text(stray) == (
+            "the container c1-name was started again: others hold the memory of its nodes now, so it was moved to CPUs "
+            "0-1 and holds no memory any more"
+        )
+        assert [lease.memory for lease in book.leases()] == [(Block((0,), "memory", 1),), ()]
 
 
 def test_of_two_that_were_started_again_on_the_same_cpus_one_gets_its_lease_back(
     engine: FakeEngine, tmp_path: Path
 ) -> None:
-    """Their leases were held one after the other; the second is named, and no command fails because of it."""
+    """Their leases were held one after the other; the second is moved, and no command fails because of it."""
     later = replace(LEASE, id="5678abcd", name="db", exclusive=0b110)
     engine.containers = [
         described("c1", cpus="0-1", mems="0", labels=labels(LEASE)),
         described("c2", cpus="1-2", mems="0", labels=labels(later)),
     ]
     with Book.open(tmp_path / "ledger", live_containers) as book:
-        [stray] = reenter(book)
+        for lease in (LEASE, later):
+            book.add(lease, "taken")
+            book.release(lease.id)
+        [stray] = reenter(book, small_host())
         assert (stray.container.id, stray.why) == ("c2", "CPUs 1 are held by the lease web (1234abcd) now")
-        assert [lease.container for lease in book.leases()] == ["c1"]
+        assert [(lease.container, lease.exclusive) for lease in book.leases()] == [("c1", 0b11), ("c2", 0b1100)]
+
+
+def test_memory_nodes_that_a_compose_file_cannot_name_are_pinned(engine: FakeEngine, tmp_path: Path) -> None:
+    engine.containers = [described("c1", cpus="0-1", labels=labels(LEASE))]
+    with Book.open(tmp_path / "ledger", live_containers) as book:
+        assert reenter(book, small_host()) == []
+    assert engine.containers[0]["HostConfig"]["CpusetMems"] == "0"
 
 
 def test_a_second_container_with_the_same_label_is_no_holder(engine: FakeEngine) -> None:
@@ -205,7 +304,8 @@ def test_a_lease_without_container_is_used_by_its_job(tmp_path: Path) -> None:
             book.add(replace(LEASE, owners=(watcher, child)), "taken")
         promises = lease_promises(folder)
         os.kill(grandchild, signal.SIGKILL)
-    assert promises == [Promise("web (1234abcd)", tuple(sorted((job.pid, grandchild))), 0b11, 1, {}, True, os.getpid())]
+    own = tuple(sorted((job.pid, grandchild)))
+    assert promises == [Promise("web (1234abcd)", own, 0b11, 1, {}, True, os.getpid(), "1234abcd")]
 
 
 def test_processes_of_a_container_are_known_by_their_cgroup(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from numafit.errors import InputError
-from numafit.host.gpu.nvml import load_nvml, read_nvml
+from numafit.host.gpu.nvml import load_nvml, memory_in_use, read_nvml
 from numafit.machine.model import Device, Link, Machine, NumaNode
 
 
@@ -91,6 +91,12 @@ def test_one_gpu_is_described_whole() -> None:
         numa_nodes=(NumaNode(id=9, device="GPU-0"),),
     )
     assert not nvml.running
+
+
+def test_memory_in_use_is_told_by_uuid_and_address() -> None:
+    """A GPU that does not tell is left out."""
+    answers = gpus(2) | {("MemoryInfo", 0): SimpleNamespace(total=96 << 30, free=1, used=2)}
+    assert memory_in_use(FakeNvml(2, answers)) == {"GPU-0": 2, "0000:3b:00.0": 2}
 
 
 def test_a_driver_that_answers_nothing_still_counts_gpus() -> None:

@@ -4,14 +4,17 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from numafit.errors import InputError
+from numafit.host.process import identity
 from numafit.host.process.identity import (
     ProcessId,
     descendants,
@@ -211,3 +214,80 @@ def test_threads_and_user_of_a_real_process() -> None:
     assert os.getpid() in threads(os.getpid())
     assert user_of(os.getpid()) == os.getuid()
     assert (threads(UNUSED), user_of(UNUSED)) == ([], None)
+
+
+# Processes of other pid namespaces
+
+
+@pytest.fixture
+def outermost(proc: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A /proc of the namespace that all others lie in."""
+    monkeypatch.setattr(identity, "INITIAL_NAMESPACE", (proc / "self/ns/pid").stat().st_ino)
+    (proc / "self/mountinfo").write_text(f"22 27 0:21 / {proc} rw,relatime - proc proc rw\n")
+    (proc / "self/status").write_text("Name:\tx\nNSpid:\t1\nCapEff:\t0000000000000000\n")
+    return proc
+
+
+def inner(proc: Path, pid: int, numbers: str, *, start: int = 500, state: str = "S") -> None:
+    add(proc, pid, stat_line(pid, start=start, state=state), status=f"NSpid:\t{numbers}\n".encode())
+
+
+def test_a_process_of_a_namespace_below_is_found_by_its_number_in_there(outermost: Path) -> None:
+    """Number and start time decide, at whichever depth; a zombie is gone."""
+    inner(outermost, 100, "100\t7\t3")
+    inner(outermost, 101, "101\t8", state="Z")
+    inner(outermost, 102, "102")
+    states = [
+        is_alive(ProcessId(pid, start, BOOT, 1), outermost)
+        for pid, start in ((3, 500), (7, 500), (7, 501), (8, 500), (102, 500))
+    ]
+    assert states == [True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    ["mount", "kernel", "namespace"],
+    ids=["processes are hidden", "a kernel that does not tell", "not the outermost"],
+)
+def test_where_not_all_are_seen_nothing_is_concluded(
+    outermost: Path, hidden: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner(outermost, 100, "100\t7")
+    if hidden == "mount":
+        (outermost / "self/mountinfo").write_text(f"22 27 0:21 / {outermost} rw - proc proc rw,hidepid=invisible\n")
+    elif hidden == "kernel":
+        (outermost / "100/status").write_text("Name:\tx\n")
+    else:
+        monkeypatch.setattr(identity, "INITIAL_NAMESPACE", 0)
+    assert is_alive(ProcessId(7, 501, BOOT, 1), outermost) is None
+
+
+def test_who_may_look_at_every_process_sees_hidden_ones(outermost: Path) -> None:
+    (outermost / "self/mountinfo").write_text(f"22 27 0:21 / {outermost} rw - proc proc rw,hidepid=2\n")
+    (outermost / "self/status").write_text("NSpid:\t1\nCapEff:\t0000000000080000\n")
+    assert is_alive(ProcessId(7, 501, BOOT, 1), outermost) is False
+
+
+def test_a_killed_namespace_takes_its_processes_along() -> None:
+    """Real ones, told by this very kernel."""
+    if os.geteuid() or Path("/proc/self/ns/pid").stat().st_ino != identity.INITIAL_NAMESPACE:
+        pytest.skip("only root of the outermost pid namespace can do this")
+    code = (
+        "from numafit.host.process.identity import identify; import msgspec, os;"
+        "print(msgspec.json.encode(identify(os.getpid())).decode(), flush=True); input()"
+    )
+    with subprocess.Popen(
+        ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        found = msgspec.json.decode(process.stdout.readline(), type=ProcessId)
+        assert found.pid == 1
+        assert is_alive(found) is True
+        process.kill()
+        process.wait()
+        until = time.monotonic() + 30
+        while is_alive(found) and time.monotonic() < until:
+            time.sleep(0.02)
+        assert is_alive(found) is False

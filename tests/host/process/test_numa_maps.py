@@ -35,6 +35,19 @@ def test_pages_are_counted_in_their_own_size() -> None:
     )
 
 
+def test_interleaved_pages_are_those_where_the_policy_put_them() -> None:
+    """On its nodes only: what lies elsewhere in such a mapping was there before, or found no room."""
+    lines = (
+        b"7f0000000000 interleave:0-1 anon=6 dirty=6 N0=3 N1=2 N2=1 kernelpagesize_kB=4\n"
+        b"7f1000000000 weighted interleave:1 anon=1 N1=1 kernelpagesize_kB=2048\n"
+        b"7f2000000000 interleave=static:0 anon=1 N0=1 kernelpagesize_kB=4\n"
+        b"7f3000000000 default file=/interleave:0-1 mapped=1 N1=1 kernelpagesize_kB=4\n"
+    )
+    pages = parse_numa_maps(lines)
+    assert pages.interleaved == {0: 4 * 4096, 1: 2 * 4096 + (2 << 20)}
+    assert pages.nodes == {0: 4 * 4096, 1: 3 * 4096 + (2 << 20), 2: 4096}
+
+
 def test_alike_mappings_all_count() -> None:
     """They differ in their address only."""
     lines = b"".join(b"%x default anon=1 dirty=1 N1=1 kernelpagesize_kB=4\n" % (4096 * i) for i in range(1, 1001))

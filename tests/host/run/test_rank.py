@@ -4,7 +4,7 @@ import pytest
 
 from numafit.errors import InputError
 from numafit.host.bind.target import Target
-from numafit.host.run.rank import JobResources, find_member, find_resources
+from numafit.host.run.rank import JobResources, find_member, find_resources, shares_of
 from numafit.machine.model import Device, Machine, NumaNode
 
 MACHINE = Machine(
@@ -120,3 +120,43 @@ def test_a_single_visible_gpu_says_nothing_about_the_job() -> None:
 def test_variables_of_a_lease_that_were_changed_are_refused(name: str, value: str) -> None:
     with pytest.raises(InputError, match="NUMAFIT_"):
         find_resources(LEASE | {name: value}, MACHINE, ALLOWED)
+
+
+def test_a_lease_of_another_host_means_nothing_here() -> None:
+    """A launcher of several hosts carries the variables along."""
+    facts = find_resources({**LEASE, "NUMAFIT_HOST": "one"}, MACHINE, ALLOWED, "two")
+    assert (facts.cpus, facts.lease) == (0xFF, "")
+    assert facts.notes == (
+        "the lease x is of the host one, and here there is none: the CPUs 0-7 are not held against other jobs",
+    )
+    assert find_resources({**LEASE, "NUMAFIT_HOST": "one"}, MACHINE, ALLOWED, "one").lease == "x"
+
+
+SHARES = {"NUMAFIT_DEVICES": "nvidia.com/gpu=GPU-b,GPU-a", "NUMAFIT_SHARES": "2-3@1@GPU-b;0-1@0@GPU-a"}
+
+
+def test_a_process_takes_the_part_that_the_lease_was_placed_with() -> None:
+    facts = find_resources({**LEASE, **SHARES}, MACHINE, ALLOWED)
+    found, notes = shares_of(MACHINE, facts, 2)
+    told = [(share.gpu, share.gpu_node, share.cpus, share.memory_node, share.nic) for share in found]
+    assert told == [("GPU-b", 1, 0b1100, 1, ""), ("GPU-a", 0, 0b0011, 0, "nic0")]
+    assert notes == ()
+
+
+def test_another_number_of_processes_shares_the_lease_out_anew_and_says_so() -> None:
+    facts = find_resources({**LEASE, **SHARES}, MACHINE, ALLOWED)
+    found, notes = shares_of(MACHINE, facts, 4)
+    assert sorted(share.cpus for share in found) == [1, 2, 4, 8]
+    assert notes == ("the lease was placed for --ranks 2, and there are 4: its CPUs are shared out anew",)
+
+
+def test_parts_on_cpus_that_are_not_allowed_any_more_are_given_up() -> None:
+    facts = find_resources({**LEASE, **SHARES}, MACHINE, Target(0b0111, 0b11))
+    assert (facts.cpus, facts.shares) == (0b0111, ())
+
+
+def test_devices_that_are_no_gpus_count_where_there_are_no_others() -> None:
+    """Those of the host file have no kind, only a NUMA node."""
+    machine = Machine(numa_nodes=MACHINE.numa_nodes, devices=(Device("example.com/npu", "npu0", (1,)),))
+    facts = find_resources({**LEASE, "NUMAFIT_DEVICES": "example.com/npu=npu0"}, machine, ALLOWED)
+    assert facts.gpus == (("npu0", 1),)

@@ -4,9 +4,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from numafit.bits import mask_of, members
-from numafit.host.run.share import RankShare, cores_by_node, distances, partition, shares
+from numafit.host.host import distances
+from numafit.host.run.share import RankShare, cores_by_node, nearest_nics, partition, shares
 from numafit.machine.catalogue.names import machine_named
-from numafit.machine.model import Cpu, Machine, NumaNode
+from numafit.machine.model import Cpu, Device, Link, Machine, NumaNode
 
 
 def flat(a: int, b: int) -> int:
@@ -139,3 +140,32 @@ def test_a_machine_without_distances_has_near_and_far() -> None:
 def test_cpus_that_the_machine_does_not_know_are_shared_out_as_well() -> None:
     machine = Machine((Cpu(0, 0, 0, 1),))
     assert cores_by_node(machine, 0b111) == {0: [0b10, 0b100], 1: [0b1]}
+
+
+def nic(id: str, numa: int, switch: str = "") -> Device:
+    return Device("", id, (numa,), kind="nic", switch=switch)
+
+
+def gpu(id: str, numa: int, switch: str = "") -> Device:
+    return Device("nvidia.com/gpu", id, (numa,), kind="gpu", switch=switch)
+
+
+def test_the_card_on_the_switch_of_the_gpu_is_nearest_and_others_of_the_node_are_shared_evenly() -> None:
+    machine = Machine(
+        devices=(nic("a", 0), nic("b", 0, "s"), nic("c", 1), nic("d", 1), gpu("g0", 0, "s"), gpu("g1", 1), gpu("g2", 1))
+    )
+    assert nearest_nics(machine, [("g0", 0), ("g1", 1), ("g2", 1)]) == ["b", "c", "d"]
+
+
+def test_a_link_that_a_tool_tells_of_counts_before_places() -> None:
+    """`nvidia-smi topo` knows the way from the GPU to each card."""
+    machine = Machine(
+        devices=(nic("a", 0, "s"), nic("b", 0), gpu("g0", 0, "s")),
+        links=(Link("a", "g0", "SYS"), Link("b", "g0", "PIX")),
+    )
+    assert nearest_nics(machine, [("g0", 0)]) == ["b"]
+
+
+def test_no_card_is_named_that_is_far_or_of_no_gpu() -> None:
+    machine = Machine(devices=(nic("a", 1), gpu("g0", 0)))
+    assert nearest_nics(machine, [("g0", 0), ("", None)]) == ["", ""]

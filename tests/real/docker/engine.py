@@ -18,6 +18,18 @@ TOOLS = ("sh", "cat", "sleep", "grep", "env", "kill", "true")
 START_SECONDS = 30.0
 
 
+def image_archive() -> bytes:
+    """One program and links to it."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w") as archive:
+        archive.add(os.path.realpath(program("busybox")), "bin/busybox")
+        for name in TOOLS:
+            link = tarfile.TarInfo(f"bin/{name}")
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            archive.addfile(link)
+    return data.getvalue()
+
+
 class Engine:
     def __init__(self) -> None:
         # A path in there must fit the name of a socket, which has 107 characters.
@@ -93,15 +105,7 @@ class Engine:
         return text
 
     def make_image(self) -> None:
-        """One program and links to it."""
-        data = io.BytesIO()
-        with tarfile.open(fileobj=data, mode="w") as archive:
-            archive.add(os.path.realpath(program("busybox")), "bin/busybox")
-            for name in TOOLS:
-                link = tarfile.TarInfo(f"bin/{name}")
-                link.type, link.linkname = tarfile.SYMTYPE, "busybox"
-                archive.addfile(link)
-        self.docker("import", "-", IMAGE, data=data.getvalue())
+        self.docker("import", "-", IMAGE, data=image_archive())
 
     def remove_containers(self) -> None:
         ids = self.docker("ps", "-aq", check=False).stdout.split()

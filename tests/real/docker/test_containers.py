@@ -190,25 +190,29 @@ def test_a_lost_ledger_is_made_anew_from_the_labels(engine: Engine, numafit: Num
 
 
 def test_a_container_that_is_started_again_gets_its_lease_back(engine: Engine, numafit: Numafit) -> None:
-    """`docker start` pins it to the same CPUs; they are entered when the next container is started."""
-    lease = detached(numafit, "web")
+    """`docker start` pins it to the same CPUs; a plain job looks first, and does not get them."""
+    lease = detached(numafit, "web", cpus=len(os.sched_getaffinity(0)))
     engine.docker("kill", "web")
     assert numafit.leases() == []
     engine.docker("start", "web")
-    numafit("docker", "run", "--", "--rm", IMAGE, "true")
+    done = numafit("run", "--cpus", "1", "--", "echo", "ran")
+    assert (done.returncode, done.stdout) == (75, "")
     assert [one["id"] for one in numafit.leases()] == [lease]
 
 
-def test_a_container_that_is_started_again_where_another_sits_is_told_of(engine: Engine, numafit: Numafit) -> None:
-    """Its CPUs were given away meanwhile: nobody loses a lease, and it is said."""
+def test_a_container_that_is_started_again_where_another_sits_is_moved(engine: Engine, numafit: Numafit) -> None:
+    """Its CPU was given away meanwhile: nobody loses a lease, the kernel shows it on another CPU, and it is said."""
     detached(numafit, "old")
     engine.docker("kill", "old")
     new = detached(numafit, "new")
     engine.docker("start", "old")
-    done = numafit("docker", "run", "--", "--rm", IMAGE, "true")
-    assert "numafit: the container old runs on CPUs" in done.stderr
-    assert f"are held by the lease new ({new}) now" in done.stderr
-    assert [one["id"] for one in numafit.leases()] == [new]
+    assert cpus_of(engine, "old") == cpus_of(engine, "new")
+    done = numafit("run", "--", "true")
+    assert "numafit: the container old was started again: CPUs" in done.stderr
+    assert f"are held by the lease new ({new}) now, so it was moved to CPUs" in done.stderr
+    held = {lease["name"]: lease["exclusive"] for lease in numafit.leases()}
+    assert held == {"old": cpus_of(engine, "old"), "new": cpus_of(engine, "new")}
+    assert held["old"] != held["new"]
 
 
 def test_a_running_container_is_adopted(engine: Engine, numafit: Numafit) -> None:

@@ -7,9 +7,13 @@ from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from numafit.__main__ import main
+from numafit.host.audit.activity import JobUse
+from numafit.host.audit.numastat import NodeAllocations
+from numafit.host.audit.watch import JobTotals
 from numafit.service.board import Board, reason_label
 from numafit.service.metrics.collector import metrics_text, numa_samples
 from numafit.service.metrics.table import METRICS
+from numafit.service.node import Audited
 from numafit.service.sources.demo import Demo
 from numafit.show.records.ledger import Amounts, DeviceAmounts, Known, NodeAmounts
 from tests.service.agents import asked
@@ -40,6 +44,11 @@ def test_every_metric_stands_in_the_catalogue_with_its_labels() -> None:
     assert missing == {
         "numafit_leases",
         "numafit_audit_findings",
+        "numafit_lease_memory_bytes",
+        "numafit_lease_cpu_seconds_total",
+        "numafit_lease_cpu_waiting_seconds_total",
+        "numafit_lease_context_switches_total",
+        "numafit_numa_allocations_total",
         "numafit_requests_total",
         "kubelet_container_aligned_compute_resources_count",
         "kubelet_container_aligned_compute_resources_failure_count",
@@ -77,6 +86,35 @@ def test_holders_are_counted_by_kind_and_leases_by_how_they_are_bound() -> None:
     found = samples(board)
     assert {kind: found["numafit_holders", (("kind", kind),)] for kind in kinds} == kinds
     assert found["numafit_leases", (("rung", "cgroup v2"),)] == kinds["lease"]
+
+
+def test_leases_and_numa_nodes_of_a_host_are_measured() -> None:
+    """Of what has no lease nothing is told, and of memory that may not be seen neither."""
+    use = JobUse("train (abc)", "abc", 60.0, 1.5, None, 7, 14, 1, 2, {0: 100, 1: 20})
+    unseen = JobUse("def", "def", 60.0, 0.0, 0.0, 0, 0, 1, 1, None)
+    board = lived(1)
+    board.audited = Audited(
+        {"NA007": 2},
+        60.0,
+        (use, unseen, JobUse("box", "", 60.0, 9.0, 0.0, 1, 1, 1, 1, {0: 5})),
+        {"abc": JobTotals(90.5, 2.5, 70, 140), "def": JobTotals()},
+        allocations={1: NodeAllocations(1, 2, 3, 4, 5, 6)},
+    )
+    found = samples(board)
+    one = (("lease", "abc"), ("name", "train (abc)"))
+    assert {(name, labels): value for (name, labels), value in found.items() if ("lease", "abc") in labels} == {
+        ("numafit_lease_memory_bytes", (*one, ("numa_node", "0"))): 100,
+        ("numafit_lease_memory_bytes", (*one, ("numa_node", "1"))): 20,
+        ("numafit_lease_cpu_seconds_total", one): 90.5,
+        ("numafit_lease_cpu_waiting_seconds_total", one): 2.5,
+        ("numafit_lease_context_switches_total", (("kind", "voluntary"), *one)): 70,
+        ("numafit_lease_context_switches_total", (("kind", "involuntary"), *one)): 140,
+    }
+    kinds = dict(zip(("hit", "miss", "foreign", "interleaved", "local", "remote"), range(1, 7), strict=True))
+    for kind, count in kinds.items():
+        assert found["numafit_numa_allocations_total", (("kind", kind), ("numa_node", "1"))] == count
+    assert found["numafit_audit_findings", (("code", "NA007"),)] == 2
+    assert "box" not in str(found)
 
 
 def test_what_is_stranded_is_counted_where_it_lies() -> None:

@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from numafit.host.host import Host
-from numafit.host.lease import Lease
+from numafit.host.lease import Lease, LeasePart
 from numafit.host.process.identity import ProcessId
 from numafit.ledger.ledger import Block
 from numafit.machine.catalogue.names import machine_named
@@ -38,13 +38,21 @@ LEASE = Lease(
     until=12.5,
     boot="this one",
     sentence="It fits.",
+    bind="prefer",
+    limit_memory=3 << 30,
+    shares=(LeasePart("60-61", "2", ("GPU-1",)), LeasePart("62-63", "2", ("GPU-2",))),
+    priority=3,
+    seconds=60.0,
+    group="students",
+    marked=True,
 )
 
 
 def test_each_field_of_a_lease_is_shown_or_left_out_on_purpose() -> None:
     """A new field of a lease must be decided on here; the order is that of the lease."""
     shown = tuple(name for name in Lease.__struct_fields__ if name not in NOT_SHOWN)
-    assert LeaseRecord.__struct_encode_fields__ == (*shown, *DERIVED)
+    camel = {"limit_memory": "limitMemory"}
+    assert LeaseRecord.__struct_encode_fields__ == (*(camel.get(name, name) for name in shown), *DERIVED)
 
 
 def test_a_lease_comes_back_from_its_record_but_for_what_is_not_shown() -> None:

@@ -4,12 +4,14 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from numafit.bits import parse_cpuset
 from numafit.host.bind.target import CGROUP_V2
 from numafit.host.book.tables import LeaseEvent
 from numafit.host.free import free_on
 from numafit.host.lease import Lease
+from numafit.host.usage import MemoryUsage, Usage
 from numafit.ledger.ledger import Block
 from numafit.show.table import Screen
 from numafit.show.text.leases import free_text, history_text, leases_text
@@ -52,17 +54,21 @@ def shown(command: str) -> str:
 
 
 def test_the_page_shows_leases_as_ps_prints_them() -> None:
-    assert shown("ps") == leases_text(HELD, {})
+    table, _, waiting = shown("ps").rpartition("\n")
+    assert table == leases_text(HELD, {})
+    assert waiting.startswith("waits since 2027-01-15T08:00:00Z: eve for 8 nvidia.com/gpu (place 1: ")
 
 
 def test_the_page_shows_what_is_left_as_free_prints_it() -> None:
-    assert shown("free") == free_text(free_on(host_named("gpu8-128cpu"), HELD), {})
+    memory = {0: MemoryUsage(97 * GIB, 120 * GIB), 1: MemoryUsage(240 * GIB, 12 * GIB)}
+    host = replace(host_named("gpu8-128cpu"), usage=Usage(memory))
+    assert shown("free") == free_text(free_on(host, HELD), {})
 
 
 def test_the_page_shows_what_happened_as_history_prints_it() -> None:
     events = [
-        LeaseEvent(2, NOW, "freed", "1f0c9a3e", "ann", sentence=HELD[0].sentence),
-        LeaseEvent(1, NOW - 7260, "taken", "1f0c9a3e", "ann", sentence=HELD[0].sentence),
+        LeaseEvent(2, NOW, "freed", "1f0c9a3e", "ann", sentence=HELD[0].sentence, command="python train.py"),
+        LeaseEvent(1, NOW - 7260, "taken", "1f0c9a3e", "ann", sentence=HELD[0].sentence, command="python train.py"),
     ]
     assert shown("history") == history_text(events)
 

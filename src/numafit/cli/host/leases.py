@@ -1,11 +1,13 @@
 """`numafit ps`, `free` and `history`: who holds what of a host, what is left of it, and what happened to its leases."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from numafit.bits import members, parse_cpuset
 from numafit.cli.files import check_picture, write_whole
@@ -14,15 +16,18 @@ from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import answer, this_screen, warn
 from numafit.errors import InputError
 from numafit.host.bind.ladder import remove_orphans
-from numafit.host.book.folder import NoLedgerError, ledger_folder
+from numafit.host.book.folder import NOT_SHARED, NoLedgerError, is_private, ledger_folder
 from numafit.host.book.store import LedgerError
+from numafit.host.book.tables import LeaseEvent
 from numafit.host.free import free_on
-from numafit.host.grant import QueuePlace
+from numafit.host.grant import QueuePlace, Refused, sentence_of
 from numafit.host.host import Host
 from numafit.host.lease import Lease
+from numafit.host.mend import offline_sentences
 from numafit.host.place import ledger_of, node_of
 from numafit.host.request import JobRequest
-from numafit.host.session import glance_at, open_book, open_session, reenter_containers
+from numafit.host.session import glance_at, has_ledger, look_around, open_book, open_session
+from numafit.host.this_machine import looked_at
 from numafit.ledger.state_files import state_path
 from numafit.show.json import json_text
 from numafit.show.records.leases import (
@@ -68,9 +73,13 @@ def holdings_of(folder: Path | None, agent: str | None, *, partly: bool) -> Hold
     if agent is None:
         try:
             session = open_session(folder, warn)
+            if not has_ledger(session.folder):
+                return Holdings(session.host, [], [])
             with session.book() as book:
-                reenter_containers(book, warn)
-                return Holdings(session.host, book.leases(session.host), book.waiting())
+                look_around(book, session.host, warn)
+                leases, known = book.leases(session.host), book.commands()
+                told = [replace(lease, command=known.get(lease.id, lease.command)) for lease in leases]
+                return Holdings(session.host, told, book.waiting())
         except (NoLedgerError, LedgerError) as error:
             host, seen = glance_at(folder)
             if not seen.whole and not partly:
@@ -136,9 +145,25 @@ def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path
         answer(leases_text(found.leases, found.labels, screen), screen)
     if not found.whole:
         answer(MAY_HOLD_MORE, screen)
-    for one in found.waiting:
-        answer(f"waits since {time_text(one.since)}: {one.owner.user} for {one.request.words()}", screen)
+    for sentence in offline_sentences(found.host, found.leases):
+        answer(sentence, screen)
+    for line in _waiting_lines(found):
+        answer(line, screen)
     return 0
+
+
+def _waiting_lines(found: Holdings) -> Iterator[str]:
+    if not found.waiting:
+        return
+    # Few look while others wait.
+    from numafit.host.backfill import turns
+
+    now = time.clock_gettime(time.CLOCK_BOOTTIME)
+    for number, turn in enumerate(turns(found.host, found.leases, found.waiting, now), 1):
+        why = sentence_of(turn.answer) if isinstance(turn.answer, Refused) else "about to start"
+        one = turn.place
+        who = f"{one.owner.user} for {one.request.words()}"
+        yield f"waits since {time_text(one.since)}: {who} (place {number}: {why})"
 
 
 def _draw(found: Holdings, path: Path) -> None:
@@ -171,7 +196,9 @@ Examples:
 def free(output: str, folder: Path | None, agent: str | None) -> int:
     """Show what nobody holds, per NUMA node, and the largest job that would still be aligned."""
     found = holdings_of(folder, agent, partly=output == "table")
-    left = free_on(found.host, found.leases)
+    left = free_on(looked_at(found.host, JobRequest(memory=1)), found.leases)
+    for note in found.host.notes:
+        warn(note)
     if output == "json":
         click.echo(json_text(free_record(left)))
     else:
@@ -194,8 +221,7 @@ Examples:
 def history(count: int, output: str, folder: Path | None) -> int:
     """Show what was taken, refused and freed, newest first."""
     try:
-        with open_book(ledger_folder(folder), warn) as book:
-            entries = book.history(count)
+        entries = _entries(folder, count)
     except (NoLedgerError, LedgerError) as error:
         _, seen = glance_at(folder, history=count)
         warn(f"{error}; {seen.sentence}")
@@ -206,3 +232,19 @@ def history(count: int, output: str, folder: Path | None) -> int:
         screen = this_screen()
         answer(history_text(entries, screen), screen)
     return 0
+
+
+def _entries(folder: Path | None, count: int) -> list[LeaseEvent]:
+    place = ledger_folder(folder)
+    if is_private(folder):
+        warn(NOT_SHARED)
+    if not has_ledger(place):
+        return []
+    with open_book(place, warn) as book:
+        known = book.commands()
+        return [_whole(entry, known.get(entry.lease, "")) for entry in book.history(count)]
+
+
+def _whole(entry: LeaseEvent, command: str) -> LeaseEvent:
+    """With the words of its command line, where this user may read them."""
+    return replace(entry, command=command, data={**entry.data, "command": command}) if command else entry

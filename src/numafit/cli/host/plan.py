@@ -26,13 +26,16 @@ def show_job_plan(
     command: Sequence[str],
     *,
     explain: bool,
+    omp: bool,
 ) -> int:
     host, leases = planning_host(options, specs, devices=bool(options.request.devices))
     plan = planned_lease(host, leases, options.request)
     if isinstance(plan, Refused):
         warn(f"no lease for {options.request.words()}: {sentence_of(plan)}")
         return REFUSED
-    variables = lease_variables(plan.lease, plan.cpus, host.cores)
+    for remark in plan.placed.remarks:
+        warn(remark)
+    variables = lease_variables(plan.lease, plan.cpus, host.cores, omp=omp)
     # Who exports them holds nothing: a process with this one would be taken for a part of a job.
     del variables[LEASE]
     if line == "env":
@@ -40,7 +43,7 @@ def show_job_plan(
     elif line == "docker":
         click.echo(_docker_line(plan, host, command))
     elif line is not None:
-        click.echo(TOOL_LINES[line](plan.cpus, plan.lease.mems, command))
+        click.echo(TOOL_LINES[line](plan.cpus, plan.lease, command))
     elif output == "json":
         click.echo(json_text(job_plan_record(plan.placed, plan.cpus, variables)))
     else:
@@ -56,11 +59,17 @@ def planning_host(options: LeaseOptions, specs: Sequence[str], *, devices: bool 
     which no ledger is needed."""
     if specs:
         return Host(resolve_machine(specs).machine), []
-    from numafit.host.session import open_session
+    from numafit.host.session import has_ledger, open_session
+    from numafit.host.this_machine import looked_at
 
     session = open_session(options.folder, warn, devices=devices)
+    if options.request.memory:
+        for note in session.host.notes:
+            warn(note)
+    if not has_ledger(session.folder):
+        return looked_at(session.host, options.request), []
     with session.book() as book:
-        return session.host, book.leases()
+        return looked_at(session.host, options.request), book.leases()
 
 
 def _docker_line(plan: PlannedLease, host: Host, words: Sequence[str]) -> str:

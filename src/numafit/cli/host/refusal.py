@@ -10,6 +10,6 @@ REFUSED = 75
 
 def refuse(options: LeaseOptions, refused: Refused) -> int:
     waited = "" if options.wait is None else " in that time"
-    cure = "" if options.wait is not None else " (--wait waits for it)"
+    cure = "" if options.wait is not None or refused.never else " (--wait waits for it)"
     warn(f"no lease for {options.request.words()}{waited}: {sentence_of(refused)}{cure}")
     return REFUSED

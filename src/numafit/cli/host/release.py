@@ -33,9 +33,9 @@ def release(ids: Sequence[str], force: bool, folder: Path | None) -> int:
     session = open_session(folder, warn, devices=False)
     with session.book() as book:
         for lease_id in ids:
-            lease = _found(book.leases(), lease_id)
+            lease = found_lease(book.leases(), lease_id)
             if lease is None:
-                _was(book, lease_id)
+                say_it_was(book, lease_id)
                 continue
             if os.geteuid() not in (0, lease.uid):
                 raise InputError(f"the lease {lease.id} belongs to {lease.user}", cure="root can release it")
@@ -49,11 +49,11 @@ def release(ids: Sequence[str], force: bool, folder: Path | None) -> int:
     return 0
 
 
-def _found(leases: Sequence[Lease], lease_id: str) -> Lease | None:
+def found_lease(leases: Sequence[Lease], lease_id: str) -> Lease | None:
     return next((lease for lease in leases if lease.id == lease_id), None)
 
 
-def _was(book: Book, lease_id: str) -> None:
+def say_it_was(book: Book, lease_id: str) -> None:
     """One that was freed a moment ago, because its job had ended, is as good as released."""
     if not any(entry.lease == lease_id for entry in book.history(1000)):
         raise InputError(f"there is no lease {lease_id[:40]}", cure="`numafit ps` lists them")

@@ -49,6 +49,7 @@ def show(
 ) -> None:
     """Draw a machine: sockets, NUMA nodes, caches, cores with their CPUs, memory and devices.
 
+    Of this machine, what `numafit measure` found last stands below the drawing.
     What its sources disagree about is listed below the drawing, with the value taken; for the other formats it goes to
     standard error.
     """
@@ -61,7 +62,10 @@ def show(
         if table:
             _print_table(machine, table, Screen(width) if width else this_screen())
         else:
-            click.echo(_drawn(machine, columns, ascii_only or not draws_boxes()), nl=False)
+            plain = ascii_only or not draws_boxes()
+            click.echo(_drawn(machine, columns, plain), nl=False)
+            if not specs:
+                _print_measured(machine, Screen(columns), plain)
         for line in disagreement_lines(disagreements, columns):
             click.echo(line)
         return
@@ -74,6 +78,21 @@ def _print_table(machine: Machine, table: str, screen: Screen) -> None:
     from numafit.show.draw.tables import TABLES as DRAWN
 
     answer(DRAWN[table](machine, screen).removesuffix("\n"), screen)
+
+
+def _print_measured(machine: Machine, screen: Screen, plain: bool) -> None:
+    """What `numafit measure` kept of this machine; nothing where it kept nothing."""
+    from numafit.host.book.folder import NoLedgerError, ledger_folder
+    from numafit.host.measure.kept import digest_of, kept
+    from numafit.show.text.measure import measured_text
+
+    try:
+        found = kept(ledger_folder(reading=True), digest_of(machine))
+    except NoLedgerError:
+        return
+    if found is not None:
+        text = f"\nmeasured {found.at}\n\n{measured_text(found, screen, blocks=not plain)}"
+        answer(text, screen)
 
 
 def _drawn(machine: Machine, width: int, ascii_only: bool) -> str:

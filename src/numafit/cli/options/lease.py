@@ -1,25 +1,27 @@
 """The options that ask for a part of this host, shared by all commands that take a lease."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
 import msgspec
+from msgspec.structs import replace
 
-from numafit.amounts import parse_amount
+from numafit.amounts import parse_amount, parse_seconds
+from numafit.bits import CpusetError, parse_cpuset
 from numafit.cli.options.one_of import OneOf
 from numafit.errors import InputError
-from numafit.host.request import POLICIES, PREFERENCES, JobRequest, Policy
+from numafit.host.bind.target import INTERLEAVE, WAYS
+from numafit.host.request import POLICIES, PREFERENCES, JobRequest, Policy, len_of_main
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 GPU = "nvidia.com/gpu"
 FOREVER = "for ever"
-
-_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+MOST_RANKS = 4096
+RANKS_HELP = "So many processes: each gets a part of its own, near its GPU. See `numafit rank`."
 
 
 class LeaseOptions(msgspec.Struct, frozen=True):
@@ -53,18 +55,39 @@ def lease_options(command: F) -> F:
         prefer: Sequence[str],
         name: str,
         wait: str | None,
+        priority: int,
         folder: Path | None,
+        memory_bind: str | None,
+        interleave: bool,
+        on_nodes: str | None,
+        limit_memory: str | None,
+        ranks: int,
+        cpus_per_rank: int,
+        cpus_per_gpu: int,
+        threads: bool,
+        like_kubelet: bool,
         **rest: Any,
     ) -> Any:
+        wanted = _devices(gpus, devices)
         request = JobRequest(
-            cpus=cpus,
+            cpus=_cpus(cpus, ranks, cpus_per_rank, cpus_per_gpu, wanted, like_kubelet=like_kubelet),
             memory=_amount(memory),
-            devices=_devices(gpus, devices),
+            devices=wanted,
             policy=cast(Policy, policy),
             prefer=tuple(dict.fromkeys(prefer)),
             name=_name(name),
+            bind=_way(memory_bind, interleave),
+            on_nodes=_nodes(on_nodes),
+            limit_memory=_amount(limit_memory, "--limit-memory"),
+            threads=threads,
+            like_kubelet=like_kubelet,
+            ranks=ranks,
+            cpus_per_rank=cpus_per_rank,
+            cpus_per_gpu=cpus_per_gpu,
+            priority=priority,
         )
-        options = LeaseOptions(request, _seconds(wait), folder)
+        _check_limit(request)
+        options = LeaseOptions(request, seconds_of(wait, "--wait"), folder)
         return command(lease_options=options, **rest)
 
     decorated: Any = wrapped
@@ -74,6 +97,11 @@ def lease_options(command: F) -> F:
             click.option("--memory", metavar="SIZE", help="Memory to hold, like 32Gi."),
             click.option("--gpus", type=click.IntRange(0), default=0, help=f"The same as --device {GPU}=N."),
             click.option("--device", "devices", multiple=True, metavar="RESOURCE=N", help="Devices of a resource."),
+            click.option("--ranks", type=click.IntRange(0, MOST_RANKS), default=0, help=RANKS_HELP),
+            click.option("--cpus-per-rank", type=click.IntRange(0), default=0, help="Exclusive CPUs of each rank."),
+            click.option("--cpus-per-gpu", type=click.IntRange(0), default=0, help="Exclusive CPUs near each GPU."),
+            click.option("--threads", is_flag=True, help="Single threads of cores; without it, whole cores."),
+            click.option("--like-kubelet", is_flag=True, help="Place exactly as a kubelet would, good or not."),
             click.option(
                 "--policy",
                 type=OneOf(POLICIES),
@@ -93,22 +121,81 @@ def lease_options(command: F) -> F:
                 is_flag=False,
                 flag_value=FOREVER,
                 metavar="[TIME]",
-                help="Wait for what is not free, first come first served; a time like 90s, 5m or 2h ends it.",
+                help="Wait for what is not free; others pass if they delay nobody. A time like 5m or 2h ends it.",
+            ),
+            click.option(
+                "--priority",
+                type=click.IntRange(-100, 100),
+                default=0,
+                help="Who waits with a higher one comes first; above 0 for root, or as host.yaml allows.",
             ),
             state_option,
+            # Memory
+            click.option(
+                "--memory-bind",
+                type=OneOf(WAYS),
+                help="Where memory may come from; default: bind with --memory, else prefer.",
+            ),
+            click.option("--interleave", is_flag=True, help="The same as --memory-bind interleave."),
+            click.option(
+                "--node", "on_nodes", metavar="LIST", help="CPUs and memory of these NUMA nodes, like 0 or 0,2."
+            ),
+            click.option("--limit-memory", metavar="SIZE", help="Memory that it may use at most (memory.max)."),
         )
     ):
         decorated = decorator(decorated)
     return decorated  # type: ignore[no-any-return]
 
 
-def _amount(text: str | None) -> int:
+def _cpus(cpus: int, ranks: int, per_rank: int, per_gpu: int, devices: Mapping[str, int], *, like_kubelet: bool) -> int:
+    """In all, however they were asked for."""
+    given = [
+        name for name, value in (("--cpus", cpus), ("--cpus-per-rank", per_rank), ("--cpus-per-gpu", per_gpu)) if value
+    ]
+    if len(given) > 1:
+        raise InputError(f"goes without {given[0]}: both say how many CPUs there are", source=given[1])
+    if like_kubelet and (ranks or per_rank or per_gpu):
+        option = "--ranks" if ranks else given[0]
+        raise InputError("a kubelet knows nothing of it", source=option, cure="leave it or --like-kubelet away")
+    if per_rank and not ranks:
+        raise InputError("says nothing without a number of ranks", source="--cpus-per-rank", cure="add --ranks N")
+    gpus = len_of_main(devices)
+    if per_gpu and not gpus:
+        raise InputError("says nothing without GPUs", source="--cpus-per-gpu", cure="add --gpus N")
+    return cpus or per_rank * ranks or per_gpu * gpus
+
+
+def _amount(text: str | None, option: str = "--memory") -> int:
     if text is None:
         return 0
     try:
         return parse_amount(text)
     except ValueError as error:
-        raise InputError(str(error), source="--memory", cure="write it like 32Gi") from None
+        raise InputError(str(error), source=option, cure="write it like 32Gi") from None
+
+
+def _way(memory_bind: str | None, interleave: bool) -> str:
+    if interleave and memory_bind not in (None, INTERLEAVE):
+        raise InputError(f"does not go with --memory-bind {memory_bind}", source="--interleave")
+    return INTERLEAVE if interleave else memory_bind or ""
+
+
+def _nodes(text: str | None) -> int:
+    if text is None:
+        return 0
+    try:
+        nodes = parse_cpuset(text)
+    except CpusetError as error:
+        raise InputError(str(error), source="--node", cure="write it like 0 or 0,2-3") from None
+    if not nodes or nodes.bit_length() > 64:
+        raise InputError(f'"{text[:40]}" names no NUMA node', source="--node", cure="write it like 0 or 0,2-3")
+    return nodes
+
+
+def _check_limit(request: JobRequest) -> None:
+    if 0 < request.limit_memory < request.memory:
+        words = "a job may not hold more memory than it may use"
+        raise InputError(words, source="--limit-memory", cure="give at least as much as --memory")
 
 
 def _devices(gpus: int, specs: Sequence[str]) -> dict[str, int]:
@@ -131,12 +218,30 @@ def _name(text: str) -> str:
     return text
 
 
-def _seconds(text: str | None) -> float | None:
+def time_options(command: F) -> F:
+    """Adds `--time` and `--grace`, for commands that stay with the job; hands them on as texts."""
+    time = click.option("--time", "time_limit", metavar="TIME", help="End the job after a time like 90s, 5m or 2h.")
+    grace = click.option("--grace", metavar="TIME", help="From SIGTERM to SIGKILL, with --time.  [default: 30s]")
+    return time(grace(command))
+
+
+def limited(options: LeaseOptions, time_limit: str | None) -> LeaseOptions:
+    """With `--time`."""
+    seconds = seconds_of(time_limit, "--time")
+    if seconds is None:
+        return options
+    if not seconds:
+        raise InputError("a job needs some time", source="--time", cure="write it like 90s, 5m or 2h")
+    return replace(options, request=replace(options.request, seconds=seconds))
+
+
+def seconds_of(text: str | None, source: str) -> float | None:
+    """None: it was not given."""
     if text is None:
         return None
     if text == FOREVER:
         return float("inf")
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)", text, re.ASCII)
-    if found is None:
-        raise InputError(f'"{text[:40]}" is not a time', source="--wait", cure="write it like 90s, 5m or 2h")
-    return float(found[1]) * _UNITS[found[2]]
+    try:
+        return parse_seconds(text)
+    except ValueError as error:
+        raise InputError(str(error), source=source, cure="write it like 90s, 5m or 2h") from None

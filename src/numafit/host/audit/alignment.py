@@ -6,7 +6,16 @@ import msgspec
 
 from numafit.amounts import size_text
 from numafit.bits import cpuset_text, mask_of, members
-from numafit.host.audit.codes import CPUS_APART, FAR_GPU, FAR_MEMORY, GPU_UNKNOWN, LOOSE_GPU, AuditFinding, finding
+from numafit.host.audit.codes import (
+    CPUS_APART,
+    FAR_GPU,
+    FAR_MEMORY,
+    GPU_UNKNOWN,
+    LOOSE_GPU,
+    AuditFinding,
+    finding,
+    move_cure,
+)
 from numafit.host.gpu.users import GpuUse
 from numafit.host.process.numa_maps import Pages
 from numafit.host.process.observation import Observation
@@ -42,12 +51,20 @@ class Misplaced(msgspec.Struct, frozen=True):
         return f"{move}; start it with numafit run, which binds before the first page"
 
 
+def outside_of(machine: Machine, pages: Pages, right: int) -> dict[int, int]:
+    """NUMA node -> bytes, for the other nodes. Memory that is a device's own does not count, nor what a policy
+    `interleave` has spread."""
+    own = mask_of(node.id for node in machine.numa_nodes if node.device)
+    outside = [node for node in pages.nodes if not (right | own) >> node & 1]
+    amounts = {node: pages.nodes[node] - pages.interleaved.get(node, 0) for node in outside}
+    return {node: amount for node, amount in amounts.items() if amount}
+
+
 def misplaced(machine: Machine, pages: Pages | None, right: int) -> Misplaced | None:
-    """None when all is well, little is wrong or nothing is known. Memory that is a device's own does not count."""
+    """None when all is well, little is wrong or nothing is known."""
     if pages is None or not right:
         return None
-    own = mask_of(node.id for node in machine.numa_nodes if node.device)
-    wrong = {node: amount for node, amount in pages.nodes.items() if not (right | own) >> node & 1}
+    wrong = outside_of(machine, pages, right)
     found = Misplaced(wrong, sum(pages.file_nodes.get(node, 0) for node in wrong), pages.total)
     if found.amount < WRONG_BYTES or found.amount < WRONG_SHARE * pages.total:
         return None
@@ -90,7 +107,7 @@ def _cpus(machine: Machine, process: Observation) -> Iterator[AuditFinding]:
         process.pid,
         f"it may run on the {count} CPUs {cpuset_text(cpus)} of NUMA node {cpuset_text(mask_of(touched))}, "
         f"and {count} fit on one node",
-        f"taskset -apc {cpuset_text(nodes[best])} {process.pid}, or start it with numafit run --cpus {count}",
+        f"{move_cure(process.pid, cpuset_text(nodes[best]))}, or start it with numafit run --cpus {count}",
     )
 
 
@@ -163,7 +180,7 @@ def _near_gpu(machine: Machine, pid: int, node: int) -> str:
     cpus = cpus_of_nodes(machine).get(node)
     if not cpus:
         return "start it with numafit run --gpus, which takes CPUs near the GPU"
-    return f"taskset -apc {cpuset_text(cpus)} {pid}, or start it with numafit run --gpus"
+    return f"{move_cure(pid, cpuset_text(cpus))}, or start it with numafit run --gpus"
 
 
 def gpu_node(machine: Machine, use: GpuUse) -> int | None:

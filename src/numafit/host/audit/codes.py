@@ -20,6 +20,11 @@ LOOSE_GPU = "NA010"
 GPU_UNKNOWN = "NA011"
 CPUS_APART = "NA012"
 FAR_MEMORY = "NA013"
+CONFINED = "NA014"
+CPUS_OFFLINE = "NA015"
+CROWDED = "NA016"
+MEMORY_DRIFTS = "NA017"
+ALLOCATIONS_MISSED = "NA018"
 
 
 class AuditCode(msgspec.Struct, frozen=True):
@@ -34,13 +39,18 @@ CODES: dict[str, AuditCode] = {
     MEMORY_WIDER: AuditCode("warning", "memory may come from more NUMA nodes than promised"),
     OTHER_GPU: AuditCode("error", "a GPU is used that was not promised"),
     UNUSED_GPU: AuditCode("info", "a promised GPU is not used"),
-    INTRUDER: AuditCode("error", "other processes ran on exclusive CPUs"),
-    POSSIBLE_INTRUDER: AuditCode("warning", "other processes may run on exclusive CPUs"),
+    INTRUDER: AuditCode("error", "busy processes of others on exclusive CPUs"),
+    POSSIBLE_INTRUDER: AuditCode("info", "busy processes of others may run on exclusive CPUs"),
     FAR_GPU: AuditCode("warning", "a GPU on another NUMA node than the CPUs"),
     LOOSE_GPU: AuditCode("warning", "a process with a GPU may run far from it"),
     GPU_UNKNOWN: AuditCode("info", "the NUMA node of a GPU is unknown"),
     CPUS_APART: AuditCode("warning", "CPUs on more NUMA nodes than needed"),
     FAR_MEMORY: AuditCode("warning", "memory far from the CPUs"),
+    CONFINED: AuditCode("warning", "a job may use fewer CPUs than it holds"),
+    CPUS_OFFLINE: AuditCode("error", "CPUs of a lease are offline"),
+    CROWDED: AuditCode("warning", "busy threads share few CPUs while others of the job are idle"),
+    MEMORY_DRIFTS: AuditCode("warning", "memory drifts away from its NUMA nodes"),
+    ALLOCATIONS_MISSED: AuditCode("warning", "memory that was wanted on a NUMA node came from another"),
 }
 
 
@@ -61,3 +71,10 @@ def finding(
     code: str, subject: str, pid: int | None, sentence: str, cure: str, others: tuple[int, ...] = ()
 ) -> AuditFinding:
     return AuditFinding(code, CODES[code].severity, subject, pid, sentence, cure, others)
+
+
+def move_cure(pid: int, cpus: str) -> str:
+    """Never for process 1: all that it starts later would inherit the CPUs."""
+    if pid == 1:
+        return "leave process 1 where it is, for all that it starts inherits its CPUs, and see what keeps it busy"
+    return f"taskset -apc {cpus} {pid}"

@@ -65,7 +65,17 @@ def _of_lease(lease: Lease) -> Promise:
 def _promise(lease: Lease, pids: tuple[int, ...]) -> Promise:
     cpus = lease.exclusive or lease.bound
     watcher = lease.owners[0].pid if lease.owners and lease.owners[0].pid not in pids else 0
-    return Promise(lease.label, pids, cpus, lease.mems, lease.devices, bool(lease.exclusive), watcher)
+    return Promise(
+        lease.label,
+        pids,
+        cpus,
+        lease.mems,
+        lease.devices,
+        exclusive=bool(lease.exclusive),
+        watcher=watcher,
+        lease=lease.id,
+        bind=lease.bind,
+    )
 
 
 def container_pids(container: DockerContainer, root: Path = PROC) -> tuple[int, ...]:

@@ -12,15 +12,15 @@ from numafit.bits import cpuset_text, mask_of
 from numafit.host.audit.alignment import gpu_findings, misplaced
 from numafit.host.audit.codes import (
     CPUS_WIDER,
-    INTRUDER,
+    FAR_MEMORY,
     MEMORY_ELSEWHERE,
     MEMORY_WIDER,
     OTHER_GPU,
-    POSSIBLE_INTRUDER,
     THREADS_OUTSIDE,
     UNUSED_GPU,
     AuditFinding,
     finding,
+    move_cure,
 )
 from numafit.host.process.numa_maps import bound_nodes
 from numafit.host.process.observation import Observation, Thread
@@ -28,8 +28,6 @@ from numafit.machine.model import Machine
 
 NVIDIA = "nvidia.com/"
 """Of these resources the driver tells who uses which."""
-NAMED = 5
-"""So many intruders are called by name."""
 
 
 class Promise(msgspec.Struct, frozen=True):
@@ -44,6 +42,10 @@ class Promise(msgspec.Struct, frozen=True):
     exclusive: bool = False
     watcher: int = 0
     """The process that waits for the job to end: no intruder anywhere, for it does nothing else."""
+    lease: str = ""
+    """Its id; empty for a container without one."""
+    bind: str = "bind"
+    """How firmly memory belongs to `mems`: `bind`, `prefer` or `interleave`."""
 
 
 def audit_promise(machine: Machine, promise: Promise, seen: Iterable[Observation]) -> list[AuditFinding]:
@@ -70,7 +72,7 @@ def _threads(promise: Promise, process: Observation) -> Iterator[AuditFinding]:
         elif may:
             wider.append(thread)
     cpus, total = cpuset_text(promise.cpus), len(process.threads)
-    cure = f"taskset -apc {cpus} {process.pid}"
+    cure = move_cure(process.pid, cpus)
     if outside:
         last = cpuset_text(mask_of(thread.last_cpu for thread in outside))
         sentence = f"{_part(outside, total)} ran last on CPU {last}, but CPU {cpus} was promised"
@@ -92,9 +94,17 @@ def _memory(machine: Machine, promise: Promise, process: Observation) -> Iterato
         return
     nodes = cpuset_text(promise.mems)
     wrong = misplaced(machine, process.pages, promise.mems)
+    if promise.bind != "bind":
+        if wrong is not None:
+            sentence = f"{wrong.text}, but NUMA node {nodes} is preferred"
+            yield finding(FAR_MEMORY, promise.name, process.pid, sentence, wrong.cure(process.pid, promise.mems))
+        return
     if wrong is not None:
         sentence = f"{wrong.text}, but NUMA node {nodes} was promised"
         yield finding(MEMORY_ELSEWHERE, promise.name, process.pid, sentence, wrong.cure(process.pid, promise.mems))
+    if process.pages is not None and any("interleave" in policy for policy in process.pages.policies):
+        # It asked for that itself.
+        return
     allowed = process.mems
     if process.pages is not None and allowed is not None:
         bound = bound_nodes(process.pages.policies)
@@ -148,41 +158,3 @@ def _unused_gpus(machine: Machine, promise: Promise, processes: list[Observation
         listed = ", ".join(unused)
         sentence = f"none of its processes uses {listed}, which nobody else can have"
         yield finding(UNUSED_GPU, promise.name, None, sentence, "ask for fewer GPUs, or end it if it hangs")
-
-
-def audit_intruders(machine: Machine, promise: Promise, others: Iterable[Observation]) -> list[AuditFinding]:
-    """`others` are processes that are not of the promise. Threads of the kernel have work on every CPU."""
-    if not promise.exclusive or not promise.cpus:
-        return []
-    ran, may = [], []
-    for process in others:
-        if process.kernel:
-            continue
-        threads = [thread for thread in process.threads if thread.cpus & promise.cpus]
-        if any(thread.cpus & promise.cpus & 1 << thread.last_cpu for thread in threads):
-            ran.append(process)
-        elif threads:
-            may.append(process)
-    cpus = cpuset_text(promise.cpus)
-    rest = cpuset_text(mask_of(cpu.id for cpu in machine.cpus if cpu.online) & ~promise.cpus)
-    found = []
-    for code, intruders, verb in ((INTRUDER, ran, "ran last"), (POSSIBLE_INTRUDER, may, "may run")):
-        if intruders:
-            names = ", ".join(f"{process.name} ({process.pid})" for process in intruders[:NAMED])
-            more = f" and {len(intruders) - NAMED} more" if len(intruders) > NAMED else ""
-            what = "1 process" if len(intruders) == 1 else f"{len(intruders)} processes"
-            sentence = f"{what} without this lease {verb} on its exclusive CPU {cpus}: {names}{more}"
-            pids = tuple(process.pid for process in intruders)
-            found.append(finding(code, promise.name, None, sentence, _keep_away(rest, pids), pids))
-    return found
-
-
-def _keep_away(rest: str, pids: tuple[int, ...]) -> str:
-    if not rest:
-        return "the lease holds all CPUs: nothing is left for other processes"
-    if len(pids) == 1:
-        return f"taskset -apc {rest} {pids[0]}"
-    return (
-        f"systemctl set-property --runtime system.slice AllowedCPUs={rest}, the same for user.slice; "
-        f"without systemd taskset -apc {rest} PID for each"
-    )

@@ -1,6 +1,7 @@
 """Which processes an audit looks at, and what it found of them."""
 
 import os
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -8,12 +9,18 @@ import msgspec
 
 from numafit.bits import mask_of
 from numafit.errors import InputError
+from numafit.host.audit.activity import Activity, HostLook, JobUse, activity_between, job_use
 from numafit.host.audit.alignment import audit_process
 from numafit.host.audit.codes import AuditFinding
-from numafit.host.audit.promise import NVIDIA, Promise, audit_intruders, audit_promise
+from numafit.host.audit.crowd import audit_held
+from numafit.host.audit.intruders import BUSY, WaysOut, audit_intruders
+from numafit.host.audit.numastat import NodeAllocations
+from numafit.host.audit.promise import NVIDIA, Promise, audit_promise
 from numafit.host.gpu.users import GpuUse, gpu_users
+from numafit.host.process.hidepid import hidden_from_us
 from numafit.host.process.identity import PROC, parents, processes
 from numafit.host.process.observation import Observation, glance, observe
+from numafit.host.process.unit import systemd_unit
 from numafit.machine.model import Machine
 
 LARGE = 256 << 20
@@ -30,18 +37,48 @@ class AuditReport(msgspec.Struct, frozen=True):
     findings: tuple[AuditFinding, ...]
     unseen: tuple[str, ...] = ()
     """What could not be looked at, and why."""
+    seconds: float | None = None
+    """Between the two looks that the counts below come from; None: there was one look only."""
+    jobs: tuple[JobUse, ...] = ()
+    """What each promise did in these seconds."""
+    allocations: Mapping[int, NodeAllocations] = {}
+    """Those in these seconds, by NUMA node."""
 
     @property
     def failed(self) -> bool:
         return any(found.severity != "info" for found in self.findings)
 
 
-class Survey:
-    """One look at the processes of a host, for a machine and the promises that were made on it."""
+def look_around(root: Path = PROC) -> HostLook:
+    """At all processes that may be seen."""
+    now = time.monotonic()
+    seen = ((pid, glance(pid, root, every_thread=True)) for pid in processes(root))
+    return HostLook(now, {pid: process for pid, process in seen if process is not None})
 
-    def __init__(self, machine: Machine, promises: Iterable[Promise], users: Users | None = None, root: Path = PROC):
+
+class Survey:
+    """One look at the processes of a host, for a machine and the promises that were made on it.
+
+    What they did is known from an earlier look; without one nobody is judged by it.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        promises: Iterable[Promise],
+        users: Users | None = None,
+        root: Path = PROC,
+        *,
+        before: HostLook | None = None,
+        online: int | None = None,
+    ) -> None:
+        """`online` are the CPUs that are so now; None: those of the machine."""
         self.machine = machine
         self.root = root
+        self.online = mask_of(cpu.id for cpu in machine.cpus if cpu.online) if online is None else online
+        self.now = look_around(root)
+        self.activity = None if before is None else activity_between(before, self.now)
+        self.hidden = hidden_from_us(root)
         self.unseen: list[str] = []
         self.users = self._users() if users is None else users
         self.seen: dict[int, Observation] = {}
@@ -114,15 +151,21 @@ class Survey:
             self.seen[pid] = process
         return self.seen[pid]
 
+    def _busy(self, process: Observation) -> bool:
+        """Unknown counts as busy."""
+        return self.activity is None or _share(self.activity, process) >= BUSY
+
     def _worth(self, process: Observation) -> bool:
-        """It is kept to some CPUs or NUMA nodes, has a GPU, or holds much memory of a machine with several nodes."""
+        """It has a GPU, holds much memory of a machine with several nodes, or works while it is kept to some CPUs or
+        NUMA nodes: what sleeps there is no matter."""
         if process.kernel:
             return False
-        cpus = mask_of(cpu.id for cpu in self.machine.cpus if cpu.online)
         nodes = mask_of(node.id for node in self.machine.numa_nodes if node.memory)
+        kept = (process.cpus is not None and bool(self.online & ~process.cpus)) or (
+            process.mems is not None and bool(nodes & ~process.mems)
+        )
         return (
-            (process.cpus is not None and bool(cpus & ~process.cpus))
-            or (process.mems is not None and bool(nodes & ~process.mems))
+            (kept and self._busy(process))
             or bool(self.users and process.pid in self.users)
             or (process.resident >= LARGE and len(self.machine.numa_nodes) > 1)
         )
@@ -132,30 +175,68 @@ class Survey:
         for promise in promises:
             mine = [process for pid in promise.pids if (process := self._look(pid)) is not None]
             if not mine:
-                self.unseen.append(f"{promise.name}: none of its processes is there any more")
+                self.unseen.append(self._nobody(promise))
             findings += audit_promise(self.machine, promise, mine)
-        for promise, others in self._others([promise for promise in promises if promise.exclusive]):
-            findings += audit_intruders(self.machine, promise, others)
+            findings += audit_held(promise, mine, self.activity, self.online)
+        findings += self._intruders([promise for promise in promises if promise.exclusive])
         for process in alone:
             findings += audit_process(self.machine, process)
+        if self.hidden and (promises or alone):
+            self.unseen.append(f"processes of other users, and what they do on CPUs of leases: {self.hidden}")
         unseen = [f"process {pid}, {what}" for pid, process in sorted(self.seen.items()) for what in process.unseen]
+        activity = self.activity
         return AuditReport(
             processes=tuple(process for _, process in sorted(self.seen.items())),
             promises=tuple(promises),
             findings=tuple(findings),
             unseen=(*self.unseen, *unseen),
+            seconds=None if activity is None else activity.seconds,
+            jobs=()
+            if activity is None
+            else tuple(job_use(one.name, one.lease, one.pids, activity, self.seen) for one in promises),
         )
 
-    def _others(self, promises: Sequence[Promise]) -> list[tuple[Promise, list[Observation]]]:
-        """For each promise all processes that are not of it, but for this very one and those that watch over jobs."""
-        if not promises:
+    def _nobody(self, promise: Promise) -> str:
+        if self.hidden:
+            return f"{promise.name}: none of its processes can be seen; {self.hidden}"
+        return f"{promise.name}: none of its processes is there any more"
+
+    def _intruders(self, promises: Sequence[Promise]) -> list[AuditFinding]:
+        """All that work and are not of the promise, but for this very process and those that watch over jobs."""
+        activity = self.activity
+        if not promises or activity is None:
             return []
         quiet = {os.getpid(), *(promise.watcher for promise in self.promises)}
-        everybody = [
+        busy = [
             process
-            for pid in processes(self.root)
-            if pid not in quiet and (process := glance(pid, self.root, every_thread=True)) is not None
+            for pid, process in self.now.processes.items()
+            if pid not in quiet and not process.kernel and self._busy(process)
         ]
+        ways = self._ways_out(busy)
         return [
-            (promise, [process for process in everybody if process.pid not in promise.pids]) for promise in promises
+            found
+            for promise in promises
+            for found in audit_intruders(
+                promise, (process for process in busy if process.pid not in promise.pids), activity, ways
+            )
         ]
+
+    def _ways_out(self, busy: Iterable[Observation]) -> WaysOut:
+        free, homes = self.online, {}
+        for promise in self.promises:
+            if promise.exclusive:
+                free &= ~promise.cpus
+            homes.update(dict.fromkeys(promise.pids, promise.cpus))
+        promised = {systemd_unit(pid, self.root) for pid in homes}
+        services = {}
+        for process in busy:
+            unit = systemd_unit(process.pid, self.root)
+            # A session of somebody is no service: what he starts there later would be narrowed, too.
+            if unit is not None and unit.is_service and unit not in promised:
+                services[process.pid] = unit.name
+        return WaysOut(free, homes, services)
+
+
+def _share(activity: Activity, process: Observation) -> float:
+    """Of one CPU."""
+    return sum(use.ran for use in activity.threads([process.pid])) / activity.seconds

@@ -1,10 +1,11 @@
 """Binding a process to CPUs and memory nodes, and reading back what the kernel made of it.
 
-`target` has the values: what is wanted (`Target`), what came of it (`Bound`), and the names of the rungs.
-`ladder` tries the rungs from the strongest down: a cgroup of version 2 (`cgroup`) or 1 (`cgroup_v1`), a scope of
-`systemd`, affinity with a memory policy, affinity alone (`kernel`). It also moves a job that runs, and removes
-the cgroups of leases that are gone. Only `ladder` is called from outside for that; `target` and `kernel` are used
-by others to ask and to tell.
+`target` has the values: what is wanted (`Target`), what came of it (`Bound`), and the names of the rungs. `ladder`
+tries the rungs from the strongest down: a cgroup of version 2 (`cgroup`) or 1 (`cgroup_v1`), a scope of `systemd`,
+affinity with a memory policy, affinity alone (`kernel`). It also moves a job that runs, and removes the cgroups of
+leases that are gone. `slices` knows which slices of systemd the jobs of root may leave. Only `ladder` is called
+from outside for that; `target` and `kernel` are used by others to ask and to tell. `mark` puts the id of a lease on its
+processes, where every user can read it.
 
 Nothing here knows what a lease is: it gets an id, which becomes the name of a cgroup or unit, and two sets.
 

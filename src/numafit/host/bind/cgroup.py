@@ -21,12 +21,15 @@ from numafit.machine.read.sysfs.text import cpu_list
 FOLDER = "numafit"
 PROCESSES = "cgroup.procs"
 CPUS, MEMS = "cpuset.cpus", "cpuset.mems"
+LIMIT = "memory.max"
 
 _CONTROLLERS = "cgroup.controllers"
 _SUBTREE = "cgroup.subtree_control"
-_LIMITS = ("memory.max", "memory.high", "cpu.max")
+_LIMITS = (LIMIT, "memory.high", "cpu.max")
 """Not `pids.max`, which systemd sets on every session."""
-_MAKE_TRIES = 5
+_LARGEST_PAGE = 1 << 16
+"""Bytes; on ARM a page may have as many."""
+MAKE_TRIES = 5
 _REMOVE_TRIES = 6
 _REMOVE_PAUSE = 0.02
 """Seconds; a tenth of a second in all is enough for processes that are just ending."""
@@ -80,13 +83,15 @@ def enter_v2(root: Path, lease_id: str, target: Target, pid: int) -> Path:
         # Only the real root, which has no type, may hold processes beside groups with controllers.
         if (root / "cgroup.type").exists() and read(root / PROCESSES):
             raise RungRefused(f"processes run in {root} itself, which is not the root of the machine's cgroups")
-        _make_both(group, undo)
-        write(group / CPUS, cpuset_text(target.cpus))
-        if target.mems:
-            write(group / MEMS, cpuset_text(target.mems))
+        _make_both(group, undo, ["cpuset", "memory"] if target.limit else ["cpuset"])
+        rewrite_v2(group, target)
         _check(group, f"{CPUS}.effective", target.cpus)
-        if target.mems:
-            _check(group, f"{MEMS}.effective", target.mems)
+        if target.forced:
+            _check(group, f"{MEMS}.effective", target.forced)
+        if target.limit:
+            write(group / LIMIT, str(target.limit))
+            if not is_limited(group, target.limit):
+                raise RungRefused(f"{group / LIMIT} is {read(group / LIMIT)}, not {target.limit}")
         write(group / PROCESSES, str(pid))
     except (OSError, RungRefused) as error:
         undo.back()
@@ -94,18 +99,18 @@ def enter_v2(root: Path, lease_id: str, target: Target, pid: int) -> Path:
     return group
 
 
-def _make_both(group: Path, undo: "_Undo") -> None:
-    for attempt in range(_MAKE_TRIES):
+def _make_both(group: Path, undo: "_Undo", controllers: list[str]) -> None:
+    for attempt in range(MAKE_TRIES):
         try:
             # Here and not before: systemd may take the controller back from a root whose groups do not use it yet.
-            undo.enable(group.parent.parent)
+            undo.enable(group.parent.parent, controllers)
             undo.make(group.parent)
-            undo.enable(group.parent)
+            undo.enable(group.parent, controllers)
             undo.make(group)
             return
         except FileNotFoundError:
             # Another start just took back the group above; that happens to the first leases of a machine only.
-            if attempt == _MAKE_TRIES - 1:
+            if attempt == MAKE_TRIES - 1:
                 raise
 
 
@@ -114,17 +119,18 @@ class _Undo:
 
     def __init__(self) -> None:
         self.made: list[Path] = []
-        self.enabled: list[Path] = []
+        self.enabled: list[tuple[Path, str]] = []
 
     def make(self, folder: Path) -> None:
         with suppress(FileExistsError):
             folder.mkdir()
             self.made.append(folder)
 
-    def enable(self, folder: Path) -> None:
-        if "cpuset" not in read(folder / _SUBTREE).split():
-            write(folder / _SUBTREE, "+cpuset")
-            self.enabled.append(folder)
+    def enable(self, folder: Path, controllers: list[str]) -> None:
+        for name in controllers:
+            if name not in read(folder / _SUBTREE).split():
+                write(folder / _SUBTREE, f"+{name}")
+                self.enabled.append((folder, name))
 
     def back(self) -> None:
         """A group that another lease uses by now cannot be removed, and then keeps its controller, too."""
@@ -132,15 +138,21 @@ class _Undo:
             for folder in reversed(self.made):
                 # Not those within it: they belong to others, who may be about to enter them.
                 os.rmdir(folder)
-            for folder in reversed(self.enabled):
+            for folder, name in reversed(self.enabled):
                 if folder.name != FOLDER and not (folder / FOLDER).exists():
-                    write(folder / _SUBTREE, "-cpuset")
+                    write(folder / _SUBTREE, f"-{name}")
 
 
 def _check(group: Path, name: str, wanted: int) -> None:
     found = cpu_list(read(group / name))
     if found != wanted:
         raise RungRefused(f"{group / name} is {cpuset_text(found or 0) or 'empty'}, not {cpuset_text(wanted)}")
+
+
+def is_limited(group: Path, wanted: int) -> bool:
+    """The kernel counts whole pages, and rounds down."""
+    found = read(group / LIMIT)
+    return found.isdecimal() and 0 <= wanted - int(found) < _LARGEST_PAGE
 
 
 def refusal(error: OSError | RungRefused) -> RungRefused:
@@ -193,8 +205,8 @@ def remove_folder(group: Path) -> bool:
 
 def rewrite_v2(group: Path, target: Target) -> None:
     write(group / CPUS, cpuset_text(target.cpus))
-    if target.mems:
-        write(group / MEMS, cpuset_text(target.mems))
+    if target.forced:
+        write(group / MEMS, cpuset_text(target.forced))
 
 
 def group_masks(group: Path) -> Target:
@@ -203,7 +215,8 @@ def group_masks(group: Path) -> Target:
     for names in ((f"{CPUS}.effective", "cpuset.effective_cpus"), (f"{MEMS}.effective", "cpuset.effective_mems")):
         path = next((group / name for name in names if (group / name).exists()), None)
         masks.append((cpu_list(read(path)) or 0) if path else 0)
-    return Target(*masks)
+    cpus, mems = masks
+    return Target(cpus, mems)
 
 
 def lease_group(lease_id: str, group: Path) -> LeaseGroup:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from numafit.bits import cpuset_text
-from numafit.host.bind.cgroup import CPUS, FOLDER, MEMS, PROCESSES, group_masks, read, refusal, write
+from numafit.host.bind.cgroup import CPUS, FOLDER, MAKE_TRIES, MEMS, PROCESSES, group_masks, read, refusal, write
 from numafit.host.bind.kernel import SELF
 from numafit.host.bind.target import RungRefused, Target
 from numafit.host.process.cpuset import cgroup_mounts
@@ -45,27 +45,40 @@ def base_group(own: Path) -> Path:
 
 def enter_v1(own: Path, lease_id: str, target: Target, pid: int) -> Path:
     """Makes the cgroup and moves the process; what cannot be completed is taken back. Returns the folder."""
+    if target.limit:
+        raise RungRefused("numafit limits memory in cgroup v2 only")
     base = base_group(own)
     parent, group = base / FOLDER, base / FOLDER / lease_id
     made: list[Path] = []
     try:
-        # The group above stays for good: it is empty, limits nothing, and others may be about to enter it.
-        parent.mkdir(exist_ok=True)
-        with suppress(FileExistsError):
-            group.mkdir()
-            made.append(group)
+        # The group above stays for good once it has held a job: it is empty and limits nothing.
+        _make_both(group, made)
         _fill(parent, base)
         write(group / CPUS, cpuset_text(target.cpus))
-        write(group / MEMS, cpuset_text(target.mems or group_masks(parent).mems))
+        write(group / MEMS, cpuset_text(target.forced or group_masks(parent).mems))
         # Pages follow the process to its memory nodes, as they always do in v2.
         write(group / _MIGRATE, "1")
         write(group / PROCESSES, str(pid))
     except (OSError, RungRefused) as error:
         with suppress(OSError):
-            for folder in made:
+            for folder in reversed(made):
                 folder.rmdir()
         raise refusal(error) from error
     return group
+
+
+def _make_both(group: Path, made: list[Path]) -> None:
+    for attempt in range(MAKE_TRIES):
+        try:
+            for folder in (group.parent, group):
+                with suppress(FileExistsError):
+                    folder.mkdir()
+                    made.append(folder)
+            return
+        except FileNotFoundError:
+            # Another start that failed just took back the group above.
+            if attempt == MAKE_TRIES - 1:
+                raise
 
 
 def _fill(parent: Path, base: Path) -> None:
@@ -83,5 +96,5 @@ def rewrite_v1(group: Path, target: Target) -> None:
     if group.parent.name == FOLDER:
         _fill(group.parent, group.parent.parent)
     write(group / CPUS, cpuset_text(target.cpus))
-    if target.mems:
-        write(group / MEMS, cpuset_text(target.mems))
+    if target.forced:
+        write(group / MEMS, cpuset_text(target.forced))

@@ -15,6 +15,9 @@ from numafit.machine.read.sysfs.text import cpu_list
 
 DEFAULT, PREFERRED, BIND, INTERLEAVE, LOCAL, PREFERRED_MANY = range(6)
 """Modes of a memory policy; PREFERRED_MANY exists since Linux 5.15."""
+BALANCING = 0x2000
+"""A flag of a mode: where the kernel moves pages to who uses them, it goes on doing so among the nodes of the policy.
+Only PREFERRED_MANY (since Linux 6.10) and BIND take it."""
 _MODE_FLAGS = 0xE000
 _MODE_NAMES = {
     DEFAULT: "default",

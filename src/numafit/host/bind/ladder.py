@@ -19,12 +19,17 @@ from numafit.bits import members as ids_of
 from numafit.host.bind import cgroup as groups
 from numafit.host.bind import cgroup_v1, kernel, systemd
 from numafit.host.bind.cgroup import LeaseGroup
+from numafit.host.bind.slices import let_out
 from numafit.host.bind.target import (
     AFFINITY,
     AFFINITY_AND_POLICY,
+    BIND,
     CGROUP_V1,
     CGROUP_V2,
+    INTERLEAVE,
     NONE,
+    POLICY,
+    PREFER,
     SCOPE,
     BindError,
     Bound,
@@ -47,9 +52,9 @@ _SETTLE = 1.0
 
 def bind_self(lease_id: str, target: Target, *, strict: bool) -> Bound:
     """Called in the new process, before it becomes the command. With `strict`, nothing less than a cpuset will do, by
-    whichever of the three ways to one."""
+    whichever of the three ways to one; and only a cgroup has a limit of memory."""
     check_lease_id(lease_id)
-    _check_allowed(target, kernel.allowed_by_cpuset())
+    _check_allowed(target, let_out(kernel.allowed_by_cpuset()))
     skipped: list[str] = []
     attempts: dict[str, Callable[[], Bound]] = {
         CGROUP_V2: lambda: _in_v2(lease_id, target),
@@ -58,13 +63,16 @@ def bind_self(lease_id: str, target: Target, *, strict: bool) -> Bound:
     }
     for rung, attempt in attempts.items():
         try:
-            return replace(attempt(), skipped=tuple(skipped))
+            bound = attempt()
+            return replace(bound, skipped=(*skipped, *bound.skipped))
         except RungRefused as refused:
             skipped.append(f"{rung}: {refused}")
         except OSError as error:
             skipped.append(f"{rung}: {groups.refusal(error)}")
     if strict:
         raise BindError(f"the job cannot be held by a cpuset: {'; '.join(skipped)} (without --strict it is bound less)")
+    if target.limit:
+        raise BindError(f"the memory of the job cannot be limited: {'; '.join(skipped)} (leave --limit-memory away)")
     bound = bind_affinity(target)
     return replace(bound, skipped=(*skipped, *bound.skipped))
 
@@ -104,18 +112,22 @@ def _entered(rung: str, group: Path, target: Target, old: Path | None) -> Bound:
     with suppress(OSError):
         kernel.widen_affinity()
     found = kernel.status()
-    if found.cpus == target.cpus and (not target.mems or found.mems == target.mems):
-        return Bound(rung, found.cpus, found.mems, str(group))
+    if found.cpus == target.cpus and found.mems == (target.forced or found.mems):
+        if target.forced or not target.mems:
+            return Bound(rung, found.cpus, found.mems, str(group))
+        policy, refusals = _directed(target, found.mems)
+        mems = target.mems if policy is not None else found.mems
+        return Bound(rung, found.cpus, mems, str(group), policy or "", _told(POLICY, refusals, policy))
     if old is not None:
         with suppress(OSError):
             groups.write(old / groups.PROCESSES, str(os.getpid()))
             group.rmdir()
-    cpus, mems = cpuset_text(found.cpus), cpuset_text(found.mems)
-    raise RungRefused(f"the kernel gives CPUs {cpus} and memory nodes {mems} instead")
+    cpus, mems_text = cpuset_text(found.cpus), cpuset_text(found.mems)
+    raise RungRefused(f"the kernel gives CPUs {cpus} and memory nodes {mems_text} instead")
 
 
-def bind_affinity(target: Target, *, prefer: bool = False) -> Bound:
-    """The rungs that need no privilege. With `prefer` memory may come from elsewhere when its node is full."""
+def bind_affinity(target: Target) -> Bound:
+    """The rungs that need no privilege."""
     before = kernel.affinity()
     try:
         os.sched_setaffinity(0, ids_of(target.cpus))
@@ -129,23 +141,51 @@ def bind_affinity(target: Target, *, prefer: bool = False) -> Bound:
     mems = kernel.status().mems
     if not target.mems:
         return Bound(AFFINITY, target.cpus, mems)
-    several = target.mems.bit_count() > 1
-    modes = [kernel.BIND, kernel.PREFERRED_MANY if several else kernel.PREFERRED]
+    policy, refusals = _directed(target, mems)
+    skipped = _told(AFFINITY_AND_POLICY, refusals, policy)
+    if policy is None:
+        return Bound(AFFINITY, target.cpus, mems, skipped=skipped)
+    return Bound(AFFINITY_AND_POLICY if policy else AFFINITY, target.cpus, target.mems, "", policy, skipped)
+
+
+def _directed(target: Target, allowed: int) -> tuple[str | None, list[str]]:
+    """The memory policy of this process as the kernel tells it, and what was refused before. None: it could not be had.
+    Empty: none is needed, since all memory that the process may use is as good."""
+    if target.way == PREFER and allowed and not allowed & ~target.mems:
+        return "", []
     refusals: list[str] = []
-    for mode in modes[1:] if prefer else modes:
-        wanted = kernel.MemoryPolicy(mode, target.mems)
+    for mode in _modes(target):
+        plain = kernel.MemoryPolicy(mode & ~kernel.BALANCING, target.mems)
         try:
             kernel.set_memory_policy(mode, target.mems)
-            found_policy = kernel.get_memory_policy()
+            found = kernel.get_memory_policy()
         except OSError as error:
-            refusals.append(f"{wanted}: {error.strerror}")
+            refusals.append(f"{plain}: {error.strerror}")
             continue
-        if found_policy == wanted:
-            skipped = tuple(f"{AFFINITY_AND_POLICY}: {refusal}" for refusal in refusals)
-            return Bound(AFFINITY_AND_POLICY, target.cpus, target.mems, "", str(found_policy), skipped)
-        refusals.append(f"the kernel made {found_policy or 'the default'} of {wanted}")
-        kernel.set_memory_policy(kernel.DEFAULT, 0)
-    return Bound(AFFINITY, target.cpus, mems, skipped=(f"{AFFINITY_AND_POLICY}: {'; '.join(refusals)}",))
+        if found == plain:
+            return str(found), refusals
+        refusals.append(f"the kernel made {found or 'the default'} of {plain}")
+        with suppress(OSError):
+            kernel.set_memory_policy(kernel.DEFAULT, 0)
+    return None, refusals
+
+
+def _modes(target: Target) -> list[int]:
+    """Best first. One node can be preferred by any kernel, several since Linux 5.15: on an older one memory then comes
+    from the node of the CPU that asks for it, which is what a kernel does by itself."""
+    if target.way == INTERLEAVE:
+        return [kernel.INTERLEAVE]
+    plain = kernel.PREFERRED_MANY if target.mems.bit_count() > 1 else kernel.PREFERRED
+    preferred = [kernel.PREFERRED_MANY | kernel.BALANCING, plain]
+    return [kernel.BIND, *preferred] if target.way == BIND else preferred
+
+
+def _told(what: str, refusals: list[str], policy: str | None) -> tuple[str, ...]:
+    """Refusals of forms of one wish count as one, and as none where another form was taken."""
+    meant = list(dict.fromkeys(refusals))
+    if policy is not None:
+        meant = [refusal for refusal in meant if not refusal.startswith(policy.partition(" ")[0])]
+    return (f"{what}: {'; '.join(meant)}",) if meant else ()
 
 
 def rebind(lease_id: str, bound_rung: str, cgroup: str, pids: Iterable[int], target: Target) -> Bound | str:
@@ -163,7 +203,7 @@ def rebind(lease_id: str, bound_rung: str, cgroup: str, pids: Iterable[int], tar
         found = _settled(Path(cgroup), target)
     except (OSError, RungRefused) as error:
         return str(groups.refusal(error))
-    if found.cpus != target.cpus or (target.mems and found.mems != target.mems):
+    if found.cpus != target.cpus or (target.forced and found.mems != target.forced):
         return f"{cgroup} has CPUs {cpuset_text(found.cpus)} and memory nodes {cpuset_text(found.mems)} instead"
     return Bound(bound_rung, found.cpus, found.mems, cgroup)
 
@@ -209,6 +249,15 @@ def _move_threads(rung: str, pids: Iterable[int], target: Target) -> Bound | str
 def group_pids(cgroup: str) -> list[int]:
     """The processes in a lease's cgroup, ascending; none when it is gone."""
     return groups.group_members(Path(cgroup)) if cgroup else []
+
+
+def is_surely_empty(cgroup: str) -> bool:
+    """Whether nothing runs in the cgroup and those below it, in whichever pid namespace. The list of processes leaves
+    out those that the reader cannot see; only version 2 has a file that does not."""
+    try:
+        return "populated 0" in groups.read(Path(cgroup) / "cgroup.events").splitlines() if cgroup else False
+    except OSError:
+        return False
 
 
 def remove_group(cgroup: str) -> bool:

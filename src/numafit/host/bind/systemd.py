@@ -5,13 +5,12 @@ the system gave it the cpuset controller (`Delegate=cpuset` for `user@.service`)
 """
 
 import os
-import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from numafit.bits import cpuset_text
-from numafit.host.bind.cgroup import check_limits, v2_group, v2_root
+from numafit.host.bind.cgroup import check_limits, is_limited, v2_group, v2_root
 from numafit.host.bind.kernel import SELF, status
 from numafit.host.bind.target import RungRefused, Target
 
@@ -51,8 +50,9 @@ def enter_scope(
         *("CollectMode", "s", "inactive-or-failed"),
         *("PIDs", "au", "1", str(pid)),
         *_masks(target),
+        *(("MemoryMax", "t", str(target.limit)) if target.limit else ()),
     ]
-    count = 5 if target.mems else 4
+    count = 4 + bool(target.forced) + bool(target.limit)
     _busctl(
         *("StartTransientUnit", "ssa(sv)a(sa(sv))", unit_name(lease_id), "fail", str(count)),
         *properties,
@@ -62,8 +62,10 @@ def enter_scope(
     while True:
         group = _unit_group(lease_id, process)
         found = status(process)
-        if group and found.cpus == target.cpus and (not target.mems or found.mems == target.mems):
-            return root / group.strip("/")
+        if group and found.cpus == target.cpus and found.mems == (target.forced or found.mems):
+            folder = root / group.strip("/")
+            if not target.limit or is_limited(folder, target.limit):
+                return folder
         if time.monotonic() >= until:
             break
         time.sleep(_POLL)
@@ -75,13 +77,13 @@ def enter_scope(
 
 def change_scope(lease_id: str, target: Target) -> None:
     """systemd writes the cpuset itself: it would undo what another wrote there."""
-    count = 2 if target.mems else 1
+    count = 2 if target.forced else 1
     _busctl("SetUnitProperties", "sba(sv)", unit_name(lease_id), "true", str(count), *_masks(target))
 
 
 def _masks(target: Target) -> list[str]:
     words = ["AllowedCPUs", "ay", *_bytes(target.cpus)]
-    return [*words, "AllowedMemoryNodes", "ay", *_bytes(target.mems)] if target.mems else words
+    return [*words, "AllowedMemoryNodes", "ay", *_bytes(target.forced)] if target.forced else words
 
 
 def _bytes(mask: int) -> list[str]:
@@ -110,7 +112,9 @@ def _unit_group(lease_id: str, process: Path) -> str:
 
 
 def _busctl(*words: str) -> None:
+    # Few jobs get here: a cgroup of numafit's own is tried first.
     import shutil
+    import subprocess
 
     program = shutil.which("busctl")
     if program is None:

@@ -14,9 +14,20 @@ AFFINITY_AND_POLICY = "affinity and memory policy"
 AFFINITY = "affinity"
 NONE = "none"
 
+POLICY = "memory policy"
+"""Beside a cpuset, for memory that is not forced."""
+
 RUNGS = (CGROUP_V2, CGROUP_V1, SCOPE, AFFINITY_AND_POLICY, AFFINITY, NONE)
 """Strongest first. The first three are cpusets: a process cannot leave them by itself."""
 CPUSET_RUNGS = RUNGS[:3]
+
+BIND = "bind"
+"""Memory comes from its nodes or not at all."""
+PREFER = "prefer"
+"""Memory comes from its nodes first, and from others when these are full."""
+INTERLEAVE = "interleave"
+"""Page after page from each of its nodes in turn."""
+WAYS = (PREFER, BIND, INTERLEAVE)
 
 _LEASE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
@@ -33,7 +44,16 @@ class Target(msgspec.Struct, frozen=True):
     cpus: int
     """A mask, as is `mems`."""
     mems: int = 0
-    """0: memory is not bound."""
+    """0: memory comes from anywhere."""
+    way: str = BIND
+    """How memory comes from `mems`: one of `WAYS`."""
+    limit: int = 0
+    """Bytes of memory that the processes may use together; 0: as many as there are."""
+
+    @property
+    def forced(self) -> int:
+        """The nodes that a cpuset names: it forces, which is wanted of memory that is bound alone."""
+        return self.mems if self.way == BIND else 0
 
 
 class Bound(msgspec.Struct, frozen=True):
@@ -47,7 +67,7 @@ class Bound(msgspec.Struct, frozen=True):
     cgroup: str = ""
     """The folder of the cgroup that holds the process, if one was made for it."""
     memory_policy: str = ""
-    """`bind 0-1` or `preferred 0`; empty where a cpuset or nothing limits the memory."""
+    """`bind 0-1`, `preferred 0` or `interleave 0-1`; empty where a cpuset or nothing directs the memory."""
     skipped: tuple[str, ...] = ()
     """One sentence for each stronger rung: why it was not reached."""
 

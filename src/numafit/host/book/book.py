@@ -2,26 +2,40 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
+from numafit.bits import cpuset_text
 from numafit.errors import InputError, NumafitError
 from numafit.host.bind.ladder import group_pids, remove_group
+from numafit.host.book.bell import ring
+from numafit.host.book.commands import Commands
 from numafit.host.book.folder import make_folder
+from numafit.host.book.line import in_turn, lease_of, places
 from numafit.host.book.store import DamagedError, Store
 from numafit.host.book.tables import LeaseEvent, Transaction
 from numafit.host.book.work import LEASE_VARIABLE, as_shared_work, can_be_seen, cgroup_of, is_in_use, move_to_pool
-from numafit.host.grant import Owner, QueuePlace, Refused, granted, refused_data, sentence_about
+from numafit.host.grant import (
+    Owner,
+    QueuePlace,
+    Refused,
+    bounded,
+    check_quota,
+    granted_to,
+    refused_data,
+)
 from numafit.host.host import Host
 from numafit.host.lease import Lease, LiveContainers, record_of
-from numafit.host.place import Placed, place
-from numafit.host.process.identity import Liveness, ProcessId, is_alive, user_name
+from numafit.host.pool import SharedPlace, shared_place
+from numafit.host.process.identity import Liveness, ProcessId, user_name
 from numafit.host.request import JobRequest
+from numafit.host.this_machine import looked_at
+
+if TYPE_CHECKING:
+    from numafit.host.place import Placed
 
 T = TypeVar("T")
 
@@ -45,8 +59,13 @@ class Book:
         self._store = store
         self._watch = watch
         self._warn = warn
+        self._commands = Commands(store.folder)
         self._entered: tuple[str, ...] = ()
         """Leases that run, which a new ledger was begun with and nobody was told of yet."""
+
+    @property
+    def folder(self) -> Path:
+        return self._store.folder
 
     @classmethod
     def open(cls, folder: Path, watch: Watch | None = None, warn: Warn = lambda _: None) -> "Book":
@@ -59,6 +78,10 @@ class Book:
     def close(self) -> None:
         self._store.close()
 
+    def rest(self) -> None:
+        """Before a fork."""
+        self._store.rest()
+
     def __enter__(self) -> "Book":
         return self
 
@@ -69,53 +92,109 @@ class Book:
 
     def leases(self, host: Host | None = None) -> list[Lease]:
         """Those that are in use; the others are freed on the way. With `host` shared work is moved, too."""
-        return self._run(lambda tx: self._swept(tx, host))
+        return self._run(lambda tx: self.swept(tx, host))
+
+    def lease(self, lease_id: str) -> Lease | None:
+        return self._run(lambda tx: tx.lease(lease_id))
+
+    def keep_command(self, lease: Lease, owner: Owner) -> None:
+        """Of one who was given his lease while he waited: who gave it to him knows the program only."""
+        self._commands.keep(owner.uid, lease.id, owner.command)
+
+    def commands(self) -> dict[str, str]:
+        """Lease -> the command line of its job, where the ledger itself names only its program and the caller may read
+        more."""
+        return self._commands.known()
 
     def history(self, limit: int, before: int | None = None) -> list[LeaseEvent]:
         return self._run(lambda tx: tx.history(limit, before))
 
     def waiting(self) -> list[QueuePlace]:
-        return self._run(lambda tx: [place for _, place in _queue(tx)])
+        """In the order in which they are asked."""
+        from numafit.host.backfill import in_order
+
+        return in_order(self._run(places))
+
+    def is_waiting(self, ticket: int) -> bool:
+        return self._run(lambda tx: tx.is_waiting(ticket))
 
     # Taking
 
     def take(
         self, host: Host, request: JobRequest, owner: Owner, *, ticket: int | None = None, quiet: bool = False
     ) -> Lease | Refused:
-        """`ticket` is the caller's own place in the queue; `quiet` keeps a refusal out of the history."""
+        """`ticket` is the caller's own place in the queue. One who will wait is `quiet`: a refusal is kept out of the
+        history, and where others wait nobody is asked, which the one who watches does for all."""
+        host = looked_at(host, request)
+        remarks: list[str] = []
+        request = bounded(host, request, owner)
+        whole, owner = owner.command, replace(owner, command=self._commands.shown(owner.command))
 
         def run(tx: Transaction) -> Lease | Refused:
-            waiting = (place for number, place in _queue(tx) if ticket is None or number < ticket)
-            # One that waits looks often, and only whether it is its turn.
-            ahead = tuple(islice(waiting, 1 if quiet else None)) if request.holds else ()
-            if ahead:
-                return Refused(ahead=ahead)
-            leases = self._swept(tx, None)
-            placed = granted(host, leases, request)
-            if isinstance(placed, Refused):
-                if not quiet:
-                    tx.note("refused", "", owner.user, refused_data(owner, placed))
-                return placed
-            lease = _lease_of(placed, owner, host, {lease.id for lease in leases})
-            tx.insert(lease)
-            tx.note("taken", lease.id, owner.user, record_of(lease))
+            if quiet and tx.is_waiting():
+                return Refused()
+            leases = self.swept(tx, None)
+            # Most of it is shared work on a host without quotas where nobody waits: that starts without the engine.
+            shared = None if host.quotas.users or host.quotas.groups else shared_place(host, leases, request)
+            if shared is not None and not places(tx):
+                return self.give(tx, host, leases, shared, owner)
+            answer = granted_to(host, leases, request, owner)
+            if not isinstance(answer, Refused):
+                answer = in_turn(host, leases, places(tx), QueuePlace(owner, request, 0.0, ticket=ticket or 0), answer)
+            if isinstance(answer, Refused):
+                from numafit.host.spread import place_job
+
+                if leases and not place_job(host, (), request).admitted:
+                    answer = replace(answer, never=True)
+                if not quiet and not answer.ahead:
+                    tx.note("refused", "", owner.user, refused_data(owner, answer, request))
+                return answer
+            remarks[:] = answer.remarks
             if ticket is not None:
                 tx.dequeue(ticket)
-            if lease.exclusive:
-                _move_shared(tx, host, [*leases, lease], owner.processes)
-            return lease
+            return self.give(tx, host, leases, answer, owner)
 
-        return self._run(run)
+        taken = self._run(run)
+        for remark in remarks:
+            self._warn(remark)
+        if isinstance(taken, Lease):
+            self._commands.keep(owner.uid, taken.id, whole)
+        return taken
 
-    def enqueue(self, host: Host, request: JobRequest, owner: Owner) -> int:
-        """A place in the queue. Refused at once: what would not fit on an idle host either."""
-        placed = place(host, (), request)
+    def give(
+        self, tx: Transaction, host: Host, leases: Sequence[Lease], placed: "Placed | SharedPlace", owner: Owner
+    ) -> Lease:
+        """Inside a transaction; `leases` are those of now."""
+        lease = lease_of(placed, owner, host, {lease.id for lease in leases})
+        tx.insert(lease)
+        tx.note("taken", lease.id, owner.user, record_of(lease))
+        if lease.exclusive:
+            _move_shared(tx, host, [*leases, lease], owner.processes)
+        return lease
+
+    def enqueue(
+        self,
+        host: Host,
+        request: JobRequest,
+        owner: Owner,
+        *,
+        until: float | None = None,
+        ready: Callable[[int], None] = lambda ticket: None,
+    ) -> int:
+        """A place in the queue, until a time of CLOCK_BOOTTIME; `ready` is told its ticket before anybody else can see
+        it. Refused at once: what would not fit on an idle host either."""
+        from numafit.host.spread import place_job
+
+        request = bounded(host, request, owner)
+        check_quota(host, request, owner)
+        placed = place_job(host, (), request)
         if not placed.admitted:
             raise InputError(
                 f"{request.words()} do not fit this host even when nobody holds anything",
                 source="--wait",
                 cure="ask for less, or with another --policy",
             )
+        cpus, mems = (cpuset_text(mask) if mask else "" for mask in (host.allowed_cpus, host.allowed_mems))
 
         def run(tx: Transaction) -> int:
             around = tx.lease(os.environ.get(LEASE_VARIABLE, ""))
@@ -126,7 +205,10 @@ class Book:
                     source="--wait",
                     cure="start it outside of that job",
                 )
-            return tx.enqueue(QueuePlace(owner, request, time.time()))
+            shown = replace(owner, command=self._commands.shown(owner.command))
+            ticket = tx.enqueue(QueuePlace(shown, request, time.time(), until, cpus, mems))
+            ready(ticket)
+            return ticket
 
         return self._run(run)
 
@@ -158,6 +240,10 @@ class Book:
             tx.note(event, lease.id, lease.user, record_of(lease))
 
         self._run(run)
+
+    def within(self, action: Callable[[Transaction, list[Lease]], T]) -> T:
+        """One transaction of `moves`, which is given the leases in use."""
+        return self._run(lambda tx: action(tx, self.swept(tx, None)))
 
     def release(self, lease_id: str, host: Host | None = None, *, event: str = "released") -> Lease | None:
         """Free it, whoever uses it. None: it was gone already."""
@@ -214,9 +300,13 @@ class Book:
 
         return self._run(run)
 
+    def transact(self, action: Callable[[Transaction], T]) -> T:
+        """One transaction, all or nothing."""
+        return self._run(action)
+
     # Inside a transaction
 
-    def _swept(self, tx: Transaction, host: Host | None) -> list[Lease]:
+    def swept(self, tx: Transaction, host: Host | None) -> list[Lease]:
         leases = tx.leases()
         containers = _Once(self._watch, leases)
         kept: list[Lease] = []
@@ -241,6 +331,8 @@ class Book:
     def _committed(self, action: Callable[[Transaction], T]) -> T:
         with self._store.write() as tx:
             result = action(tx)
+        if tx.loosened:
+            ring(self._store.folder)
         if self._entered:
             self._warn(f"the ledger was made anew; leases that run and were entered: {', '.join(self._entered)}")
             self._entered = ()
@@ -259,6 +351,7 @@ class Book:
 
         found = running_leases(ledger=self._store.folder, named=not lost)
         for lease in found:
+            lease = replace(lease, command=self._commands.shown(lease.command))
             tx.insert(lease)
             tx.note("rebuilt", lease.id, lease.user, record_of(lease))
         self._entered = tuple(lease.label for lease in found)
@@ -276,47 +369,6 @@ class _Once:
         if not self._answer:
             self._answer.append(self._watch(self._leases) if self._watch is not None else None)
         return self._answer[0]
-
-
-def _queue(tx: Transaction) -> Iterator[tuple[int, QueuePlace]]:
-    """Those that still wait; the places of processes that are gone are given up."""
-    for waiting in tx.waiting():
-        try:
-            place = msgspec.json.decode(waiting.data, type=QueuePlace)
-        except ValueError:
-            # Nobody can tell whose it was; who still has the number goes on trying with it.
-            tx.dequeue(waiting.ticket)
-            continue
-        if all(is_alive(process) is False for process in place.owner.processes):
-            tx.dequeue(waiting.ticket)
-        else:
-            yield waiting.ticket, place
-
-
-def _lease_of(placed: Placed, owner: Owner, host: Host, taken: set[str]) -> Lease:
-    lease_id = os.urandom(4).hex()
-    while lease_id in taken:
-        lease_id = os.urandom(4).hex()
-    return Lease(
-        id=lease_id,
-        name=placed.request.name,
-        uid=owner.uid,
-        user=owner.user,
-        since=time.time(),
-        command=owner.command,
-        policy=placed.request.policy,
-        exclusive=placed.exclusive,
-        nodes=placed.nodes,
-        mems=placed.mems,
-        memory=placed.memory,
-        devices=placed.devices,
-        owners=owner.processes,
-        container=owner.container,
-        allowed=host.allowed_cpus or 0,
-        until=owner.until,
-        boot=owner.boot,
-        sentence=sentence_about(placed),
-    )
 
 
 def _free(tx: Transaction, lease: Lease, event: str) -> None:

@@ -12,9 +12,18 @@ SYSTEM = Path("/var/lib/numafit")
 VARIABLE = "NUMAFIT_STATE"
 GROUP = "numafit"
 
+SHARED_FOLDER = 0o3770
+"""What is made in there belongs to the group, and only its owner may take it away: nobody replaces `host.yaml`."""
+
 
 class NoLedgerError(InputError):
     """There is no place for a ledger, or it may not be written."""
+
+
+NOT_SHARED = (
+    "this ledger is yours alone: what other users of this host hold is not seen, nor by them what you hold "
+    "(`numafit host setup`, once by root, makes one for all)"
+)
 
 
 def ledger_folder(chosen: Path | None = None, system: Path = SYSTEM, *, reading: bool = False) -> Path:
@@ -26,16 +35,34 @@ def ledger_folder(chosen: Path | None = None, system: Path = SYSTEM, *, reading:
         return chosen
     if os.geteuid() == 0:
         return system
-    if _is_hidden(system) or os.path.exists(system / FILE):
+    if _is_there(system):
         if not reading and not (os.access(system / FILE, os.W_OK) and os.access(system, os.W_OK)):
             raise NoLedgerError(
                 f"this host has a ledger that user {os.getuid()} may not write",
                 source=str(system),
-                cure=f"join its group, usually {GROUP}; a ledger of your own, {VARIABLE}=…, knows of no others",
+                cure=_how_to_join(),
             )
         return system
     # A home may be shared by several hosts, and process ids mean nothing on another one.
     return _state_home() / "numafit" / os.uname().nodename
+
+
+def is_private(chosen: Path | None = None, system: Path = SYSTEM) -> bool:
+    """Whether the ledger that is meant is the user's own without his having said so."""
+    return chosen is None and VARIABLE not in os.environ and bool(os.geteuid()) and not _is_there(system)
+
+
+def _is_there(system: Path) -> bool:
+    return _is_hidden(system) or os.path.exists(system / FILE)
+
+
+def _how_to_join() -> str:
+    own = f"a ledger of your own, {VARIABLE}=…, knows of no others"
+    try:
+        grp.getgrnam(GROUP)
+    except KeyError:
+        return f"`numafit host setup`, once by root, shares it; {own}"
+    return f"join the group {GROUP} and log in again; {own}"
 
 
 def _state_home() -> Path:
@@ -55,18 +82,18 @@ def _is_hidden(folder: Path) -> bool:
 
 
 def make_folder(folder: Path, system: Path = SYSTEM) -> int | None:
-    """Make the folder if it is missing. Returns the group that shares the ledger, for the host's."""
+    """Make the folder if it is missing, for the user or the group alone: whoever may open a file can lock it, and hold
+    up its users for as long as he likes. Returns the group that shares the ledger, for the host's."""
     group = None
     if folder == system and os.geteuid() == 0:
         with suppress(KeyError):
             group = grp.getgrnam(GROUP).gr_gid
     try:
         if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if group is not None:
                 os.chown(folder, -1, group)
-                # What is made in there belongs to the group, too.
-                os.chmod(folder, 0o2775)
+                os.chmod(folder, SHARED_FOLDER)
     except OSError as error:
         raise NoLedgerError(f"cannot be made: {error.strerror}", source=str(folder)) from None
     return group

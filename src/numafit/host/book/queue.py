@@ -1,34 +1,112 @@
-"""Taking a lease, or waiting for it in the order of coming."""
+"""Taking a lease, or waiting for it."""
 
+import os
+import select
 import time
+from pathlib import Path
 
+import msgspec
+
+from numafit.errors import NumafitError
+from numafit.host.book.bell import GO, LOST, OVER, open_pipe, pipe_path, try_watch
 from numafit.host.book.book import Book
+from numafit.host.book.watch import Watcher
 from numafit.host.grant import Owner, Refused
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.request import JobRequest
 
-SHORTEST, LONGEST = 0.02, 0.5
-"""Seconds between two looks at the ledger; they grow while one waits."""
+TRY_SECONDS = 1.0
+"""Between two looks whether somebody watches, as long as nobody said so."""
+
+
+class Ticket(msgspec.Struct, frozen=True):
+    """A place in the queue, and the pipe on which its owner hears of it."""
+
+    number: int
+    path: Path
+    pipe: int
+
+    def heard(self, seconds: float) -> tuple[str, str] | None:
+        """The next line, as its first word and the rest; None: nothing was said. An end is taken for nothing."""
+        poll = select.poll()
+        poll.register(self.pipe, select.POLLIN)
+        events = poll.poll(seconds * 1000)
+        if not any(event & select.POLLIN for _, event in events):
+            return None
+        line = b""
+        while not line.endswith(b"\n"):
+            try:
+                more = os.read(self.pipe, 1)
+            except BlockingIOError:
+                break
+            if not more:
+                return None
+            line += more
+        word, _, rest = line.decode().strip().partition(" ")
+        return word, rest
 
 
 def take(book: Book, host: Host, request: JobRequest, owner: Owner, wait: float | None) -> Lease | Refused:
-    """`wait`: seconds, or None not to wait. A place in the queue is given up however this ends."""
+    """`wait`: seconds, or None not to wait. A place in the queue is given up however this ends. Who waits here watches
+    over the queue himself, if nobody else does."""
     first = book.take(host, request, owner, quiet=wait is not None)
     if wait is None or isinstance(first, Lease):
         return first
-    end = time.monotonic() + wait
-    ticket = book.enqueue(host, request, owner)
-    taken: Lease | Refused = first
-    pause, last = SHORTEST, False
-    try:
-        while not isinstance(taken, Lease) and not last:
-            time.sleep(max(0.0, min(pause, end - time.monotonic())))
-            pause = min(pause * 1.5, LONGEST)
-            # The history tells of one refusal, the last one.
-            last = time.monotonic() >= end
-            taken = book.take(host, request, owner, ticket=ticket, quiet=not last)
-        return taken
-    finally:
-        if not isinstance(taken, Lease):
-            book.leave_queue(ticket)
+    while True:
+        ticket = enter(book, host, request, owner, wait)
+        try:
+            told = wait_here(book, host, ticket)
+        finally:
+            leave(book, ticket)
+        if isinstance(told, Lease):
+            book.keep_command(told, owner)
+        if not isinstance(told, str):
+            return told
+
+
+def enter(book: Book, host: Host, request: JobRequest, owner: Owner, wait: float, flags: int = os.O_RDWR) -> Ticket:
+    """A place in the queue for so many seconds."""
+    until = None if wait == float("inf") else time.clock_gettime(time.CLOCK_BOOTTIME) + wait
+    made: list[Ticket] = []
+
+    def ready(number: int) -> None:
+        path = pipe_path(book.folder, number, os.getpid())
+        made.append(Ticket(number, path, open_pipe(path, flags)))
+
+    book.enqueue(host, request, owner, until=until, ready=ready)
+    return made[-1]
+
+
+def leave(book: Book, ticket: Ticket) -> None:
+    os.close(ticket.pipe)
+    ticket.path.unlink(missing_ok=True)
+    book.leave_queue(ticket.number)
+
+
+def wait_here(book: Book, host: Host, ticket: Ticket) -> Lease | Refused | str:
+    """A word that is neither of them: the place is lost."""
+    while True:
+        lock = try_watch(book.folder)
+        if lock is not None:
+            watcher = Watcher(book, book.folder, lock, lambda: host)
+            try:
+                watcher.until_left(ticket.number)
+            finally:
+                watcher.close()
+        while (heard := ticket.heard(0.0 if lock is not None else TRY_SECONDS)) is not None:
+            answer = answered(book, *heard)
+            if answer is not None:
+                return answer
+
+
+def answered(book: Book, word: str, rest: str) -> Lease | Refused | str | None:
+    """What was told, if it ends the waiting."""
+    if word == GO:
+        lease = book.lease(rest)
+        if lease is None:
+            raise NumafitError(f"the lease {rest} was released before the command could start")
+        return lease
+    if word == OVER:
+        return Refused(why=rest)
+    return LOST if word == LOST else None

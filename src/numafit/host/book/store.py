@@ -12,6 +12,7 @@ seems to be the first one; but somebody may have deleted the whole folder.
 import fcntl
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from numafit.errors import NumafitError
 from numafit.host.book.tables import VERSION, Transaction, migrate
+from numafit.host.process.locks import lock_holder
 
 FILE = "leases.db"
 LOCK = "leases.lock"
@@ -59,11 +61,15 @@ class Store:
         self._group = group
 
     def close(self) -> None:
+        self.rest()
+        os.close(self._lock)
+
+    def rest(self) -> None:
+        """Nothing of SQLite is open until the next transaction: what it has open is not for another process."""
         if self._connection is not None:
             # The last one to close removes SQLite's log by its name: that must not be the log of a newer file.
             with suppress(LedgerError), self._locked():
                 self._disconnect()
-        os.close(self._lock)
 
     # Transactions
 
@@ -113,13 +119,19 @@ class Store:
                 break
             except BlockingIOError:
                 if time.monotonic() > end:
-                    raise LedgerError(self.path, f"another process keeps it locked for {PATIENCE:.0f} s") from None
+                    raise self._held_up() from None
                 time.sleep(pause)
                 pause = min(pause * 2, 0.02)
         try:
             yield
         finally:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    def _held_up(self) -> LedgerError:
+        holder = lock_holder(self._lock)
+        who = holder.words if holder is not None else "another process, which cannot be seen from here,"
+        cure = "its user or root can end it" if holder is not None else "root can end it: `lslocks` names it"
+        return LedgerError(self.path, f"{who} keeps it locked for {PATIENCE:.0f} s", f"{cure}; nothing was changed")
 
     # The connection
 
@@ -171,15 +183,17 @@ class Store:
 
 
 def _open_shared(path: Path, group: int | None) -> int:
-    """A file that every user of the ledger may write."""
+    """A file that every user of the ledger may write, and nobody else may open: one who may read it can lock it, here
+    and inside SQLite, and hold up all others."""
     try:
         return os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o664)
-        if group is not None:
-            with suppress(OSError):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with suppress(OSError):
+            if group is not None:
                 os.fchown(handle, -1, group)
-                os.fchmod(handle, 0o664)
+            if group is not None or path.parent.stat().st_mode & stat.S_IWGRP:
+                os.fchmod(handle, 0o660)
         return handle
 
 

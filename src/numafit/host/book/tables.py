@@ -59,7 +59,8 @@ class LeaseEvent(msgspec.Struct, frozen=True):
     number: int
     time: float
     event: str
-    """taken, refused, released, freed, moved, adopted, extended or rebuilt."""
+    """taken, refused, released, freed, moved, adopted, extended, expired, cancelled, rebuilt or planned (for a compose
+    file)."""
     lease: str
     user: str
     data: Mapping[str, object] = {}
@@ -80,6 +81,8 @@ class Waiting(msgspec.Struct, frozen=True):
 class Transaction:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self.loosened = False
+        """Whether somebody who waits may find more than before, or one more waits."""
 
     def leases(self) -> list[Lease]:
         """In the order they were taken."""
@@ -96,6 +99,9 @@ class Transaction:
             self._connection.execute("INSERT INTO leases (id, data) VALUES (?, ?)", (lease.id, encode_lease(lease)))
         except sqlite3.IntegrityError:
             raise HeldError(f"the lease {lease.id} is in the ledger already") from None
+        self._claim(lease)
+
+    def _claim(self, lease: Lease) -> None:
         try:
             self._connection.executemany(
                 "INSERT INTO claims (kind, name, lease) VALUES (?, ?, ?)",
@@ -116,6 +122,7 @@ class Transaction:
 
     def update(self, lease: Lease) -> None:
         """What it holds may shrink or stay."""
+        self.loosened = True
         self._connection.execute("UPDATE leases SET data = ? WHERE id = ?", (encode_lease(lease), lease.id))
         held = set(claims(lease))
         listed = self._connection.execute("SELECT kind, name FROM claims WHERE lease = ?", (lease.id,)).fetchall()
@@ -123,8 +130,18 @@ class Transaction:
             "DELETE FROM claims WHERE kind = ? AND name = ?", [tuple(row) for row in listed if tuple(row) not in held]
         )
 
+    def replace(self, lease: Lease) -> None:
+        """What it holds may be other things than before. Raises `HeldError`; then nothing of it is held any more."""
+        self._unclaim(lease.id)
+        self._connection.execute("UPDATE leases SET data = ? WHERE id = ?", (encode_lease(lease), lease.id))
+        self._claim(lease)
+
     def delete(self, lease_id: str) -> None:
+        self.loosened = True
         self._connection.execute("DELETE FROM leases WHERE id = ?", (lease_id,))
+        self._unclaim(lease_id)
+
+    def _unclaim(self, lease_id: str) -> None:
         self._connection.execute("DELETE FROM claims WHERE lease = ?", (lease_id,))
 
     # History
@@ -145,6 +162,11 @@ class Transaction:
         ).fetchall()
         return [_event(*row) for row in rows]
 
+    def remembers(self, lease_id: str) -> bool:
+        """Whether the lease was in this ledger, as far as the history goes back."""
+        row = self._connection.execute("SELECT 1 FROM history WHERE lease = ? LIMIT 1", (lease_id,)).fetchone()
+        return row is not None
+
     # The queue
 
     def waiting(self) -> list[Waiting]:
@@ -153,11 +175,18 @@ class Transaction:
         return [Waiting(row[0], msgspec.Raw(row[1])) for row in rows]
 
     def enqueue(self, data: object) -> int:
+        self.loosened = True
         cursor = self._connection.execute("INSERT INTO waiting (data) VALUES (?)", (msgspec.json.encode(data),))
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
+    def is_waiting(self, ticket: int | None = None) -> bool:
+        """Whether anybody is, without a ticket."""
+        chosen = ("", ()) if ticket is None else (" WHERE ticket = ?", (ticket,))
+        return self._connection.execute(f"SELECT 1 FROM waiting{chosen[0]} LIMIT 1", chosen[1]).fetchone() is not None
+
     def dequeue(self, ticket: int) -> None:
+        self.loosened = True
         self._connection.execute("DELETE FROM waiting WHERE ticket = ?", (ticket,))
 
 

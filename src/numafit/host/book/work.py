@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from numafit.bits import CpusetError, parse_cpuset
 from numafit.errors import InputError
-from numafit.host.bind.ladder import group_pids, lease_groups, rebind
+from numafit.host.bind.ladder import group_pids, is_surely_empty, lease_groups, rebind
+from numafit.host.bind.mark import marked_processes
 from numafit.host.bind.target import Target
 from numafit.host.host import Host
 from numafit.host.lease import Lease, LiveContainers
@@ -36,11 +37,15 @@ LEASE_VARIABLE = "NUMAFIT_LEASE"
 def is_in_use(
     lease: Lease, containers: Callable[[], LiveContainers | None], root: Path = PROC, liveness: Liveness | None = None
 ) -> bool:
-    """`containers` asks Docker. None: it did not answer, so every container may be alive. `sight` is given by who asks
-    for many leases."""
+    """`containers` asks Docker. None: it did not answer, so every container may be alive. `liveness` is given by who
+    asks for many leases."""
     liveness = liveness or Liveness(root)
-    if any(liveness.is_alive(owner) is not False for owner in lease.owners):
+    states = [liveness.is_alive(owner) for owner in lease.owners]
+    if any(states):
         return True
+    if None in states:
+        # Its command went into the cgroup before it was written down: an empty one means that it has ended.
+        return not is_surely_empty(lease.cgroup)
     cgroup = cgroup_of(lease)
     # One that is not to be seen was removed, or is not mounted where this process runs.
     if cgroup and os.path.isdir(cgroup):
@@ -71,13 +76,16 @@ def as_shared_work(lease: Lease) -> Lease:
 
 
 def _has_survivors(lease: Lease, root: Path) -> bool:
-    """Processes that the job left behind: they carry its variable and are bound as it was."""
+    """Processes that the job left behind: they carry its variable, and its mark."""
     boot = boot_id(root)
     if lease.owners and boot and all(owner.boot not in ("", boot) for owner in lease.owners):
         # Nothing survives a restart of the machine.
         return False
     if processes_with_environment(LEASE_VARIABLE, lease.id, root):
         return True
+    if lease.marked or not lease.rung:
+        # Everybody may read the mark; and what was never bound was never started.
+        return lease.marked and bool(marked_processes(lease.id, root))
     # Of other users only the CPUs may be read: what came later than the lease, belongs to the same user and is bound to
     # nothing but these CPUs is taken for a part of it.
     return bool(lease.exclusive) and any(_looks_bound(pid, lease, root) for pid in processes(root))
@@ -119,18 +127,20 @@ def move_to_pool(host: Host, leases: Sequence[Lease], lease: Lease) -> Lease | N
     cpus = shared_cpus(host, leases, lease)
     if cpus in (0, lease.bound):
         return None
+    return moved_to(lease, cpus)
+
+
+def moved_to(lease: Lease, cpus: int) -> Lease | None:
+    """The lease after its processes were moved; None when they could not be."""
     if lease.container:
         from numafit.host.docker.containers import repinned
 
         return repinned(lease, cpus)
-    target = Target(cpus, 0)
-    bound = rebind(lease.id, lease.rung, lease.cgroup, _job_pids(lease), target)
-    if isinstance(bound, str):
-        return None
-    return replace(lease, bound=bound.cpus)
+    bound = rebind(lease.id, lease.rung, lease.cgroup, job_pids(lease), Target(cpus, 0))
+    return None if isinstance(bound, str) else replace(lease, bound=bound.cpus)
 
 
-def _job_pids(lease: Lease) -> list[int]:
+def job_pids(lease: Lease) -> list[int]:
     """The job without the process that watches over it: the first owner."""
     pids: dict[int, None] = {}
     for owner in lease.owners[1:]:

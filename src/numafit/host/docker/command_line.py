@@ -24,11 +24,16 @@ _WITH_VALUE = """
     memory-reservation memory-swap memory-swappiness mount name network network-alias oom-score-adj pid pids-limit
     platform publish pull restart runtime security-opt shm-size stop-signal stop-timeout storage-opt sysctl tmpfs
     ulimit user userns uts volume volume-driver volumes-from workdir
+    arch authfile cgroup-conf cgroups chrootdirs conmon-pidfile creds decryption-key env-merge gidmap group-entry
+    health-on-failure hostuser hosts-file image-volume init-path intel-rdt-closid os passwd-entry personality pidfile
+    pod pod-id-file preserve-fd preserve-fds requires sdnotify seccomp-policy secret shm-size-systemd subgidname
+    subuidname systemd timeout tz uidmap umask unsetenv variant
 """
-"""Of Docker 20.10 to 28."""
+"""Of Docker 20.10 to 28, and those that only Podman 4 to 5 has."""
 _WITHOUT = """
     detach disable-content-trust help init interactive no-healthcheck oom-kill-disable privileged publish-all quiet
     read-only rm sig-proxy tty use-api-socket
+    env-host http-proxy no-hostname no-hosts passwd read-only-tmpfs replace rmi rootfs tls-verify unsetenv-all
 """
 _VALUED = frozenset(_WITH_VALUE.split())
 _SWITCHES = frozenset(_WITHOUT.split())

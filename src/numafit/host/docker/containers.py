@@ -11,13 +11,17 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from numafit.host.docker.engine import DockerContainer, engine_address, inspected, labelled, pin
+from numafit.host.docker.engine import PODMAN, DockerContainer, engine_address, inspected, labelled, pin
 from numafit.host.lease import LEASE_LABEL, PENDING, RECORD_LABEL, Lease, LiveContainers, decode_lease
 
-RUNG = "docker"
+RUNG, PODMAN_RUNG = "docker", "podman"
 RUNNING = frozenset(("running", "paused", "restarting"))
 START_SECONDS = 60.0
 """A container that was made so recently may still be on its way, though the command that starts it is gone."""
+
+
+def rung_of(address: str) -> str:
+    return PODMAN_RUNG if address.startswith(PODMAN) else RUNG
 
 
 def lives(container: DockerContainer, now: float) -> bool:
@@ -70,16 +74,16 @@ def told_by(container: DockerContainer, address: str) -> Lease | None:
         return None
     if lease.id != container.labels.get(LEASE_LABEL) or not container.cpus:
         return None
-    # It may have been pinned elsewhere since.
-    exclusive = container.cpus if lease.exclusive else 0
+    # It may have been pinned elsewhere since: to as many CPUs, or to those of the shared pool.
+    exclusive = container.cpus if lease.exclusive.bit_count() == container.cpus.bit_count() else 0
     return replace(
         lease,
         exclusive=exclusive,
         bound=container.cpus,
-        mems=container.mems,
+        mems=container.mems or lease.mems if lease.forced_mems else lease.mems,
         container=container.id,
         engine=address,
-        rung=RUNG,
+        rung=rung_of(address),
         owners=(),
     )
 

@@ -5,6 +5,7 @@ An engine on a unix socket is asked directly, which costs a millisecond and no p
 None, and nothing may be concluded from it.
 """
 
+import math
 import os
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -23,6 +24,8 @@ from numafit.host.lease import LEASE_LABEL
 from numafit.host.unix_http import NoAnswer, UnixConnection, exchange
 
 UNIX = "unix://"
+PODMAN = "podman://"
+"""Podman has no engine that listens: its address is this and the number of the user whose containers are meant."""
 PATIENCE = 5.0
 """Seconds; a sick engine must not hold up the ledger for ever."""
 
@@ -33,9 +36,9 @@ class Silent(Exception):
     """The engine does not answer, or answers what cannot be understood; the text says why."""
 
 
-def ask(address: str, method: str, path: str, body: bytes = b"") -> bytes | None:
+def ask(address: str, method: str, path: str, body: bytes = b"", seconds: float = PATIENCE) -> bytes | None:
     """None: there is no such container."""
-    connection = UnixConnection(address.removeprefix(UNIX), PATIENCE)
+    connection = UnixConnection(address.removeprefix(UNIX), seconds)
     try:
         answer = exchange(connection, method, path, body, {"Content-Type": "application/json"} if body else {})
     except NoAnswer as reason:
@@ -54,10 +57,10 @@ def _message(data: bytes) -> str:
         return ""
 
 
-def command(line: list[str]) -> str:
+def command(line: list[str], seconds: float = PATIENCE) -> str:
     try:
         done = subprocess.run(
-            line, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False, text=True
+            line, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False, text=True
         )
     except OSError as error:
         raise Silent(f"{line[0]}: {error.strerror}") from None
@@ -171,6 +174,24 @@ def _chosen_context(environment: Mapping[str, str]) -> str:
     return str(config.get("currentContext") or "")
 
 
+def client_of(address: str) -> list[str]:
+    """The words that a command for the engine begins with. Raises `Silent` for containers of another user's Podman."""
+    if not address.startswith(PODMAN):
+        return ["docker", "-H", address]
+    if address != f"{PODMAN}{os.geteuid()}":
+        raise Silent(f"{address}: only that user can ask his Podman")
+    return ["podman"]
+
+
+def local_podman() -> str:
+    """The address of this user's Podman. Raises `InputError` when there is none."""
+    try:
+        command(["podman", "--version"])
+    except Silent as reason:
+        raise InputError(f"Podman does not answer: {reason}", cure="install it; `podman info` must work") from None
+    return f"{PODMAN}{os.geteuid()}"
+
+
 def local_engine() -> str:
     """The address of the engine. Raises `InputError` when it does not answer, or runs its containers elsewhere."""
     address = engine_address()
@@ -230,7 +251,10 @@ def kernel_of(address: str) -> str:
         data = ask(address, "GET", "/version")
         record = decoded(data or b"", dict[str, object])
         return str(record.get("KernelVersion") or "")
-    return command(["docker", "-H", address, "version", "--format", "{{.Server.KernelVersion}}"]).strip()
+    if address.startswith(PODMAN):
+        command([*client_of(address), "version"])
+        return os.uname().release
+    return command([*client_of(address), "version", "--format", "{{.Server.KernelVersion}}"]).strip()
 
 
 def pin(address: str, container: str, cpus: int, mems: int = 0) -> str:
@@ -243,7 +267,21 @@ def pin(address: str, container: str, cpus: int, mems: int = 0) -> str:
                 return "there is no such container"
         else:
             flags = [f"--cpuset-cpus={cpuset_text(cpus)}"] + ([f"--cpuset-mems={cpuset_text(mems)}"] if mems else [])
-            command(["docker", "-H", address, "update", *flags, container])
+            command([*client_of(address), "update", *flags, container])
+    except Silent as reason:
+        return str(reason)
+    return ""
+
+
+def stop(address: str, container: str, grace: float) -> str:
+    """SIGTERM (or what the image asks for), and SIGKILL after the grace; returns why it did not work."""
+    seconds, whole = grace + 2 * PATIENCE, math.ceil(grace)
+    try:
+        if address.startswith(UNIX):
+            if ask(address, "POST", f"/containers/{quote(container, safe='')}/stop?t={whole}", seconds=seconds) is None:
+                return "there is no such container"
+        else:
+            command(["docker", "-H", address, "stop", f"--time={whole}", container], seconds)
     except Silent as reason:
         return str(reason)
     return ""
@@ -257,7 +295,7 @@ def _listed(address: str, filters: Mapping[str, list[str]]) -> list[DockerContai
             ids = [one.id for one in decoded(data or b"", list[_Listed])]
         else:
             words = [word for key, values in filters.items() for value in values for word in ("-f", f"{key}={value}")]
-            ids = command(["docker", "-H", address, "ps", "-aq", "--no-trunc", *words]).split()
+            ids = command([*client_of(address), "ps", "-aq", "--no-trunc", *words]).split()
         return sorted(_inspect(address, ids), key=lambda container: container.id)
     except Silent:
         return None
@@ -273,13 +311,26 @@ def _inspect(address: str, names: list[str]) -> list[DockerContainer]:
                 found.append(_container(decoded(data, _Inspected)))
         else:
             try:
-                text = command(["docker", "-H", address, "container", "inspect", name])
+                text = command([*client_of(address), "container", "inspect", name])
             except Silent as reason:
                 if "no such container" in str(reason).lower():
                     continue
                 raise
-            found += [_container(one) for one in decoded(text.encode(), list[_Inspected])]
+            found += [_as_it_runs(_container(one), address) for one in decoded(text.encode(), list[_Inspected])]
     return found
+
+
+def _as_it_runs(container: DockerContainer, address: str) -> DockerContainer:
+    """Podman tells the CPUs that a container was made with, also after `podman update`; the kernel knows better."""
+    if not address.startswith(PODMAN) or not container.pid or not container.cpus:
+        return container
+    try:
+        lines = Path(f"/proc/{container.pid}/status").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return container
+    texts = dict(line.split(":\t", 1) for line in lines if "_allowed_list:\t" in line)
+    cpus, mems = parse_cpuset(texts["Cpus_allowed_list"]), parse_cpuset(texts["Mems_allowed_list"])
+    return msgspec.structs.replace(container, cpus=cpus, mems=mems if container.mems else 0)
 
 
 def _gpus(request: _DeviceRequest) -> list[str]:

@@ -36,6 +36,9 @@ class Contradiction(msgspec.Struct, frozen=True):
 
 def check_options(run: DockerRun, request: JobRequest) -> None:
     """Raises `InputError` for the first option that contradicts the lease."""
+    if request.bind == "interleave":
+        cure = "numactl --interleave=all inside of the container does it"
+        raise InputError("Docker has no option for it", source="--memory-bind interleave", cure=cure)
     for found in contradictions(run, request):
         raise found.error()
 
@@ -103,19 +106,22 @@ class AddedFlags(msgspec.Struct, frozen=True):
     """What the user should know about them."""
 
 
-def placement_flags(lease: Lease, cpus: int, machine: Machine, run: DockerRun) -> AddedFlags:
-    """`cpus` are those of the lease, or of the shared pool."""
+def placement_flags(lease: Lease, cpus: int, machine: Machine, run: DockerRun, client: str = "docker") -> AddedFlags:
+    """`cpus` are those of the lease, or of the shared pool; `client` is docker or podman."""
     flags = [f"--cpuset-cpus={cpuset_text(cpus)}"]
-    if lease.mems:
-        flags.append(f"--cpuset-mems={cpuset_text(lease.mems)}")
+    if lease.forced_mems:
+        flags.append(f"--cpuset-mems={cpuset_text(lease.forced_mems)}")
     gpus = docker_gpus(lease.devices, machine)
-    if gpus:
+    if gpus and client == "podman":
+        # As the Container Device Interface names them, by the files that `nvidia-ctk cdi generate` makes.
+        flags += [f"--device=nvidia.com/gpu={gpu}" for gpu in gpus]
+    elif gpus:
         # Docker reads the value as a line of CSV, in which a list needs quotes of its own.
         flags += ["--gpus", f'"device={",".join(gpus)}"']
     if run.value("runtime") == "nvidia":
         # This runtime looks at the variable, and images often come with `all` in it.
         flags.append(f"--env={NVIDIA}={','.join(gpus) or 'void'}")
-    held = memory_of(lease)
+    held = lease.limit_memory or memory_of(lease)
     if held and run.value("memory") is None:
         flags.append(f"--memory={docker_size(held)}")
     notes = []
@@ -146,11 +152,13 @@ def shared_memory(lease: Lease, gpus: int, machine: Machine, run: DockerRun) -> 
     return min(gpus * SHARED_MEMORY_PER_GPU, half) if there else gpus * SHARED_MEMORY_PER_GPU
 
 
-def label_flags(lease: Lease) -> list[str]:
+def label_flags(lease: Lease, client: str = "docker") -> list[str]:
+    """Podman writes annotations, not labels, where they can be read without asking it."""
     record = {key: value for key, value in record_of(lease).items() if key not in _NOT_TOLD}
     told = {key: value for key, value in record.items() if value or key in _NEEDED}
     text = msgspec.json.encode(told).decode()
-    return [f"--label={LEASE_LABEL}={lease.id}", f"--label={RECORD_LABEL}={text}"]
+    flags = [f"--label={LEASE_LABEL}={lease.id}", f"--label={RECORD_LABEL}={text}"]
+    return [*flags, f"--annotation={LEASE_LABEL}={lease.id}"] if client == "podman" else flags
 
 
 def variable_flags(lease: Lease, cpus: int, run: DockerRun) -> list[str]:

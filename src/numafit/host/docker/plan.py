@@ -28,11 +28,13 @@ class DockerPlan(msgspec.Struct, frozen=True):
     added: AddedFlags
 
 
-def plan_for(host: Host, leases: Sequence[Lease], request: JobRequest, run: DockerRun) -> DockerPlan | Refused:
+def plan_for(
+    host: Host, leases: Sequence[Lease], request: JobRequest, run: DockerRun, client: str = "docker"
+) -> DockerPlan | Refused:
     found = planned_lease(host, leases, request)
     if isinstance(found, Refused):
         return found
-    return DockerPlan(found.lease, found.cpus, placement_flags(found.lease, found.cpus, host.machine, run))
+    return DockerPlan(found.lease, found.cpus, placement_flags(found.lease, found.cpus, host.machine, run, client))
 
 
 # Lines as they are written
@@ -77,6 +79,7 @@ def written_by(run: DockerRun, machine: Machine) -> WrittenRun:
         memory=size_of(memory, "memory") if memory is not None else 0,
         devices={GPU: count} if count else {},
         name=run.value("name") or "",
+        bind="bind" if mems else "",
     )
     written = WrittenRun(cpus & online, mems, gpus, request)
     return replace(written, faults=(*faults, *_misaligned(written, machine)))
@@ -107,8 +110,6 @@ def _misaligned(written: WrittenRun, machine: Machine) -> list[str]:
     if nodes and written.mems & ~nodes:
         far = cpuset_text(written.mems & ~nodes)
         faults.append(f"its memory may come from node {far}, its CPUs are on node {cpuset_text(nodes)}")
-    if nodes and not written.mems:
-        faults.append("its memory may come from any node: --cpuset-mems is missing")
     for gpu in written.gpus:
         near = mask_of(gpu.numa or ())
         if nodes and near and not near & nodes:
@@ -152,6 +153,8 @@ def numafit_words(written: WrittenRun, run: DockerRun) -> list[str]:
         words += ["--cpus", str(request.cpus)]
     if request.memory:
         words += ["--memory", str(Quantity(request.memory, 0, "BinarySI"))]
+    if written.mems and not request.memory:
+        words += ["--memory-bind", "bind"]
     if request.devices.get(GPU):
         words += ["--gpus", str(request.devices[GPU])]
     return [*words, "--", *run.words(without=OURS)]

@@ -102,6 +102,13 @@ def read_nvml(library: Nvml | None = None) -> Machine:
         return _Gpus(nvml).machine()
 
 
+def memory_in_use(library: Nvml | None = None) -> dict[str, int]:
+    """Bytes of each GPU that programs or the driver use, by its UUID and by its PCI address; those that do not tell are
+    left out. Raises `InputError` when library or driver are missing."""
+    with opened_nvml(library) as nvml:
+        return _Gpus(nvml).in_use()
+
+
 class _Gpus:
     def __init__(self, nvml: Nvml) -> None:
         self.nvml = nvml
@@ -143,6 +150,14 @@ class _Gpus:
 
     def _memory(self, handle: Handle) -> int:
         return self._ask(0, lambda handle: int(self.nvml.nvmlDeviceGetMemoryInfo(handle).total), handle)
+
+    def in_use(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for handle, bus in zip(self.handles, self.buses, strict=True):
+            used = self._ask(None, lambda handle: int(self.nvml.nvmlDeviceGetMemoryInfo(handle).used), handle)
+            names = {self._text(lambda handle: self.nvml.nvmlDeviceGetUUID(handle), handle), bus} - {""}
+            found.update(dict.fromkeys(names, used) if used is not None else {})
+        return found
 
     def _gpu(self, index: int, *, offered: bool) -> Device:
         handle, label = self.handles[index], f"GPU{index}"

@@ -19,6 +19,9 @@ KERNEL_THREAD = 0x00200000
 _LARGEST_PID = 1 << 22
 """No kernel can be told to number processes higher."""
 _DEAD = frozenset("ZXx")
+INITIAL_NAMESPACE = 0xEFFFFFFC
+"""The inode of the pid namespace that the kernel begins with: from there every process of the machine is seen."""
+_CAP_SYS_PTRACE = 19
 
 
 class ProcessId(msgspec.Struct, frozen=True):
@@ -43,6 +46,8 @@ class Stat(msgspec.Struct, frozen=True):
     start: int
     processor: int
     """The CPU that it ran on last."""
+    ticks: int = 0
+    """Clock ticks of CPU time that it has used."""
 
 
 def identify(pid: int, root: Path = PROC) -> ProcessId | None:
@@ -81,12 +86,14 @@ class Liveness:
             self._namespace = _namespace(root) if _shows_own_namespace(root) else None
         except InputError:
             self._namespace = None
+        self._inner: frozenset[tuple[int, int]] | None = None
+        self._looked = False
 
     def is_alive(self, process: ProcessId) -> bool | None:
         if self._boot and process.boot and self._boot != process.boot:
             return False
         if self._namespace != process.namespace:
-            return None
+            return self._lives_within(process)
         try:
             stat = read_stat(self._root / str(process.pid) / "stat")
         except (InputError, PermissionError):
@@ -97,6 +104,46 @@ class Liveness:
             return False
         # The first thread may have ended while others work on: it stays as a zombie until the last one ends.
         return stat.state not in _DEAD or stat.threads > 1
+
+    def _lives_within(self, process: ProcessId) -> bool | None:
+        """A process of a container or of another pid namespace, asked for where all of them can be seen."""
+        if not self._looked:
+            self._looked = True
+            if self._namespace == INITIAL_NAMESPACE and _sees_all(self._root):
+                self._inner = _inner_processes(self._root, self._offset)
+        return None if self._inner is None else (process.pid, process.start) in self._inner
+
+
+def _sees_all(root: Path) -> bool:
+    """Whether no process is hidden from this user."""
+    try:
+        mounts = (root / "self/mountinfo").read_text("utf-8", "replace").splitlines()
+        rights = int(status_fields(root / "self").get("CapEff", "0"), 16)
+    except (OSError, ValueError):
+        return False
+    options = [line.split(" ")[-1] for line in mounts if line.split(" ")[4:5] == [str(root)]]
+    words = options[-1].split(",") if options else ["hidepid=unknown"]
+    hides = any(word.startswith("hidepid=") and word not in ("hidepid=0", "hidepid=off") for word in words)
+    return not hides or bool(rights >> _CAP_SYS_PTRACE & 1)
+
+
+def _inner_processes(root: Path, offset: int) -> frozenset[tuple[int, int]] | None:
+    """(number, start) of every process in a pid namespace below, with its number in each of them. None: this kernel
+    does not tell the numbers."""
+    found: set[tuple[int, int]] = set()
+    for pid in processes(root):
+        try:
+            numbers = status_fields(root / str(pid)).get("NSpid")
+            stat = read_stat(root / str(pid) / "stat") if numbers is None or "\t" in numbers else None
+        except PermissionError:
+            return None
+        except OSError:
+            continue
+        if numbers is None:
+            return None
+        if stat is not None and (stat.state not in _DEAD or stat.threads > 1):
+            found.update((int(number), stat.start - offset) for number in numbers.split()[1:])
+    return frozenset(found)
 
 
 def processes(root: Path = PROC) -> list[int]:
@@ -194,6 +241,7 @@ def read_stat(path: Path) -> Stat | None:
             threads=int(fields[17]),
             start=int(fields[19]),
             processor=int(fields[36]),
+            ticks=int(fields[11]) + int(fields[12]),
         )
     except (IndexError, ValueError):
         raise InputError("it is not as the kernel writes it", source=str(path)) from None

@@ -22,6 +22,8 @@ T = TypeVar("T")
 
 LONGEST_COMMAND = 4096
 """Characters of a command line that are kept."""
+_TICK = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+"""Nanoseconds of a clock tick."""
 
 
 class Thread(msgspec.Struct, frozen=True):
@@ -30,6 +32,17 @@ class Thread(msgspec.Struct, frozen=True):
     """Where it may run."""
     last_cpu: int
     """Where it ran last. For a thread that sleeps this may be older than `cpus`."""
+    start: int = 0
+    """Clock ticks from boot to its start: with `id` it is no other thread."""
+    running: bool = False
+    """It runs, or waits for a CPU to run on."""
+    ran: int = 0
+    """Nanoseconds of CPU time so far."""
+    waited: int | None = None
+    """Nanoseconds in which it wanted to run and had no CPU; None: this kernel does not tell."""
+    voluntary: int = 0
+    involuntary: int = 0
+    """Context switches so far: it had to wait for something, or somebody else was given the CPU."""
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -143,9 +156,33 @@ def _threads(pid: int, root: Path) -> tuple[Thread, ...]:
         folder = root / str(pid) / "task" / str(thread)
         try:
             stat = read_stat(folder / "stat")
-            cpus = cpu_list(status_fields(folder).get("Cpus_allowed_list"))
+            status = status_fields(folder)
         except OSError:
             continue
-        if stat is not None and cpus is not None:
-            found.append(Thread(thread, cpus, stat.processor))
+        cpus = cpu_list(status.get("Cpus_allowed_list"))
+        if stat is None or cpus is None:
+            continue
+        ran, waited = _scheduled(folder)
+        found.append(
+            Thread(
+                thread,
+                cpus,
+                stat.processor,
+                start=stat.start,
+                running=stat.state == "R",
+                ran=stat.ticks * _TICK if ran is None else ran,
+                waited=waited,
+                voluntary=number(status.get("voluntary_ctxt_switches")) or 0,
+                involuntary=number(status.get("nonvoluntary_ctxt_switches")) or 0,
+            )
+        )
     return tuple(found)
+
+
+def _scheduled(thread: Path) -> tuple[int | None, int | None]:
+    """Nanoseconds that it ran and that it waited for a CPU; None where this kernel does not count them."""
+    try:
+        ran, waited, _ = (int(field) for field in (thread / "schedstat").read_bytes().split())
+    except (OSError, ValueError):
+        return None, None
+    return ran, waited

@@ -46,7 +46,7 @@ def adopt(session: Session, address: str, name: str, request: JobRequest, wait: 
         lease = book.change(known.id, lambda old: replace(old, engine=address, container=container.id, bound=cpus))
         if lease is None:
             raise InputError(f"the lease {known.id} was released meanwhile", source=name)
-        refused = pin(address, container.id, lease.bound, lease.mems)
+        refused = pin(address, container.id, lease.bound, lease.forced_mems)
         if refused:
             if taken:
                 book.release(lease.id, session.host)
@@ -107,5 +107,6 @@ def _with_only(host: Host, gpus: list[Device]) -> Host:
 def adopted_text(lease: Lease) -> str:
     gpus = nvidia_gpus(lease.devices)
     parts = [f"CPUs {cpuset_text(lease.exclusive or lease.bound)}" + (" of the shared pool" if lease.pooled else "")]
-    parts.append(f"memory of node {cpuset_text(lease.mems)}")
+    first = "" if lease.forced_mems else " first"
+    parts.append(f"memory of node {cpuset_text(lease.mems)}{first}")
     return ", ".join(parts + gpus)

@@ -7,11 +7,13 @@ from msgspec.structs import replace
 
 from numafit.errors import NumafitError
 from numafit.host.bind.ladder import bind_self, group_pids, remove_group
+from numafit.host.bind.mark import is_marked, mark_self
 from numafit.host.bind.target import Bound, Target
 from numafit.host.book.work import LEASE_VARIABLE
 from numafit.host.lease import Lease
 from numafit.host.pool import shared_cpus
 from numafit.host.process.identity import ProcessId, identify
+from numafit.host.run.ending import GRACE, TimeLimit
 from numafit.host.run.supervise import supervise
 from numafit.host.session import Session
 
@@ -29,10 +31,20 @@ def run_leased(
     watcher: ProcessId,
     strict: bool,
     report: Callable[[Lease, Bound], None],
+    grace: float = GRACE,
 ) -> int:
     """The status of the command; negative: the signal that ended it. `watcher` is this process."""
 
+    def over() -> None:
+        with session.book() as book:
+            book.change(lease.id, lambda old: old, "expired")
+
     cgroups: list[str] = []
+    limit = TimeLimit(lease.seconds, grace, session.warn, over) if lease.seconds else None
+
+    def prepare() -> Bound:
+        mark_self(lease.id)
+        return bind_self(lease.id, target, strict=strict)
 
     def started(pid: int, bound: Bound) -> None:
         cgroups.append(bound.cgroup)
@@ -48,6 +60,8 @@ def run_leased(
                 book.leases(session.host)
         if changed is None:
             raise NumafitError(f"the lease {lease.id} was released before the command could start")
+        if limit is not None:
+            limit.begin(changed)
         report(changed, bound)
 
     def tick() -> None:
@@ -58,12 +72,15 @@ def run_leased(
         return supervise(
             command,
             environment,
-            prepare=lambda: bind_self(lease.id, target, strict=strict),
+            prepare=prepare,
             started=started,
             tick=tick if lease.pooled else None,
             every=FOLLOW_SECONDS,
+            alarms=limit.alarms if limit is not None else (),
         )
     finally:
+        if limit is not None:
+            limit.settle()
         _finish(session, lease, watcher)
         # It goes with the lease, unless the ledger was lost meanwhile; what still runs in there keeps it.
         for cgroup in cgroups:
@@ -72,15 +89,18 @@ def run_leased(
 
 
 def target_of(session: Session, lease: Lease) -> Target:
-    if lease.exclusive:
-        return Target(lease.exclusive, lease.mems)
-    with session.book() as book:
-        return Target(shared_cpus(session.host, book.leases(), lease), lease.mems)
+    cpus = lease.exclusive
+    if not cpus:
+        with session.book() as book:
+            cpus = shared_cpus(session.host, book.leases(), lease)
+    return Target(cpus, lease.mems, lease.bind, lease.limit_memory)
 
 
 def _bound(lease: Lease, child: ProcessId | None, bound: Bound) -> Lease:
     owners = (*lease.owners, child) if child is not None else lease.owners
-    return replace(lease, owners=owners, rung=bound.rung, cgroup=bound.cgroup, bound=bound.cpus, notes=bound.skipped)
+    marked = child is not None and is_marked(child.pid, lease.id)
+    lease = replace(lease, owners=owners, marked=marked)
+    return replace(lease, rung=bound.rung, cgroup=bound.cgroup, bound=bound.cpus, notes=bound.skipped)
 
 
 def _finish(session: Session, lease: Lease, watcher: ProcessId) -> None:

@@ -1,7 +1,10 @@
-"""`docker run` under a lease: written down before it can start anything, watched over, read back from the kernel."""
+"""`docker run` or `podman run` under a lease: written down before it can start anything, watched over, and read back
+from the kernel.
+"""
 
 import os
 from collections.abc import Callable, Sequence
+from threading import Thread
 
 from msgspec.structs import replace
 
@@ -10,12 +13,13 @@ from numafit.errors import NumafitError
 from numafit.host.bind import kernel
 from numafit.host.bind.target import NONE, Bound
 from numafit.host.docker.command_line import DockerRun
-from numafit.host.docker.containers import RUNG, RUNNING
-from numafit.host.docker.engine import DockerContainer, labelled
+from numafit.host.docker.containers import RUNNING, rung_of
+from numafit.host.docker.engine import PODMAN, DockerContainer, labelled, stop
 from numafit.host.docker.options import label_flags, placement_flags, variable_flags
 from numafit.host.lease import Lease
 from numafit.host.pool import shared_cpus
 from numafit.host.process.identity import PROC, ProcessId, identify
+from numafit.host.run.ending import GRACE
 from numafit.host.run.supervise import supervise
 from numafit.host.session import Session
 
@@ -33,9 +37,10 @@ def run_container(
     variables: bool,
     watcher: ProcessId,
     report: Callable[[Lease], None],
+    grace: float = GRACE,
 ) -> int:
-    """The status of the `docker` command; negative: the signal that ended it. `words` are the user's own after
-    `docker run`, `watcher` is this process."""
+    """The status of the `docker` or `podman` command; negative: the signal that ended it. `words` are the user's own
+    after `docker run`, `watcher` is this process."""
     known: list[Lease] = []
 
     def started(pid: int, _bound: Bound) -> None:
@@ -55,19 +60,36 @@ def run_container(
             with session.book() as book:
                 book.follow(lease.id, session.host)
 
+    def over() -> None:
+        found = known[0] if known else _recorded(session, lease)
+        if found is None:
+            session.warn("the time of the job is over, and its container is not to be seen: it is not ended")
+            return
+        session.warn(f"the job has run for {lease.seconds:g} s, as long as it may: its container is stopped")
+        # The engine answers when it is done: signals are passed on meanwhile.
+        Thread(target=stop, args=(found.engine, found.container, grace), daemon=True).start()
+        with session.book() as book:
+            book.change(lease.id, lambda old: old, "expired")
+
     try:
         lease = _prepared(session, lease, address)
-        added = placement_flags(lease, lease.bound, session.host.machine, run)
+        client = "podman" if address.startswith(PODMAN) else "docker"
+        added = placement_flags(lease, lease.bound, session.host.machine, run, client)
         for note in added.notes:
             session.warn(note)
-        flags = [*added.flags, *label_flags(lease), *(variable_flags(lease, lease.bound, run) if variables else ())]
+        flags = [
+            *added.flags,
+            *label_flags(lease, client),
+            *(variable_flags(lease, lease.bound, run) if variables else ()),
+        ]
         status = supervise(
-            ["docker", "run", *flags, *words],
+            [client, "run", *flags, *words],
             os.environ,
             prepare=lambda: Bound(NONE, 0, 0),
             started=started,
             tick=tick,
             every=LOOK_SECONDS,
+            alarms=((lease.seconds, over),) if lease.seconds else (),
         )
         tick()
     finally:
@@ -99,7 +121,8 @@ def _recorded(session: Session, lease: Lease) -> Lease | None:
 def read_back(lease: Lease, container: DockerContainer) -> Lease:
     """The lease with what the kernel says of the container's first process."""
     wanted = lease.exclusive or lease.bound
-    lease = replace(lease, container=container.id, rung=RUNG, notes=())
+    rung = rung_of(lease.engine)
+    lease = replace(lease, container=container.id, rung=rung, notes=())
     try:
         status = kernel.status(PROC / str(container.pid))
     except OSError:
@@ -108,9 +131,9 @@ def read_back(lease: Lease, container: DockerContainer) -> Lease:
     reasons = []
     if status.cpus & ~wanted:
         reasons.append(f"the kernel lets the container use CPUs {cpuset_text(status.cpus)}")
-    if lease.mems and status.mems & ~lease.mems:
+    if lease.forced_mems and status.mems & ~lease.forced_mems:
         reasons.append(f"the kernel lets its memory come from node {cpuset_text(status.mems)}")
-    return replace(lease, rung=NONE if reasons else RUNG, notes=tuple(reasons))
+    return replace(lease, rung=NONE if reasons else rung, notes=tuple(reasons))
 
 
 def _finished(session: Session, lease: Lease, watcher: ProcessId) -> Lease | None:

@@ -9,6 +9,9 @@ from numafit.bits import CpusetError, cpuset_text, mask_of, parse_cpuset
 from numafit.errors import InputError
 from numafit.host import environment as names
 from numafit.host.bind.target import Target
+from numafit.host.lease import LeasePart
+from numafit.host.request import main_resources
+from numafit.host.run.share import RankShare, promised, shares
 from numafit.machine.model import Device, Machine
 
 _MOST = 4096
@@ -54,6 +57,8 @@ class JobResources(msgspec.Struct, frozen=True):
     """(id, NUMA node) by the number that frameworks give them."""
     lease: str
     notes: tuple[str, ...]
+    shares: tuple[LeasePart, ...] = ()
+    """What the lease was placed with for each process, where that is known."""
 
 
 def find_member(environment: Mapping[str, str]) -> Member:
@@ -99,17 +104,21 @@ def _slurm_size(environment: Mapping[str, str], name: str) -> int:
     return counts[min(node, len(counts) - 1)]
 
 
-def find_resources(environment: Mapping[str, str], machine: Machine, allowed: Target) -> JobResources:
-    """From the variables of the lease; without one, what the process is allowed, and the machine's GPUs."""
+def find_resources(environment: Mapping[str, str], machine: Machine, allowed: Target, host: str = "") -> JobResources:
+    """From the variables of the lease; without one, or on another host than the lease's, what the process is allowed,
+    and the machine's GPUs. `host` is the name of this one."""
     lease = environment.get(names.LEASE, "")
-    if not lease:
+    elsewhere = environment.get(names.HOST, "")
+    if not lease or (host and elsewhere not in ("", host)):
         mems = allowed.mems & mask_of(node.id for node in machine.numa_nodes if node.memory and not node.device)
         gpus = _visible(environment, machine) or _all_gpus(machine)
-        note = f"there is no lease: the CPUs {cpuset_text(allowed.cpus)} are not held against other jobs"
+        what = f"the lease {lease} is of the host {elsewhere}, and here there is none" if lease else "there is no lease"
+        note = f"{what}: the CPUs {cpuset_text(allowed.cpus)} are not held against other jobs"
         return JobResources(allowed.cpus, mems, _located(gpus, machine), "", (note,))
     try:
         cpus, mems = (parse_cpuset(environment.get(name, "")) for name in (names.CPUS, names.MEMS))
         devices = names.parse_devices(environment.get(names.DEVICES, ""))
+        shares = names.parse_shares(environment.get(names.SHARES, ""))
     except (CpusetError, ValueError) as error:
         cure = "they are set by `numafit run` and not meant to be changed"
         raise InputError(str(error), source="environment", field="NUMAFIT_*", cure=cure) from error
@@ -118,16 +127,25 @@ def find_resources(environment: Mapping[str, str], machine: Machine, allowed: Ta
         gone = cpuset_text(cpus & ~allowed.cpus)
         notes.append(f"the CPUs {gone} of the lease are not allowed to this process any more")
         cpus = cpus & allowed.cpus or allowed.cpus
+        shares = ()
     known = {device.id for device in machine.devices if device.kind in ("gpu", "mig")}
     gpus = [id for ids in devices.values() for id in ids if id in known]
-    gpus = gpus or names.nvidia_gpus(devices)
+    gpus = gpus or names.nvidia_gpus(devices) or [id for name in main_resources(devices) for id in devices[name]]
     visible = _visible(environment, machine)
     # Frameworks count in the order in which the GPUs are visible.
     if sorted(visible) == sorted(gpus):
         gpus = visible
-    return JobResources(
-        cpus, mems & allowed.mems if allowed.mems else mems, _located(gpus, machine), lease, tuple(notes)
-    )
+    mems = mems & allowed.mems if allowed.mems else mems
+    return JobResources(cpus, mems, _located(gpus, machine), lease, tuple(notes), shares)
+
+
+def shares_of(machine: Machine, facts: JobResources, size: int) -> tuple[tuple[RankShare, ...], tuple[str, ...]]:
+    """The share of each process, and what is to be said about them."""
+    if facts.shares and len(facts.shares) == size:
+        return promised(machine, facts.shares, facts.gpus), facts.notes
+    found = shares(machine, facts.cpus, facts.mems, facts.gpus, size)
+    note = f"the lease was placed for --ranks {len(facts.shares)}, and there are {size}: its CPUs are shared out anew"
+    return found, (*facts.notes, *([note] if facts.shares else ()))
 
 
 def _visible(environment: Mapping[str, str], machine: Machine) -> list[str]:

@@ -6,17 +6,15 @@ process whose node has no core left for it goes to the nearest node that has; th
 to those of the nearest node with one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from numafit.bits import mask_of, members
-from numafit.machine.model import Machine
-
-Distance = Callable[[int, int], int]
-
-_NEAR, _FAR = 10, 20
-"""What the kernel says where nobody knows: 10 within a NUMA node, 20 between two."""
+from numafit.bits import mask_of, members, parse_cpuset
+from numafit.host.host import Distance, distances
+from numafit.host.lease import LeasePart
+from numafit.machine.links import link_score
+from numafit.machine.model import Device, Machine
 
 
 class RankShare(msgspec.Struct, frozen=True):
@@ -28,6 +26,28 @@ class RankShare(msgspec.Struct, frozen=True):
     cpus: int
     memory_node: int | None
     """The node that its memory is asked from first; None: none is allowed that is known."""
+    nic: str = ""
+    """The network card nearest to its GPU, by the id that the machine has for it; empty: none is known near it."""
+
+
+def promised(
+    machine: Machine, parts: Sequence[LeasePart], gpus: Sequence[tuple[str, int | None]]
+) -> tuple[RankShare, ...]:
+    """The shares that the lease was placed with."""
+    nodes = dict(gpus)
+    mine = [next(iter(part.devices), "") for part in parts]
+    nics = nearest_nics(machine, [(gpu, nodes.get(gpu)) for gpu in mine])
+    return tuple(
+        RankShare(
+            rank,
+            gpu,
+            nodes.get(gpu),
+            parse_cpuset(part.cpus),
+            next(iter(members(parse_cpuset(part.mems))), None),
+            nic,
+        )
+        for rank, (part, gpu, nic) in enumerate(zip(parts, mine, nics, strict=True))
+    )
 
 
 def shares(
@@ -37,10 +57,42 @@ def shares(
     mine = [gpus[rank % len(gpus)] if gpus else ("", None) for rank in range(size)]
     distance = distances(machine)
     parts = partition(cores_by_node(machine, cpus), [node for _, node in mine], distance)
+    nics = nearest_nics(machine, mine)
     return tuple(
-        RankShare(rank, gpu, node, part, _memory_node(machine, part, mems, node, distance))
-        for rank, ((gpu, node), part) in enumerate(zip(mine, parts, strict=True))
+        RankShare(rank, gpu, node, part, _memory_node(machine, part, mems, node, distance), nic)
+        for rank, ((gpu, node), part, nic) in enumerate(zip(mine, parts, nics, strict=True))
     )
+
+
+def nearest_nics(machine: Machine, gpus: Sequence[tuple[str, int | None]]) -> list[str]:
+    """For each GPU with its NUMA node: of the network cards on that node the best linked one, and of those the one that
+    the fewest have; empty where none is known."""
+    cards = [device for device in machine.devices if device.kind == "nic"]
+    devices = {device.id: device for device in machine.devices}
+    links = {frozenset((link.a, link.b)): link_score(link.kind) for link in machine.links} if cards else {}
+    used = dict.fromkeys((card.id for card in cards), 0)
+    found = []
+    for gpu, node in gpus:
+        scores = {card.id: _nearness(devices.get(gpu), node, card, links) for card in cards}
+        near = [name for name, score in scores.items() if score >= link_score("NODE")]
+        best = min(near, key=lambda name: (-scores[name], used[name], near.index(name)), default="") if gpu else ""
+        if best:
+            used[best] += 1
+        found.append(best)
+    return found
+
+
+def _nearness(gpu: Device | None, node: int | None, card: Device, links: Mapping[frozenset[str], int]) -> int:
+    """As a link's score. What no tool tells follows from switches, ports and NUMA nodes."""
+    known = links.get(frozenset((gpu.id, card.id)), 0) if gpu is not None else 0
+    if known or gpu is None:
+        return known
+    if card.switch and card.switch == gpu.switch:
+        return link_score("PIX")
+    if card.root_port and card.root_port == gpu.root_port:
+        return link_score("PXB")
+    place = card.numa[0] if card.numa else card.driver_numa
+    return link_score("NODE") if node is not None and place == node else 0
 
 
 def cores_by_node(machine: Machine, cpus: int) -> dict[int, list[int]]:
@@ -57,16 +109,6 @@ def cores_by_node(machine: Machine, cpus: int) -> dict[int, list[int]]:
     for (node, *_), mask in sorted(cores.items(), key=lambda item: (*item[0][:3], item[1] & -item[1])):
         nodes.setdefault(node, []).append(mask)
     return nodes
-
-
-def distances(machine: Machine) -> Distance:
-    ids = sorted(node.id for node in machine.numa_nodes)
-    rows = {node.id: dict(zip(ids, node.distances, strict=False)) for node in machine.numa_nodes if node.distances}
-
-    def distance(a: int, b: int) -> int:
-        return rows.get(a, {}).get(b, _NEAR if a == b else _FAR)
-
-    return distance
 
 
 def partition(nodes: Mapping[int, Sequence[int]], wishes: Sequence[int | None], distance: Distance) -> list[int]:

@@ -31,6 +31,10 @@ _STOPS = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 """Job control. A plain SIGSTOP is not followed: who sends it to the command alone will also continue it alone."""
 
 
+LONGEST_WAIT = 60.0
+"""Seconds until the clock is looked at again."""
+
+
 class _Message(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the new process says: how it is bound, or why not, or why the command did not start."""
 
@@ -48,9 +52,11 @@ def supervise(
     started: Callable[[int, Bound], None],
     tick: Callable[[], None] | None = None,
     every: float = 1.0,
+    alarms: Sequence[tuple[float, Callable[[], None]]] = (),
 ) -> int:
     """The exit status of the command; negative, the number of the signal that ended it. `tick` is called about each
-    `every` seconds. Signals that arrive before the command runs are passed on once it does."""
+    `every` seconds, each of `alarms` once, so many seconds after the start. Signals that arrive before the command runs
+    are passed on once it does."""
     handled = signal.valid_signals() - _FAULTS - {signal.SIGKILL, signal.SIGSTOP}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, handled)
     # With SIGCHLD ignored the kernel would throw the exit status away.
@@ -59,7 +65,7 @@ def supervise(
     try:
         child = _Child(command, environment, prepare, before, child_signal is signal.SIG_IGN)
         child.release(started)
-        return _Watch(child, handled, tick, every).until_end()
+        return _Watch(child, handled, _Timers(tick, every, alarms)).until_end()
     finally:
         signal.signal(signal.SIGCHLD, child_signal if child_signal is not None else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -180,25 +186,50 @@ def _is_hangup_for_leader(signal_info: signal.struct_siginfo) -> bool:
     return signal_info.si_signo == signal.SIGHUP and os.getsid(0) == os.getpid()
 
 
+class _Timers:
+    """What is to be done and when, by the clock that goes on while the machine sleeps."""
+
+    def __init__(
+        self, tick: Callable[[], None] | None, every: float, alarms: Sequence[tuple[float, Callable[[], None]]]
+    ) -> None:
+        start = self._now()
+        self.tick, self.every = tick, every
+        self.due = [(start + seconds, action) for seconds, action in alarms]
+        if tick is not None:
+            self.due.append((start + every, tick))
+
+    def _now(self) -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def left(self) -> float | None:
+        """Seconds until the next; None: there is none."""
+        return min(when for when, _ in self.due) - self._now() if self.due else None
+
+    def next(self) -> Callable[[], None]:
+        first = min(self.due, key=lambda one: one[0])
+        self.due.remove(first)
+        if first[1] is self.tick:
+            self.due.append((self._now() + self.every, first[1]))
+        return first[1]
+
+
 class _Watch:
     """Waits for signals, passes them on, and sees the command stop, go on and end."""
 
-    def __init__(self, child: _Child, handled: set[signal.Signals], tick: Callable[[], None] | None, every: float):
-        self.child, self.handled, self.tick, self.every = child, handled, tick, every
+    def __init__(self, child: _Child, handled: set[signal.Signals], timers: _Timers):
+        self.child, self.handled, self.timers = child, handled, timers
         self.troubled = False
 
     def until_end(self) -> int:
-        due = time.monotonic() + self.every
         while (status := self._look()) is None:
-            if self.tick is None:
+            left = self.timers.left()
+            if left is None:
                 self._take(signal.sigwaitinfo(self.handled))
-                continue
-            left = due - time.monotonic()
-            if left > 0:
-                self._take(signal.sigtimedwait(self.handled, left))
+            elif left > 0:
+                # While the machine sleeps this wait does not go on.
+                self._take(signal.sigtimedwait(self.handled, min(left, LONGEST_WAIT)))
             else:
-                self._tick(self.tick)
-                due = time.monotonic() + self.every
+                self._tick(self.timers.next())
         code = self.child.failed_to_start()
         if code:
             status, sentence = failure(self.child.name, code)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
@@ -23,6 +24,7 @@ from numafit.service.workers.job import Done
 from numafit.service.workers.pool import Pool
 from numafit.service.workers.question import WhatIf
 from numafit.show.records.agent import CatalogueEntry, CatalogueMachine, Health, MachineAnswer, OneDecision
+from numafit.show.records.measure import measured_record
 from numafit.show.records.node import State
 from numafit.show.records.settings import settings_view
 
@@ -51,12 +53,16 @@ class Api:
         self.writer = writer
         self.reading = asyncio.Semaphore(MOST_READ)
         self.logs = asyncio.Semaphore(MOST_LOGS)
-        self.machine_bytes = msgspec.json.encode(_machine_answer(board))
+        self.shown = _machine_answer(board)
+        self.machine_bytes = msgspec.json.encode(self.shown)
 
     # --- what is shown ---------------------------------------------------------------------------------------------
 
     async def machine(self, request: Request) -> Response:
-        return json_bytes(self.machine_bytes)
+        found = await asyncio.to_thread(self._leases.measured) if self._leases is not None else None
+        if found is None:
+            return json_bytes(self.machine_bytes)
+        return json_of(replace(self.shown, measured=measured_record(found)))
 
     async def catalogue_machine(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -79,6 +85,9 @@ class Api:
         if at is None:
             return json_bytes(bytes(self.board.ledger))
         return json_bytes(bytes(self._entry(at).ledger))
+
+    async def past(self, request: Request) -> Response:
+        return json_of(self.board.past.answer())
 
     async def decisions(self, request: Request) -> Response:
         verdict = request.query_params.get("verdict")

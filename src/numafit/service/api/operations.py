@@ -16,6 +16,7 @@ from numafit.show.records.ledger import LedgerView
 from numafit.show.records.lint import LintAnswer
 from numafit.show.records.log import LogAnswer
 from numafit.show.records.node import STATE_PATH, State
+from numafit.show.records.past import PastAnswer
 from numafit.show.records.settings import SettingsView
 from numafit.show.records.simulation import SimulateAnswer
 from numafit.show.records.story import ExplainAnswer
@@ -134,6 +135,7 @@ OPERATIONS = (
         ANY_TEXT,
         problems=(400, 408, 413, 422, 503, 504),
     ),
+    Operation("GET", f"{BASE}/past", "past", "What the jobs of this host did in the last hour.", PastAnswer),
     Operation("GET", f"{BASE}/leases", "leases", "The leases of this host.", LeaseList, problems=(409,)),
     Operation(
         "POST",

@@ -10,6 +10,7 @@ from numafit import __version__
 from numafit.decision.held import holdings
 from numafit.service.board import Board
 from numafit.service.metrics.table import METRICS
+from numafit.service.node import Audited
 from numafit.show.records.ledger import Known, NodeAmounts, node_amounts
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -43,14 +44,21 @@ class Collector:
         found: dict[str, Samples] = {
             "numafit_info": [((__version__, place.kind, place.name, place.version), 1)],
             "numafit_source_ready": [((), float(board.ready and not board.problem))],
-            "numafit_audit_findings": _table({(code,): count for code, count in board.findings.items()}),
+            "numafit_audit_findings": _table({(code,): count for code, count in board.audited.findings.items()}),
             "numafit_decisions_total": _table(board.counts),
             "numafit_requests_total": _table({(status,): count for status, count in board.requests.items()}),
             "numafit_event_streams": [((), len(board.broadcast.listeners))],
             "numafit_event_streams_dropped_total": [((), board.broadcast.dropped)],
         }
         amounts = tuple(node_amounts(board.viewed.node, board.viewed.ledger))
-        return found | self._holders() | numa_samples(amounts) | self._pools(amounts) | self._counters()
+        return (
+            found
+            | lease_samples(board.audited)
+            | self._holders()
+            | numa_samples(amounts)
+            | self._pools(amounts)
+            | self._counters()
+        )
 
     def _holders(self) -> dict[str, Samples]:
         known, viewed = self.board.snapshot.known, self.board.viewed
@@ -90,6 +98,29 @@ class Collector:
             "kubelet_container_aligned_compute_resources_count": _table(counters.aligned),
             "kubelet_container_aligned_compute_resources_failure_count": _table(counters.not_aligned),
         }
+
+
+def lease_samples(audited: Audited) -> dict[str, Samples]:
+    """Of this machine as a host: what its leases did, and the allocations of its NUMA nodes."""
+    names = {use.lease: (use.lease, use.name) for use in audited.jobs if use.lease}
+    totals = [(names[lease], count) for lease, count in sorted(audited.totals.items()) if lease in names]
+    nodes = audited.allocations.items()
+    return {
+        "numafit_lease_memory_bytes": [
+            ((use.lease, use.name, str(node)), amount)
+            for use in audited.jobs
+            if use.lease
+            for node, amount in (use.memory or {}).items()
+        ],
+        "numafit_lease_cpu_seconds_total": [(name, count.cpu_seconds) for name, count in totals],
+        "numafit_lease_cpu_waiting_seconds_total": [(name, count.waiting_seconds) for name, count in totals],
+        "numafit_lease_context_switches_total": [
+            ((*name, kind), getattr(count, kind)) for name, count in totals for kind in ("involuntary", "voluntary")
+        ],
+        "numafit_numa_allocations_total": [
+            ((str(node), kind), getattr(counts, kind)) for node, counts in nodes for kind in counts.__struct_fields__
+        ],
+    }
 
 
 def numa_samples(amounts: Sequence[NodeAmounts]) -> dict[str, Samples]:

@@ -6,7 +6,8 @@ It is also the agent of the host: leases of those who are gone are freed, and sh
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from numafit.errors import NumafitError
 from numafit.host.audit.holders import lease_promises
 from numafit.host.audit.survey import Survey
+from numafit.host.audit.watch import AuditWatch
 from numafit.host.bind.ladder import remove_orphans
 from numafit.host.book.store import FILE
 from numafit.host.book.tables import LeaseEvent
@@ -23,7 +25,7 @@ from numafit.host.request import JobRequest
 from numafit.host.session import open_session, reenter_containers
 from numafit.ledger.ledger import Ledger
 from numafit.service.leases import Leases
-from numafit.service.node import Change, Happening, ShownNode, ViewedNode
+from numafit.service.node import Audited, Change, Happening, ShownNode, ViewedNode
 from numafit.service.sources.wake import Wake
 from numafit.settings.example import example_kubelet
 from numafit.settings.versions import DEFAULT_VERSION
@@ -43,6 +45,8 @@ WORDS = {
     "moved": "was moved with the shared pool",
     "adopted": "was adopted",
     "extended": "was extended",
+    "expired": "has run as long as it may and is being ended",
+    "cancelled": "was cancelled",
     "rebuilt": "was found running, after the ledger was damaged",
 }
 
@@ -61,7 +65,7 @@ class HostSource:
         self.before: Sequence[Lease] | None = None
         self.audited = 0.0
         self.warned: set[str] = set()
-        self.findings: Mapping[str, int] = {}
+        self.watch = AuditWatch(machine)
 
     async def changes(self) -> AsyncIterator[Change]:
         """A sweep comes every ten seconds, and at once when an owner of a lease ends or Docker tells of a container."""
@@ -82,10 +86,9 @@ class HostSource:
                     stamp = self._stamp()
                 if time.monotonic() - self.audited > AUDIT_SECONDS:
                     self.audited = time.monotonic()
-                    findings = await asyncio.to_thread(self._audit)
-                    if findings != self.findings:
-                        self.findings = findings
-                        yield replace(self._change(leases), findings=findings)
+                    audited = await asyncio.to_thread(self._audit)
+                    if audited is not None:
+                        yield replace(self._change(leases), audited=audited)
                 if await wake.wait(LOOK_SECONDS):
                     swept = -SWEEP_SECONDS
         finally:
@@ -98,7 +101,7 @@ class HostSource:
         """The leases, and what has happened since the last look, oldest first."""
         with self.session.book() as book:
             if sweep:
-                reenter_containers(book, self._warn_once)
+                reenter_containers(book, self.session.host, self._warn_once)
             leases = book.leases(self.session.host if sweep else None)
             if sweep:
                 remove_orphans([lease.id for lease in leases])
@@ -126,16 +129,20 @@ class HostSource:
         viewed = ViewedNode(self.node, _placed(ledger_of(host, self.node, leases)))
         return Change(stage, {lease.id: _known(lease) for lease in leases} | OUTSIDE_KNOWN, viewed=viewed)
 
-    def _audit(self) -> Mapping[str, int]:
-        counts: dict[str, int] = {}
+    def _audit(self) -> Audited | None:
         try:
-            report = Survey(self.session.host.machine, lease_promises(self.session.folder)).of_promises()
+            report = self.watch.look(lease_promises(self.session.folder), Survey.of_promises)
         except NumafitError as error:
             _warn(f"no audit: {error}")
-            return counts
-        for found in report.findings:
-            counts[found.code] = counts.get(found.code, 0) + 1
-        return counts
+            return None
+        return Audited(
+            Counter(found.code for found in report.findings),
+            report.seconds,
+            report.jobs,
+            self.watch.totals,
+            report.allocations,
+            self.watch.allocations,
+        )
 
 
 OUTSIDE_KNOWN = {OUTSIDE: Known("not for this agent", kind="outside")}

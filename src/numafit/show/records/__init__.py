@@ -8,7 +8,8 @@
     lint sarif checkup log      mistakes in files (ours, and as SARIF), the health of a node, the log of a kubelet
     ledger settings node agent  the node that an agent shows: who holds what, its kubelet, its state, its decisions
     leases plan docker          a host: who holds what, where a job or a container would go
-    audit shares                what processes really do, one job's shares
+    measure                     what a machine and a command gain by nearness, in figures
+    audit past shares           what processes really do, and did over time; one job's shares
     fleet                       all nodes of a cluster: the table, a pod, how many fit, what is wrong with which
     fleet_board                 all nodes of a cluster as the page shows them, who waits, who is rejected
     fleet_run                   pods in time on a fleet: what came of each rule

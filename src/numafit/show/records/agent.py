@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from numafit.notes import Note
+from numafit.show.records.measure import MeasuredAnswer
 from numafit.show.records.node import NodeKind
 
 
@@ -37,12 +38,14 @@ class CatalogueEntry(msgspec.Struct, frozen=True):
 
 
 class MachineAnswer(msgspec.Struct, frozen=True):
-    """`machine` is a machine file, as `numafit machine show -o json` prints it."""
+    """`machine` is a machine file, as `numafit machine show -o json` prints it. `measured` is what `numafit measure`
+    kept of this host; it is left out where there is nothing."""
 
     machine: dict[str, Any]
     name: str
     source: NodeKind
     catalogue: tuple[CatalogueEntry, ...]
+    measured: MeasuredAnswer | msgspec.UnsetType = msgspec.UNSET
 
 
 class CatalogueMachine(msgspec.Struct, frozen=True):

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 import msgspec
 
 from numafit.bits import cpuset_text
+from numafit.host.audit.activity import JobUse
 from numafit.host.audit.codes import AuditFinding
+from numafit.host.audit.numastat import NodeAllocations
 from numafit.host.audit.promise import Promise
 from numafit.host.audit.survey import AuditReport
 from numafit.host.gpu.users import GpuUse
@@ -32,6 +34,7 @@ class PagesSeen(msgspec.Struct, frozen=True, rename="camel"):
 
     bytes: Mapping[int, int]
     file_bytes: Mapping[int, int]
+    interleaved_bytes: Mapping[int, int]
     policies: Mapping[str, int]
     mappings: int
 
@@ -59,19 +62,58 @@ class PromiseRecord(msgspec.Struct, frozen=True):
     exclusive: bool
 
 
+class JobSeen(msgspec.Struct, frozen=True, rename="camel"):
+    """What the processes of a promise did between two looks; `memory` is bytes by NUMA node now."""
+
+    name: str
+    lease: str
+    cpus_used: float
+    threads_waiting: float | None
+    voluntary_switches: int
+    involuntary_switches: int
+    processes: int
+    threads: int
+    memory: Mapping[int, int] | None
+
+
 class AuditAnswer(msgspec.Struct, frozen=True):
+    """`seconds` are those between two looks; `jobs` and `allocations` (by NUMA node) are what happened in them."""
+
+    time: str
     findings: tuple[AuditFinding, ...]
     processes: tuple[ProcessSeen, ...]
     promises: tuple[PromiseRecord, ...]
     unseen: tuple[str, ...]
+    seconds: float | None
+    jobs: tuple[JobSeen, ...]
+    allocations: Mapping[int, NodeAllocations]
 
 
-def audit_record(report: AuditReport) -> AuditAnswer:
+def audit_record(report: AuditReport, time: str) -> AuditAnswer:
+    """`time` is when the report was made."""
     return AuditAnswer(
+        time,
         report.findings,
         tuple(_process(process) for process in report.processes),
         tuple(_promise(promise) for promise in report.promises),
         report.unseen,
+        None if report.seconds is None else round(report.seconds, 3),
+        tuple(_job(use) for use in report.jobs),
+        report.allocations,
+    )
+
+
+def _job(use: JobUse) -> JobSeen:
+    return JobSeen(
+        use.name,
+        use.lease,
+        round(use.cpus, 3),
+        None if use.waiting is None else round(use.waiting, 3),
+        use.voluntary,
+        use.involuntary,
+        use.processes,
+        use.threads,
+        use.memory,
     )
 
 
@@ -100,7 +142,7 @@ def _cpuset(own: Cpuset | None) -> CpusetSeen | None:
 
 
 def _pages(own: Pages | None) -> PagesSeen | None:
-    return None if own is None else PagesSeen(own.nodes, own.file_nodes, own.policies, own.mappings)
+    return None if own is None else PagesSeen(own.nodes, own.file_nodes, own.interleaved, own.policies, own.mappings)
 
 
 def _promise(one: Promise) -> PromiseRecord:

@@ -10,7 +10,7 @@ from numafit.host.book.tables import LeaseEvent
 from numafit.host.free import HostFree, NodeFree
 from numafit.host.grant import Owner, QueuePlace
 from numafit.host.host import Host
-from numafit.host.lease import Lease, memory_of
+from numafit.host.lease import Lease, LeasePart, memory_of
 from numafit.host.process.identity import ProcessId
 from numafit.host.request import JobRequest
 from numafit.ledger.ledger import Block
@@ -42,6 +42,16 @@ class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):
     notes: tuple[str, ...] = ()
     until: float | None = None
     sentence: str = ""
+    bind: str = "bind"
+    """How its memory comes from `mems`: `prefer`, `bind` or `interleave`."""
+    limit_memory: int = 0
+    shares: tuple[LeasePart, ...] = ()
+    priority: int = 0
+    seconds: float = 0.0
+    """How long its job may run; 0: as long as it likes."""
+    group: str = ""
+    marked: bool = False
+    """Its processes carry its mark, by which everybody knows them."""
     shared: bool = False
     memory_bytes: int = 0
 
@@ -53,6 +63,8 @@ class WaitingRecord(msgspec.Struct, frozen=True):
     command: str
     since: str
     request: JobRequest
+    place: int = 0
+    """In the queue, from 1."""
 
 
 class LeaseList(msgspec.Struct, frozen=True, rename="camel"):
@@ -74,6 +86,10 @@ class NodeFreeRecord(msgspec.Struct, frozen=True, rename="camel"):
     memory: int
     all_memory: int
     devices: Mapping[str, tuple[str, ...]]
+    really_free: int | UnsetType = UNSET
+    """Bytes that nobody uses, whoever claimed them; not told of another host."""
+    cache: int | UnsetType = UNSET
+    """Bytes of files and of the kernel that it gives up when somebody needs them."""
 
 
 class FreeAnswer(msgspec.Struct, frozen=True):
@@ -121,6 +137,13 @@ def lease_record(lease: Lease) -> LeaseRecord:
         sentence=lease.sentence,
         shared=lease.pooled,
         memory_bytes=memory_of(lease),
+        bind=lease.bind,
+        limit_memory=lease.limit_memory,
+        shares=lease.shares,
+        priority=lease.priority,
+        seconds=lease.seconds,
+        group=lease.group,
+        marked=lease.marked,
     )
 
 
@@ -152,6 +175,13 @@ def lease_of_record(record: LeaseRecord) -> Lease:
         notes=record.notes,
         until=record.until,
         sentence=record.sentence,
+        bind=record.bind,
+        limit_memory=record.limit_memory,
+        shares=record.shares,
+        priority=record.priority,
+        seconds=record.seconds,
+        marked=record.marked,
+        group=record.group,
     )
 
 
@@ -159,15 +189,20 @@ def lease_list(leases: Sequence[Lease], waiting: Sequence[QueuePlace], host: Hos
     """With what is kept back on `host`, if that is given."""
     return LeaseList(
         tuple(lease_record(lease) for lease in leases),
-        tuple(WaitingRecord(one.owner.user, one.owner.command, time_text(one.since), one.request) for one in waiting),
+        tuple(_waiting(one, place) for place, one in enumerate(waiting, 1)),
         UNSET if host is None else cpuset_text(host.reserved_cpus),
         UNSET if host is None else host.reserved_memory,
     )
 
 
+def _waiting(one: QueuePlace, place: int) -> WaitingRecord:
+    return WaitingRecord(one.owner.user, one.owner.command, time_text(one.since), one.request, place)
+
+
 def place_of_record(record: WaitingRecord) -> QueuePlace:
     """Raises `ValueError` for a time that is none."""
-    return QueuePlace(Owner(user=record.user, command=record.command), record.request, seconds_of(record.since))
+    owner = Owner(user=record.user, command=record.command)
+    return QueuePlace(owner, record.request, seconds_of(record.since), ticket=record.place)
 
 
 def free_record(free: HostFree) -> FreeAnswer:
@@ -188,6 +223,8 @@ def _node(node: NodeFree) -> NodeFreeRecord:
         node.memory,
         node.all_memory,
         node.devices,
+        UNSET if node.usage is None else node.usage.free,
+        UNSET if node.usage is None else node.usage.cache,
     )
 
 

@@ -6,8 +6,8 @@ import msgspec
 
 from numafit.bits import cpuset_text
 from numafit.host.grant import sentence_about
+from numafit.host.lease import LeasePart
 from numafit.host.place import Placed
-from numafit.host.request import CONTAINER
 from numafit.ledger.ledger import Block
 
 
@@ -22,6 +22,10 @@ class JobPlanAnswer(msgspec.Struct, frozen=True, rename="camel"):
     sentence: str
     gpu_reason: str
     environment: Mapping[str, str]
+    bind: str = "bind"
+    """How memory comes from `mems`: `prefer`, `bind` or `interleave`."""
+    shares: tuple[LeasePart, ...] = ()
+    """Per rank, where their number was given."""
 
 
 def job_plan_record(placed: Placed, cpus: int, variables: Mapping[str, str]) -> JobPlanAnswer:
@@ -32,8 +36,10 @@ def job_plan_record(placed: Placed, cpus: int, variables: Mapping[str, str]) -> 
         cpuset_text(placed.mems),
         placed.memory,
         placed.devices,
-        placed.decision.containers[CONTAINER].affinity[1],
+        placed.aligned,
         sentence_about(placed),
         placed.gpu_reason,
         variables,
+        placed.bind,
+        placed.shares,
     )

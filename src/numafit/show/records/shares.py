@@ -15,6 +15,7 @@ class ShareRecord(msgspec.Struct, frozen=True, rename="camel"):
     gpu_node: int | None
     cpus: str
     memory_node: int | None
+    nic: str = ""
 
 
 class SharesAnswer(msgspec.Struct, frozen=True):
@@ -26,15 +27,17 @@ class SharesAnswer(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
 
 
-def shares_record(member: Member, facts: JobResources, parts: Sequence[RankShare]) -> SharesAnswer:
+def shares_record(
+    member: Member, facts: JobResources, parts: Sequence[RankShare], notes: Sequence[str]
+) -> SharesAnswer:
     return SharesAnswer(
         member.rank,
         member.size,
         member.launcher.name,
         facts.lease,
         tuple(
-            ShareRecord(share.rank, share.gpu, share.gpu_node, cpuset_text(share.cpus), share.memory_node)
+            ShareRecord(share.rank, share.gpu, share.gpu_node, cpuset_text(share.cpus), share.memory_node, share.nic)
             for share in parts
         ),
-        facts.notes,
+        tuple(notes),
     )

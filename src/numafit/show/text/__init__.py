@@ -6,6 +6,7 @@
     lint checkup               findings of lint (text, workflow annotations), the health of a node
     unchecked                  checks that were not made, and what they lacked
     leases audit               who holds what, what processes really do
+    measure                    what a machine and a command gain by nearness, in figures
     notes outcomes             what an answer stands on, the block below it; what could have come out, too
     fleet/                     all nodes of a cluster
     plan docker                where a job would go, what a script with `docker run` lines asks for

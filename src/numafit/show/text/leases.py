@@ -28,7 +28,7 @@ def leases_text(leases: Sequence[Lease], labels: Mapping[str, str], screen: Scre
             cpuset_text(lease.exclusive) or f"shared {cpuset_text(lease.bound)}".strip(),
             size_text(memory_of(lease)) if lease.memory else "-",
             devices_text(lease.devices, labels) or "-",
-            age_text(lease.since),
+            age_text(lease.since) + (f" of {limit_text(lease.seconds)}" if lease.seconds else ""),
             lease.rung or "-",
             _command(lease),
         )
@@ -42,12 +42,17 @@ def devices_text(devices: Mapping[str, Sequence[str]], labels: Mapping[str, str]
 
 
 def _command(lease: Lease) -> str:
-    text = printable(f"{lease.name}: {lease.command}" if lease.name else lease.command) or "-"
+    return _shortened(f"{lease.name}: {lease.command}" if lease.name else lease.command)
+
+
+def _shortened(command: str) -> str:
+    text = printable(command) or "-"
     return text if len(text) <= WIDEST_COMMAND else text[: WIDEST_COMMAND - 1] + "…"
 
 
 def free_text(free: HostFree, labels: Mapping[str, str], screen: Screen = PLAIN) -> str:
-    rows: list[Sequence[str]] = [("NODE", "CPUS FREE", "", "MEMORY FREE", "DEVICES FREE")]
+    looked = any(node.usage is not None for node in free.nodes)
+    rows: list[Sequence[str]] = [("NODE", "CPUS FREE", "", "MEMORY FREE", *(("REALLY FREE",) * looked), "DEVICES FREE")]
     for node in free.nodes:
         rows.append(
             (
@@ -55,14 +60,21 @@ def free_text(free: HostFree, labels: Mapping[str, str], screen: Screen = PLAIN)
                 f"{node.cpus.bit_count()} of {node.all_cpus}",
                 cpuset_text(node.cpus) or "-",
                 f"{size_text(node.memory)} of {size_text(node.all_memory)}" if node.all_memory else "-",
+                *((_really_free(node),) * looked),
                 ",".join(labels.get(device, device) for ids in node.devices.values() for device in ids) or "-",
             )
         )
     if free.unplaced:
-        rows.append(("any", "-", "-", "-", devices_text(free.unplaced, labels)))
+        rows.append(("any", "-", "-", "-", *(("-",) * looked), devices_text(free.unplaced, labels)))
     lines = [aligned(rows, screen=screen), "", f"Largest aligned job: {_shape(free.largest)}"]
     lines.append(f"Shared pool: CPUs {cpuset_text(free.pool) or '-'}")
     return "\n".join(lines)
+
+
+def _really_free(node: NodeFree) -> str:
+    """Whoever claimed it; the cache of files is given up when somebody needs the memory."""
+    usage = node.usage
+    return "-" if usage is None else f"{size_text(usage.free)} and {size_text(usage.cache)} of cache"
 
 
 def _shape(node: NodeFree | None) -> str:
@@ -77,10 +89,17 @@ def _shape(node: NodeFree | None) -> str:
 def history_text(entries: Sequence[LeaseEvent], screen: Screen = PLAIN) -> str:
     if not entries:
         return "No history yet."
-    rows: list[Sequence[str]] = [("TIME", "EVENT", "LEASE", "USER", "WHAT")]
+    rows: list[Sequence[str]] = [("TIME", "EVENT", "LEASE", "USER", "WHAT", "COMMAND")]
     for entry in entries:
         rows.append(
-            (time_text(entry.time), entry.event, entry.lease or "-", printable(entry.user), printable(entry.sentence))
+            (
+                time_text(entry.time),
+                entry.event,
+                entry.lease or "-",
+                printable(entry.user),
+                printable(entry.sentence),
+                _shortened(f"{entry.name}: {entry.command}" if entry.name else entry.command),
+            )
         )
     return aligned(rows, screen=screen)
 
@@ -92,3 +111,11 @@ def age_text(since: float) -> str:
         if seconds >= size:
             return f"{seconds // size}{unit}"
     return f"{seconds}s"
+
+
+def limit_text(seconds: float) -> str:
+    """In the largest unit that keeps it whole: `90s`, `2h`."""
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if seconds % size == 0:
+            return f"{seconds / size:g}{unit}"
+    return f"{seconds:g}s"

@@ -28,7 +28,7 @@ def test_a_plan_is_a_line_to_paste(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = run(["plan", *BOX, "--cpus", "8", "--gpus", "2", "--", "--name", "x y", "box"], capsys)
     assert (status, out) == (
         0,
-        "docker run --cpuset-cpus=0-3,64-67 --cpuset-mems=0 --gpus '\"device=0,1\"' --shm-size=16g --name 'x y' box\n",
+        "docker run --cpuset-cpus=0-3,64-67 --gpus '\"device=0,1\"' --shm-size=16g --name 'x y' box\n",
     )
     assert err.startswith("numafit: --shm-size=16g is added: ")
 
@@ -43,7 +43,7 @@ def test_a_plan_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, json.loads(out)) == (
         0,
         {
-            "flags": ["--cpuset-cpus=0,64", "--cpuset-mems=0", "--gpus", '"device=0"'],
+            "flags": ["--cpuset-cpus=0,64", "--gpus", '"device=0"'],
             "notes": [],
             "cpus": "0,64",
             "exclusive": True,
@@ -141,7 +141,7 @@ def test_the_lines_of_a_script_are_reviewed(tmp_path: Path, capsys: pytest.Captu
   as written    CPUs 0-1, memory of node 1, GPU0 (node 0)
   wrong         its memory may come from node 1, its CPUs are on node 0
   numafit adds  --cpuset-cpus=0,64 --cpuset-mems=0 --gpus '"device=0"'
-  run it as     numafit docker run --cpus 2 --gpus 1 -- -d image
+  run it as     numafit docker run --cpus 2 --memory-bind bind --gpus 1 -- -d image
 """,
     )
     script.write_text("docker run -d image\n")

@@ -6,7 +6,7 @@ from numafit.cli.host.refusal import refuse
 from numafit.cli.options.lease import LeaseOptions, lease_options
 from numafit.cli.terminal import warn
 from numafit.errors import InputError
-from numafit.host.docker.engine import local_engine
+from numafit.host.docker.engine import local_engine, local_podman
 from numafit.host.grant import Refused
 from numafit.host.run.adopt import adopt as adopt_container
 from numafit.host.run.adopt import adopted_text
@@ -31,13 +31,17 @@ def adopt(container: str, lease_options: LeaseOptions) -> int:
     Exit status: 0; 75 when what was asked for is not free or cannot be aligned; 1 when the kernel does not show what
     was set; 2 bad input.
     """
+    return adopt_running("docker", container, lease_options)
+
+
+def adopt_running(client: str, container: str, lease_options: LeaseOptions) -> int:
     if lease_options.request.devices:
         raise InputError(
             "a running container keeps the devices that it has",
             source="--device",
             cure="leave --gpus and --device away",
         )
-    address = local_engine()
+    address = local_podman() if client == "podman" else local_engine()
     got = adopt_container(
         open_session(lease_options.folder, warn), address, container, lease_options.request, lease_options.wait
     )

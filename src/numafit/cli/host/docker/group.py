@@ -6,6 +6,9 @@ from numafit.cli import LazyCommand, LazyGroup
 
 COMMANDS: dict[str, LazyCommand] = {
     "adopt": LazyCommand("numafit.cli.host.docker.adopt:adopt", "Put a running container under a lease."),
+    "compose": LazyCommand(
+        "numafit.cli.host.docker.compose:compose", "Plan the services of a compose file; write a file that pins them."
+    ),
     "plan": LazyCommand("numafit.cli.host.docker.plan:plan", "Print the options for Docker; take nothing."),
     "run": LazyCommand("numafit.cli.host.docker.run:run", "Start a container under a lease."),
 }

@@ -67,11 +67,16 @@ def plan(
 
 
 def show_docker_plan(
-    options: LeaseOptions, run: DockerRun, words: Sequence[str], specs: Sequence[str], output: str
+    options: LeaseOptions,
+    run: DockerRun,
+    words: Sequence[str],
+    specs: Sequence[str],
+    output: str,
+    client: str = "docker",
 ) -> int:
     host, leases = planning_host(options, specs)
     check_gpu_names(options.request, host.machine)
-    planned = plan_for(host, leases, options.request, run)
+    planned = plan_for(host, leases, options.request, run, client)
     if isinstance(planned, Refused):
         return refuse(options, planned)
     for note in planned.added.notes:
@@ -79,7 +84,7 @@ def show_docker_plan(
     if output == "json":
         click.echo(json_text(docker_plan_record(planned)))
     else:
-        click.echo(shlex.join([*(["docker", "run"] if run.image else []), *planned.added.flags, *words]))
+        click.echo(shlex.join([*([client, "run"] if run.image else []), *planned.added.flags, *words]))
     return 0
 
 

@@ -9,6 +9,7 @@ From the bottom up, and each may use only those before it:
     arrangement   where packages and NUMA nodes stand, in the numbers of columns that fill a page best
     page          title, arranged machine, panels, notes and key
     svg           the page as SVG text, with a description in sentences for those who cannot see it
+    measured      another page: what was measured between NUMA nodes
 
 A shape has a role (`core`, `gpu`, `owner3`), never a colour: the style sheet gives the role its colour, so that one
 picture serves light and dark. The hard part is `arrangement`: all rows of GPUs are aligned over the packages that

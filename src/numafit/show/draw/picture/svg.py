@@ -8,7 +8,7 @@ from numafit.machine.model import Machine
 from numafit.show.draw.overlay import Overlay
 from numafit.show.draw.picture.page import page_of
 from numafit.show.draw.picture.palette import Theme, style_sheet
-from numafit.show.draw.picture.shapes import FONT_SIZES, DrawnShape, Label, Rect
+from numafit.show.draw.picture.shapes import FONT_SIZES, DrawnShape, Label, Piece, Rect
 from numafit.show.draw.plan import Package, plan_of
 from numafit.show.words import device_label, machine_title, printable, summary_text
 
@@ -20,12 +20,17 @@ ROUNDED = {"package": 10, "node": 8, "band": 5, "switch": 6, "memory": 6, "pill"
 
 def draw_svg(machine: Machine, *, theme: Theme = "auto", overlay: Overlay | None = None) -> str:
     page = page_of(machine, overlay or Overlay())
+    return svg_text(page, machine_title(machine), description(machine), theme)
+
+
+def svg_text(page: Piece, title: str, told: str, theme: Theme) -> str:
+    """`told` is the picture in words."""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="numafit" role="img" '
         f'aria-labelledby="numafit-title numafit-desc" width="{_n(page.width)}" height="{_n(page.height)}" '
         f'viewBox="0 0 {_n(page.width)} {_n(page.height)}" font-family={quoteattr(FONTS)}>',
-        f'<title id="numafit-title">{_text(machine_title(machine))}</title>',
-        f'<desc id="numafit-desc">{_text(description(machine))}</desc>',
+        f'<title id="numafit-title">{_text(title)}</title>',
+        f'<desc id="numafit-desc">{_text(told)}</desc>',
         f"<style>\n{_sheet(theme)}\n</style>",
     ]
     lines += map(_element, page.shapes)

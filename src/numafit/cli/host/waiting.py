@@ -1,0 +1,32 @@
+"""A lease for a command, now or later; who waits is told where he stands and for what."""
+
+from numafit.cli.options.lease import LeaseOptions
+from numafit.cli.terminal import warn
+from numafit.host.book.bell import GO
+from numafit.host.book.book import Book
+from numafit.host.grant import Owner, Refused, sentence_of
+from numafit.host.lease import Lease
+from numafit.host.run.resumed import lease_given, resumed
+from numafit.host.session import Session
+
+
+def take(session: Session, book: Book, options: LeaseOptions, owner: Owner, *, quiet: bool) -> Lease | Refused:
+    if options.wait is None:
+        return book.take(session.host, options.request, owner)
+    back = resumed()
+    if back is not None and back.word == GO:
+        return lease_given(book, back, owner)
+    # Most jobs do not wait, and start quicker without; so do those that have waited.
+    from numafit.host.run import sleep
+
+    def tell(refused: Refused) -> None:
+        if not quiet:
+            places = [place.owner.processes for place in book.waiting()]
+            # It may have its lease already.
+            if owner.processes in places:
+                where = f"place {places.index(owner.processes) + 1} of {len(places)} in the queue"
+                why = sentence_of(refused)
+                warn(f"waits for {options.request.words()}, {where}" + (f": {why}" if why else ""))
+
+    place = back.ticket if back is not None else None
+    return sleep.take(session, book, options.request, owner, options.wait, place=place, tell=tell)

@@ -1,0 +1,92 @@
+"""The command lines of jobs in a ledger that many users share: each in a file that its user and root may read.
+
+A command line may hold a password, and a history keeps it for long. So where the folder `commands` lies beside the
+ledger (`numafit host setup` makes it) the ledger itself, which the whole group reads, names the program only, and the
+words behind it are kept here, in a file for each user.
+"""
+
+import os
+import shlex
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+COMMANDS = "commands"
+_MOST_BYTES = 2 << 20
+"""A longer file loses its older half."""
+
+
+_CAREFULLY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Another member of the group may have put a link or a pipe there, which nobody is to follow or to wait for."""
+
+
+def _is_plain(file: os.stat_result, uid: int) -> bool:
+    return stat.S_ISREG(file.st_mode) and file.st_uid == uid and file.st_nlink == 1
+
+
+class Commands:
+    def __init__(self, folder: Path) -> None:
+        """`folder` is that of the ledger."""
+        self._folder = folder / COMMANDS
+        self.private = os.path.isdir(self._folder)
+
+    def shown(self, command: str) -> str:
+        """What the others may read of it."""
+        return program_of(command) if self.private else command
+
+    def keep(self, uid: int, lease_id: str, command: str) -> None:
+        """Where it cannot be kept (a full disk, a file that somebody else made) the ledger still has the program."""
+        if not self.private or uid != os.geteuid() or command == program_of(command):
+            return
+        path = self._folder / str(uid)
+        line = msgspec.json.encode((lease_id, command)) + b"\n"
+        with suppress(OSError):
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _CAREFULLY, 0o600)
+            try:
+                file = os.fstat(handle)
+                if not _is_plain(file, uid):
+                    return
+                os.write(handle, line)
+            finally:
+                os.close(handle)
+            if file.st_size > _MOST_BYTES:
+                self._halve(path)
+
+    def known(self) -> dict[str, str]:
+        """Lease -> its command, of all that the caller may read."""
+        found: dict[str, str] = {}
+        if not self.private:
+            return found
+        names = os.listdir(self._folder) if os.geteuid() == 0 else [str(os.getuid())]
+        for name in sorted(name for name in names if name.isdecimal()):
+            for line in self._lines(name):
+                with suppress(msgspec.DecodeError):
+                    lease_id, command = msgspec.json.decode(line, type=tuple[str, str])
+                    found[lease_id] = command
+        return found
+
+    def _lines(self, name: str) -> list[bytes]:
+        try:
+            with open(os.open(self._folder / name, os.O_RDONLY | _CAREFULLY), "rb") as file:
+                return file.read().splitlines() if _is_plain(os.fstat(file.fileno()), int(name)) else []
+        except OSError:
+            return []
+
+    def _halve(self, path: Path) -> None:
+        lines = path.read_bytes().splitlines(keepends=True)
+        place = path.with_name(f"{path.name}.{os.getpid()}")
+        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(lines[len(lines) // 2 :])
+        os.rename(place, path)
+
+
+def program_of(command: str) -> str:
+    """`/opt/bin/train --token=x` is `train`."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    return os.path.basename(words[0]) if words else ""

@@ -1,0 +1,197 @@
+"""Waiting for a lease in a process that weighs nothing.
+
+A Python with all of numafit loaded takes some 30 MB, and an empty one 3; a hundred that wait would fill a gigabyte. So
+who waits becomes a small shell, by exec: same process, same terminal, same standard streams. The shell reads one line
+from the pipe of its place in the queue, and becomes numafit again, with the words it was started with. Environment and
+umask of the user come through: the shell may change variables, so they lie in a file without a name meanwhile.
+
+One process watches for all that wait. It is a child of the first one, and ends with his waiting; then another's child
+takes over. So nothing runs that does not belong to a command that somebody has started.
+"""
+
+import fcntl
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from numafit.errors import NumafitError
+from numafit.host.book.bell import HELLO, open_pipe, pipe_path, try_watch
+from numafit.host.book.book import Book
+from numafit.host.book.queue import TRY_SECONDS, Ticket, answered, enter, leave, wait_here
+from numafit.host.book.watch import LOOK_SECONDS, Watcher
+from numafit.host.grant import Owner, Refused
+from numafit.host.host import Host
+from numafit.host.lease import Lease
+from numafit.host.request import JobRequest
+from numafit.host.run.resumed import VARIABLE
+from numafit.host.session import Session, open_session
+
+SHELL = "/bin/sh"
+PATIENCE = 5.0
+"""Seconds after which a watcher that does not answer (it was stopped) is helped by another one."""
+PAUSE = 0.02
+"""Seconds between two looks for a watcher that begins."""
+_LAST_DIGIT = 9
+"""Shells know descriptors of one digit."""
+_FRESH_SECONDS = 30.0
+"""How long the watcher believes what it read of the machine."""
+
+_SCRIPT = """\
+trap 'exit 130' INT
+said=$1; shift
+while read -r word rest <&PIPE; do
+  case $word in
+    hello) ;;
+    over) printf '%s%s\\n' "$said" "$rest" >&2; exit 75 ;;
+    *) break ;;
+  esac
+done
+exec PIPE<&-
+trap - INT
+NUMAFIT_QUEUE="$NUMAFIT_QUEUE ${word:-lost} $rest"
+export NUMAFIT_QUEUE
+exec "$@"
+"""
+
+
+def take(
+    session: Session,
+    book: Book,
+    request: JobRequest,
+    owner: Owner,
+    wait: float,
+    *,
+    place: int | None,
+    tell: Callable[[Refused], None],
+) -> Lease | Refused:
+    """`wait`: seconds. `place` is the ticket that it has already; without, `tell` is called when the waiting begins.
+    May not return: the process begins anew when there is something to go on with."""
+    host = session.host
+    if place is None:
+        first = book.take(host, request, owner, quiet=True)
+        if isinstance(first, Lease):
+            return first
+        ticket = enter(book, host, request, owner, wait, os.O_RDONLY)
+        tell(first)
+    else:
+        path = pipe_path(book.folder, place, os.getpid())
+        ticket = Ticket(place, path, open_pipe(path, os.O_RDONLY))
+    answer: Lease | Refused | str
+    try:
+        while isinstance(answer := _waited(session, book, ticket, request), str):
+            leave(book, ticket)
+            ticket = enter(book, host, request, owner, wait, os.O_RDONLY)
+        return answer
+    finally:
+        leave(book, ticket)
+
+
+def _waited(session: Session, book: Book, ticket: Ticket, request: JobRequest) -> Lease | Refused | str:
+    """Asleep, or here where that cannot be. A word: the place is lost."""
+    end = time.monotonic() + PATIENCE
+    while _can_sleep() and book.is_waiting(ticket.number):
+        lock = try_watch(session.folder)
+        if lock is not None or time.monotonic() > end:
+            book.rest()
+            _start_watcher(session.folder, ticket.number, -1 if lock is None else lock)
+            end = time.monotonic() + PATIENCE
+        if lock is not None:
+            os.close(lock)
+        heard = ticket.heard(TRY_SECONDS)
+        if heard is None:
+            # Nobody watches yet, or no longer: a pipe without a writer does not make one wait.
+            time.sleep(PAUSE)
+        elif heard[0] == HELLO:
+            _sleep(ticket, request)
+            break
+        elif (answer := answered(book, *heard)) is not None:
+            return answer
+    here = Ticket(ticket.number, ticket.path, open_pipe(ticket.path))
+    try:
+        return wait_here(book, session.host, here)
+    finally:
+        os.close(here.pipe)
+
+
+# The watcher
+
+
+def _start_watcher(folder: Path, ticket: int, lock: int) -> None:
+    """In a process that nobody need wait for, with nothing of the caller's open."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    middle = os.fork()
+    if middle:
+        os.waitpid(middle, 0)
+        return
+    try:
+        os.setsid()
+        if not os.fork():
+            _watch(folder, ticket, lock)
+    finally:
+        os._exit(0)
+
+
+def _watch(folder: Path, ticket: int, lock: int) -> None:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    kept = lock if lock in (-1, 3) else os.dup2(lock, 3, inheritable=False)
+    os.closerange(4 if kept == 3 else 3, 1 << 16)
+    os.chdir("/")
+    hosts: list[tuple[float, Host]] = []
+
+    def host() -> Host:
+        now = time.monotonic()
+        if not hosts or now - hosts[-1][0] > _FRESH_SECONDS:
+            found = open_session(folder, lambda _: None).host
+            hosts[:] = [(now, msgspec.structs.replace(found, allowed_cpus=None, allowed_mems=None))]
+        return hosts[-1][1]
+
+    with Session(host(), folder, lambda _: None).book() as book:
+        watcher = Watcher(book, folder, kept, host)
+        while not _is_left(watcher, ticket):
+            time.sleep(LOOK_SECONDS)
+        watcher.hand_over()
+        watcher.close()
+
+
+def _is_left(watcher: Watcher, ticket: int) -> bool:
+    """A disk that is full now may have room later, and others wait for this process."""
+    try:
+        watcher.until_left(ticket)
+    except NumafitError:
+        return False
+    return True
+
+
+# The shell
+
+
+def _can_sleep() -> bool:
+    """Whether this process is a command that can be started again with its own words."""
+    program = Path(sys.argv[0])
+    known = program.name == "numafit" or program.parts[-2:] == ("numafit", "__main__.py")
+    return known and bool(sys.executable and sys.orig_argv) and os.access(SHELL, os.X_OK)
+
+
+def _sleep(ticket: Ticket, request: JobRequest) -> None:
+    """Returns only where it cannot be."""
+    pipe = fcntl.fcntl(ticket.pipe, fcntl.F_DUPFD, 3)
+    if pipe > _LAST_DIGIT:
+        os.close(pipe)
+        return
+    os.set_blocking(pipe, True)
+    kept = os.memfd_create("numafit-environment", 0)
+    os.set_inheritable(kept, True)
+    os.write(kept, b"\0".join(name + b"=" + value for name, value in os.environb.items()))
+    said = f"numafit: no lease for {request.words()} in that time: "
+    words = [sys.executable, *sys.orig_argv[1:]]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    environment = {**os.environ, VARIABLE: f"{ticket.number} {kept}"}
+    os.execve(SHELL, ["sh", "-c", _SCRIPT.replace("PIPE", str(pipe)), "numafit", said, *words], environment)

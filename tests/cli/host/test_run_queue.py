@@ -1,0 +1,187 @@
+"""`numafit run --wait`: processes that sleep in the queue, are woken by events, and survive whoever is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from numafit.host.process.identity import descendants, processes_with_environment, user_name
+from tests.cli.host.test_run import leases
+from tests.host.ledgers import end, environment, eventually, job, numafit
+
+FPGA = "example.com/fpga"
+ME = user_name(os.getuid())
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A host with four devices of its own, so that nobody need wait for CPUs."""
+    lines = [f"- {{resource: {FPGA}, id: fpga{number}}}" for number in range(4)]
+    (tmp_path / "host.yaml").write_text("\n".join(["devices:", *lines, ""]))
+    return tmp_path
+
+
+@contextmanager
+def waiting(
+    folder: Path, *words: str, count: int = 4, more: dict[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
+    """One that waits for devices; it is asleep already."""
+    line = [sys.executable, "-m", "numafit", "run", f"--device={FPGA}={count}", "--wait", *words]
+    given = {**environment(folder), **(more or {})}
+    with subprocess.Popen(
+        line, env=given, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            eventually(lambda: is_asleep(process))
+            yield process
+        finally:
+            for pid in (*descendants(process.pid), process.pid):
+                end(pid)
+
+
+def is_asleep(process: subprocess.Popen[str]) -> bool:
+    """It has become a shell, which holds next to nothing."""
+    assert process.poll() is None, process.stderr and process.stderr.read()
+    return Path(f"/proc/{process.pid}/comm").read_text() == "sh\n"
+
+
+def watchers(folder: Path) -> list[int]:
+    """Processes of the queue that are nobody's command: their parent is not the one that started them."""
+    found = processes_with_environment("NUMAFIT_STATE", str(folder))
+    return [pid for pid in found if b"--wait" in command_line(pid) and os.getsid(pid) != os.getsid(0)]
+
+
+def command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_environment_and_streams_come_through_the_sleep(folder: Path) -> None:
+    """Shells change variables, and drop those whose names they do not understand."""
+    code = "import os, json; print(json.dumps([dict(os.environ), sorted(os.listdir('/proc/self/fd'))]))"
+    show = ["--no-env", "--", sys.executable, "-c", code]
+    odd = {"odd.name": "kept", "SHLVL": "7", "OLDPWD": "/nowhere", "PWD": "/elsewhere"}
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", *show, more=odd) as process:
+        holder.send_signal(signal.SIGTERM)
+        out, errors = process.communicate(timeout=60)
+        assert (process.returncode, errors) == (0, "")
+    line = [sys.executable, "-m", "numafit", "run", "-q", f"--device={FPGA}=4", *show]
+    direct = subprocess.run(
+        line,
+        env={**environment(folder), **odd},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert out == direct.stdout
+
+
+def test_one_who_waits_is_told_his_place_and_for_what(folder: Path) -> None:
+    with (
+        job(folder, f"--device={FPGA}=3") as holder,
+        waiting(folder, "--", "true"),
+        waiting(folder, "--name=second", "--", "true", count=2) as second,
+    ):
+        lines = [line for line in numafit(folder, "ps").stdout.splitlines() if line.startswith("waits since")]
+        assert [line.split(": ", 1)[1] for line in lines] == [
+            f"{ME} for 4 {FPGA} (place 1: 4 {FPGA} are asked for and 1 is free)",
+            f"{ME} for 2 {FPGA} (place 2: 2 {FPGA} are asked for and 1 is free)",
+        ]
+        holder.send_signal(signal.SIGTERM)
+        _, errors = second.communicate(timeout=60)
+    assert errors.splitlines()[0] == f"numafit: waits for 2 {FPGA}, place 2 of 2 in the queue"
+
+
+def test_others_pass_who_delay_nobody(folder: Path) -> None:
+    """Somebody waits for all devices: one of them is not to be had, but CPUs are."""
+    with job(folder, f"--device={FPGA}=3"), waiting(folder, "--", "true"):
+        done = numafit(folder, "run", "-q", f"--device={FPGA}=1", "--", "true")
+        assert done.returncode == 75
+        assert f"it would delay {ME}, who waits for 4 {FPGA}" in done.stderr
+        assert numafit(folder, "run", "-q", "--cpus=1", "--", "true").returncode == 0
+
+
+def test_what_can_never_be_had_is_refused_at_once_whatever_waits(folder: Path) -> None:
+    with job(folder, f"--device={FPGA}=3"), waiting(folder, "--", "true"):
+        done = numafit(folder, "run", f"--device={FPGA}=5", "--wait", "--", "true")
+        assert (done.returncode, done.stderr) == (2, f"numafit: 5 {FPGA} are asked for, this machine has 4\n")
+
+
+def test_the_end_of_a_job_that_is_killed_with_its_supervisor_wakes_who_waits(folder: Path) -> None:
+    """Nobody tells of it: the kernel does."""
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", "--", "echo", "mine") as process:
+        for pid in (holder.pid, *descendants(holder.pid)):
+            end(pid)
+        assert process.communicate(timeout=60) == ("mine\n", "")
+
+
+def test_a_watcher_that_is_killed_is_replaced(folder: Path) -> None:
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", "--", "echo", "mine") as process:
+        (watcher,) = watchers(folder)
+        end(watcher)
+        eventually(lambda: watchers(folder) not in ([], [watcher]))
+        eventually(lambda: is_asleep(process))
+        holder.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=60) == ("mine\n", "")
+
+
+def test_another_watches_when_the_one_who_began_has_his_lease(folder: Path) -> None:
+    """The watcher belongs to the first one and ends with his waiting; the second one still hears of what ends."""
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", "--", "sleep", "60") as first:
+        (watcher,) = watchers(folder)
+        with waiting(folder, "-q", "--", "echo", "mine") as second:
+            holder.send_signal(signal.SIGTERM)
+            eventually(lambda: watchers(folder) not in ([], [watcher]) and watcher not in watchers(folder))
+            assert [lease["command"] for lease in leases(folder)] == ["sleep 60"]
+            first.send_signal(signal.SIGTERM)
+            assert second.communicate(timeout=60) == ("mine\n", "")
+    eventually(lambda: not watchers(folder))
+    assert [name for name in os.listdir(folder) if name.startswith("waiting-")] == []
+
+
+def test_one_who_waits_and_is_killed_is_passed_over(folder: Path) -> None:
+    with (
+        job(folder, f"--device={FPGA}=4") as holder,
+        waiting(folder, "--", "true") as first,
+        waiting(folder, "-q", "--", "echo", "mine") as second,
+    ):
+        end(first.pid)
+        holder.send_signal(signal.SIGTERM)
+        assert second.communicate(timeout=60) == ("mine\n", "")
+
+
+def test_one_who_is_stopped_keeps_his_place_and_others_pass(folder: Path) -> None:
+    with (
+        job(folder, f"--device={FPGA}=4") as holder,
+        waiting(folder, "-q", "--", "echo", "first") as first,
+        waiting(folder, "-q", "--", "echo", "second") as second,
+    ):
+        first.send_signal(signal.SIGSTOP)
+        holder.send_signal(signal.SIGTERM)
+        assert second.communicate(timeout=60) == ("second\n", "")
+        first.send_signal(signal.SIGCONT)
+        assert first.communicate(timeout=60) == ("first\n", "")
+
+
+def test_a_watcher_that_is_stopped_is_helped_by_another(folder: Path) -> None:
+    with (
+        job(folder, f"--device={FPGA}=4") as holder,
+        waiting(folder, "-q", "--", "echo", "first") as first,
+    ):
+        (watcher,) = watchers(folder)
+        os.kill(watcher, signal.SIGSTOP)
+        try:
+            with waiting(folder, "-q", "--", "echo", "second") as second:
+                holder.send_signal(signal.SIGTERM)
+                assert first.communicate(timeout=60) == ("first\n", "")
+                assert second.communicate(timeout=60) == ("second\n", "")
+        finally:
+            end(watcher)
