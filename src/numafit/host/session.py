@@ -40,9 +40,8 @@ def open_session(chosen: Path | None, warn: Warn, *, devices: bool = True, quiet
     if not quiet and is_private(chosen):
         warn(NOT_SHARED)
     machine = live_machine(devices=devices)
-    host = host_of(machine, _host_file(folder, machine), allowed=allowed_now())
+    host = host_of(machine, _host_file(folder, machine), allowed=_allowed())
     return Session(replace(host, live=True), folder, warn)
-    return Session(host_of(machine, _host_file(folder, machine), allowed=_allowed()), folder, warn)
 
 
 def glance_at(chosen: Path | None, *, history: int = 0) -> "tuple[Host, Glance]":
@@ -55,9 +54,8 @@ def glance_at(chosen: Path | None, *, history: int = 0) -> "tuple[Host, Glance]"
         folder = ledger_folder(chosen, reading=True)
     machine = live_machine()
     file = _host_file(folder, machine) if folder is not None else HostFile()
-    host = replace(host_of(machine, file, allowed=allowed_now()), live=True)
+    host = replace(host_of(machine, file, allowed=_allowed()), live=True)
     return host, glance(folder, _live_containers, history)
-    return host_of(machine, file, allowed=_allowed()), glance(folder, _live_containers, history)
 
 
 def has_ledger(folder: Path) -> bool:
