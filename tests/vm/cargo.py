@@ -3,15 +3,19 @@
 import io
 import json
 import re
+import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.vm.image import cache_folder
 from tests.vm.shape import Shape
 
 ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src" / "numafit"
 GUEST = Path(__file__).with_name("guest.py")
 NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
@@ -44,17 +48,27 @@ def cargo(shape: Shape, jobs: Sequence[Job]) -> bytes:
     with tarfile.open(fileobj=packed, mode="w") as archive:
         archive.add(GUEST, "job/guest.py")
         _text(archive, "job/plan.json", json.dumps(plan))
-        archive.add(ROOT / "src" / "numafit", "job/src/numafit", filter=_source)
-        for name, path in sorted(_needed().items()):
-            archive.add(path, f"job/site/{name}")
+        files = {**_source(), **_needed()}
+        for name, path in sorted({**files, **_bytecode(files)}.items()):
+            archive.add(path, f"job/{name}")
         for job in jobs:
             for name, content in {"script": job.script, **job.files}.items():
                 _text(archive, f"job/jobs/{job.name}/{name}", content)
     return packed.getvalue()
 
 
-def _source(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    return None if member.name.endswith("__pycache__") else member
+def _bytecode(files: Mapping[str, Path]) -> dict[str, Path]:
+    """Of all modules: an emulated processor takes seconds to make it, and an ordinary user in the guest would make it
+    at each start. It is kept, and made anew for what has changed."""
+    modules = {name: path for name, path in files.items() if path.suffix == ".py"}
+    kept = cache_folder() / "bytecode"
+    maker = [sys.executable, "-X", f"pycache_prefix={kept}", "-m", "compileall", "-q", "-i", "-"]
+    subprocess.run(maker, input="\n".join(map(str, modules.values())), text=True, check=True)
+    made = {}
+    for name, path in modules.items():
+        compiled = f"{path.stem}.{sys.implementation.cache_tag}.pyc"
+        made[str(Path(name).parent / "__pycache__" / compiled)] = kept / path.relative_to("/").with_name(compiled)
+    return made
 
 
 def _text(archive: tarfile.TarFile, name: str, content: str | bytes) -> None:
@@ -66,10 +80,16 @@ def _text(archive: tarfile.TarFile, name: str, content: str | bytes) -> None:
     archive.addfile(member, io.BytesIO(data))
 
 
+def _source() -> dict[str, Path]:
+    """By their place in the guest; likewise `_needed`."""
+    files = (path for path in SOURCE.rglob("*") if path.is_file() and path.parent.name != "__pycache__")
+    return {f"src/numafit/{path.relative_to(SOURCE)}": path for path in files}
+
+
 def _needed() -> dict[str, Path]:
-    """The installed files of all packages that numafit needs, by their path below site-packages."""
+    """The installed files of all packages that numafit needs."""
     return {
-        str(file): Path(str(file.locate()))
+        f"site/{file}": Path(str(file.locate()))
         for package in _packages("numafit", set())
         for file in package.files or ()
         # What lies outside site-packages are commands.

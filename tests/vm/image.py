@@ -73,12 +73,16 @@ STEPS = (
 FILE_SYSTEM = ("-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0")
 
 
+def cache_folder() -> Path:
+    """What is made once and kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "numafit" / "vm"
+
+
 def image_path(packages: Sequence[str] = ()) -> Path:
     """Named by its recipe: another recipe is another file."""
     own = (SUITE, _size(packages), FIRST_STEPS, SERVICE, SYSTEMD_JOBS.read_text())
     recipe = "\n".join((*own, *_steps(packages), *FILE_SYSTEM))
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return cache / "numafit" / "vm" / f"{SUITE}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.ext4"
+    return cache_folder() / f"{SUITE}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}.ext4"
 
 
 def _steps(packages: Sequence[str]) -> tuple[str, ...]:

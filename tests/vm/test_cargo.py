@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 import tarfile
@@ -23,9 +24,7 @@ def unpacked_cargo(folder: Path, *jobs: Job) -> Path:
     return folder / "job"
 
 
-def test_numafit_runs_from_the_cargo_alone(tmp_path: Path) -> None:
-    """Its source and all packages that it needs are there; `-S` leaves out those of this environment."""
-    job = unpacked_cargo(tmp_path)
+def shown(job: Path) -> tuple[int, str]:
     code = "from numafit.__main__ import main; import sys; sys.exit(main(['machine', 'show', '--machine', 'dgx-h100']))"
     done = subprocess.run(
         [sys.executable, "-S", "-c", code],
@@ -34,7 +33,22 @@ def test_numafit_runs_from_the_cargo_alone(tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    return done.returncode, done.stderr
+
+
+def test_numafit_runs_from_the_cargo_alone(tmp_path: Path) -> None:
+    """Its source and all packages that it needs are there; `-S` leaves out those of this environment."""
+    assert shown(unpacked_cargo(tmp_path)) == (0, "")
+
+
+def test_bytecode_comes_along(tmp_path: Path) -> None:
+    """Python takes it in the place of sources of that size and age, whatever they hold."""
+    job = unpacked_cargo(tmp_path)
+    for source in (job / "src/numafit/__main__.py", job / "site/msgspec/__init__.py"):
+        found = source.stat()
+        source.write_bytes(b"?" * found.st_size)
+        os.utime(source, (found.st_atime, found.st_mtime))
+    assert shown(job) == (0, "")
 
 
 def test_what_numafit_needs_is_complete_in_the_cargo(tmp_path: Path) -> None:

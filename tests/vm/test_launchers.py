@@ -43,7 +43,7 @@ def job(name: str, script: str) -> Job:
 
 def jobs() -> list[Job]:
     return [
-        job("start", "echo 127.0.0.1 guest >> /etc/hosts; numafit ps && cp host.yaml /var/lib/numafit/"),
+        job("start", "echo 127.0.0.1 guest >> /etc/hosts; numafit run -q -- true && cp host.yaml /var/lib/numafit/"),
         job("spread", "numafit run -q --cpus 8 --memory 200Mi --gpus 4 -- python3 where.py 10"),
         job("uneven", "numafit run -q --cpus 10 --device example.com/npu=5 -- python3 where.py 10"),
         job(
@@ -74,7 +74,9 @@ def jobs() -> list[Job]:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    return run_jobs(SHAPE, jobs(), tmp_path_factory.mktemp("vm"), packages=LAUNCHERS)
+    found = run_jobs(SHAPE, jobs(), tmp_path_factory.mktemp("vm"), packages=LAUNCHERS)
+    assert found["start"].status == 0, found["start"].stderr
+    return found
 
 
 def told(text: str) -> list[dict[str, Any]]:

@@ -57,7 +57,7 @@ def job(name: str, script: str, **more: Any) -> Job:
 def jobs(case: Case) -> list[Job]:
     full = case.full
     # The ledger belongs to the group that exists when it is made.
-    start = "groupadd numafit && numafit ps && cp host.yaml /var/lib/numafit/ && numafit free -o json"
+    start = "groupadd numafit && numafit run -q -- true && cp host.yaml /var/lib/numafit/ && numafit free -o json"
     box = f"{full}-{full + 2}"
     return [
         job("start", start, files={"host.yaml": devices(case.shape)}),
@@ -231,7 +231,9 @@ def storm() -> Job:
 def booted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Booted:
     case = CASES[request.param]
     more = more_jobs(case) if request.param == FULLY else []
-    return case, run_jobs(case.shape, [*jobs(case), *more], tmp_path_factory.mktemp("vm"))
+    results = run_jobs(case.shape, [*jobs(case), *more], tmp_path_factory.mktemp("vm"))
+    assert results["start"].status == 0, results["start"].stderr
+    return case, results
 
 
 with_more = pytest.mark.parametrize("booted", [FULLY], indirect=True)

@@ -8,12 +8,12 @@ until_true() {
     return 1
 }
 
-# hold MARK OPTIONS...: a job that stays until the file MARK is gone.
+# hold MARK OPTIONS...: a job that stays until the file MARK is gone. What comes after it would mean nothing without.
 hold() {
     mark=$1
     shift
     numafit run -q "$@" -- sh -c 'touch "$0"; while [ -e "$0" ]; do sleep 0.1; done' "$mark" &
-    until_true test -e "$mark"
+    until_true test -e "$mark" || exit 1
 }
 
 gone() { ! test -e "$1"; }
