@@ -23,7 +23,7 @@ def test_of_one_node_the_total_counts() -> None:
     job of 8 GiB was refused."""
     host = host_of(told([int(5.7 * GIB)], 126 * GIB), HostFile())
     assert [node.memory for node in host.machine.numa_nodes] == [126 * GIB]
-    assert host.notes == ("NUMA node 0 has 5.7Gi of memory, and /proc/meminfo tells 126Gi in all: the latter counts",)
+    assert host.notes == ("NUMA node 0 has 5.7Gi of memory, and MemTotal tells 126Gi in all: the latter counts",)
     assert place(host, [], JobRequest(memory=8 * GIB)).admitted
 
 
@@ -31,7 +31,7 @@ def test_of_several_nodes_each_counts_and_the_difference_is_told() -> None:
     host = host_of(told([4 * GIB, 4 * GIB], 64 * GIB), HostFile())
     assert [node.memory for node in host.machine.numa_nodes] == [4 * GIB, 4 * GIB]
     assert host.notes == (
-        "the 2 NUMA nodes have 8Gi of memory, and /proc/meminfo tells 64Gi in all: what the nodes tell counts",
+        "the 2 NUMA nodes have 8Gi of memory, and MemTotal tells 64Gi in all: what the nodes tell counts",
     )
 
 

@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from numafit.amounts import size_text
 from numafit.bits import cpuset_text, mask_of
 from numafit.errors import InputError
 from numafit.host.usage import Usage
 from numafit.machine.model import Device, Machine
+from numafit.machine.notes import memory_gap_text
 
-_MUCH = 16
-"""Two amounts that differ by less than this part of the larger are the same: kernels keep some memory to themselves."""
 Distance = Callable[[int, int], int]
 
 _NEAR, _FAR = 10, 20
@@ -121,16 +119,14 @@ def host_of(machine: Machine, file: HostFile, *, allowed: tuple[int, int] | None
 def _one_memory(machine: Machine) -> tuple[Machine, tuple[str, ...]]:
     """Some virtual machines tell the memory of their nodes before all of it is there, and some containers tell their
     own limit as the total. Of one node the total counts; of several nobody knows which one is meant."""
-    nodes = [node for node in machine.numa_nodes if node.memory and not node.device]
-    told, total = sum(node.memory for node in nodes), machine.memory
-    if not told or not total or abs(told - total) < max(told, total) // _MUCH:
+    sentence = memory_gap_text(machine)
+    if not sentence or machine.memory is None:
         return machine, ()
-    which = f"NUMA node {nodes[0].id} has" if len(nodes) == 1 else f"the {len(nodes)} NUMA nodes have"
-    sentence = f"{which} {size_text(told)} of memory, and /proc/meminfo tells {size_text(total)} in all: "
+    nodes = [node for node in machine.numa_nodes if node.memory and not node.device]
     if len(nodes) > 1:
-        return machine, (sentence + "what the nodes tell counts",)
-    known = tuple(replace(node, memory=total) if node == nodes[0] else node for node in machine.numa_nodes)
-    return replace(machine, numa_nodes=known), (sentence + "the latter counts",)
+        return machine, (f"{sentence}: what the nodes tell counts",)
+    known = tuple(replace(node, memory=machine.memory) if node == nodes[0] else node for node in machine.numa_nodes)
+    return replace(machine, numa_nodes=known), (f"{sentence}: the latter counts",)
 
 
 def distances(machine: Machine) -> Distance:

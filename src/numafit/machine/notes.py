@@ -6,7 +6,7 @@ them matter to a question is known where the question is (`decision.doubt.assume
 
 from collections.abc import Iterable, Sequence
 
-from numafit.amounts import amount_text
+from numafit.amounts import amount_text, size_text
 from numafit.machine.model import CPU_IDS, DEVICES, Machine
 from numafit.machine.source import Disagreement
 from numafit.notes import Note
@@ -57,6 +57,18 @@ def machine_notes(machine: Machine, words: Iterable[str] | None = None) -> tuple
     known = [Note(code, MACHINE, _text(machine, word)) for word, code in CODES.items() if word in asked]
     unknown = [word for word in dict.fromkeys(asked) if word not in CODES]
     return (*known, *(Note("machine-assumed", MACHINE, f'its description calls "{word}" assumed') for word in unknown))
+
+
+def memory_gap_text(machine: Machine) -> str:
+    """Empty where the memory of the NUMA nodes is about that of the machine, or one of the two is not known.
+
+    Two amounts that differ by less than a sixteenth of the larger are the same: kernels keep some to themselves."""
+    nodes = [node for node in machine.numa_nodes if node.memory and not node.device]
+    told, total = sum(node.memory for node in nodes), machine.memory
+    if not told or not total or abs(told - total) < max(told, total) // 16:
+        return ""
+    which = f"NUMA node {nodes[0].id} has" if len(nodes) == 1 else f"the {len(nodes)} NUMA nodes have"
+    return f"{which} {size_text(told)} of memory, and MemTotal tells {size_text(total)} in all"
 
 
 def disagreement_notes(disagreements: Sequence[Disagreement]) -> tuple[Note, ...]:

@@ -92,7 +92,7 @@ def test_leases_that_cannot_be_read_stop_only_an_audit_of_leases(
 def test_the_ledger_may_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One that is not there has no leases, and is not made."""
     assert typed("--leases", "--state-dir", str(tmp_path / "none")) == 0
-    assert capsys.readouterr().out == "0 processes looked at: nothing found\n"
+    assert capsys.readouterr().out == "no process to look at: nothing found\n"
     assert list(tmp_path.iterdir()) == []
 
 

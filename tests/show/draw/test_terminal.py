@@ -3,7 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from numafit.amounts import size_text
 from numafit.bits import mask_of
 from numafit.machine.catalogue.names import catalogue, machine_named
 from numafit.machine.model import Cache, Cpu, Device, Machine, NumaNode
@@ -135,3 +137,11 @@ def test_distances_are_told_by_relation() -> None:
     nodes.sort(key=lambda node: str(node.id))
     machine = Machine(tuple(Cpu(i, i, i // 6, i) for i in range(11)), tuple(nodes))
     assert distances_text(machine, plan_of(machine)) == "10 local, 21 to 39 same socket, 26 to 35 other socket"
+
+
+def test_memory_of_nodes_that_is_not_that_of_the_machine_is_told() -> None:
+    """Seen in a virtual machine that fills its memory as it is used: 9 GiB in the frame, 126 GiB on top."""
+    machine = replace(machine_named("laptop"), memory=1 << 40)
+    node = size_text(machine.numa_nodes[0].memory)
+    told = f"not sure: NUMA node 0 has {node} of memory, and MemTotal tells 1Ti in all"
+    assert told in draw_text(machine).splitlines()

@@ -5,7 +5,7 @@ from functools import partial
 
 from numafit.amounts import count_text, size_text
 from numafit.machine.model import Device, Machine, NumaNode
-from numafit.machine.notes import machine_notes
+from numafit.machine.notes import machine_notes, memory_gap_text
 from numafit.show.draw.blocks import ASCII, NO_BREAK, UNICODE, Glyphs, TextBlock, framed, tiled, wrap
 from numafit.show.draw.overlay import Overlay
 from numafit.show.draw.plan import Bundle, Core, DrawnMachine, DrawnNode, Group, Package, distances_text, plan_of
@@ -209,6 +209,9 @@ class _Drawing:
             yield f"offline: CPUs {ids_text(self.plan.offline)}"
         for note in machine_notes(self.machine):
             yield f"not sure: {printable(note.text)}"
+        gap = memory_gap_text(self.machine)
+        if gap:
+            yield f"not sure: {gap}"
         links = links_text(self.machine)
         if links:
             yield f"links: {links}"

@@ -133,4 +133,5 @@ def _summary(report: AuditReport) -> str:
         for name in ("error", "warning", "info")
         if (count := sum(found.severity == name for found in report.findings))
     ]
-    return f"{looked} process{'es' * (looked != 1)} looked at: {', '.join(counts) or 'nothing found'}"
+    processes = f"{looked} process{'es' * (looked != 1)} looked at" if looked else "no process to look at"
+    return f"{processes}: {', '.join(counts) or 'nothing found'}"

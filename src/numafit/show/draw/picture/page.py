@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from numafit.machine.gpu_sets import GpuPairs, pairs_of
 from numafit.machine.model import Machine, NumaNode
-from numafit.machine.notes import untold_words
+from numafit.machine.notes import memory_gap_text, untold_words
 from numafit.show.draw.blocks import wrap
 from numafit.show.draw.overlay import Overlay
 from numafit.show.draw.picture.arrangement import Arrangement, arranged
@@ -131,6 +131,7 @@ def _notes(machine: Machine, plan: DrawnMachine, width: float) -> Piece:
         f"GPU links: {links}" if links else "",
         f"Offline CPUs: {ids_text(plan.offline)}" if plan.offline else "",
         f"Not told by the source: {', '.join(untold_words(machine))}" if machine.assumed else "",
+        memory_gap_text(machine),
     ]
     return _lines(texts, "fact", width)
 
