@@ -32,8 +32,13 @@ echo $intruder
 taskset -apc 2-7 $intruder > /dev/null
 numafit audit --leases -o json > "$OUT/cured"; echo $?
 kill $intruder
-taskset -apc 0-7 $PPID > /dev/null
 rm mark
+wait
+numafit run -q --cpus 2 --interleave -- python3 where.py 100 "$PWD/spread" > "$OUT/where" &
+until_true test -e spread
+numafit audit --leases -o json > "$OUT/spread"; echo $?
+taskset -apc 0-7 $PPID > /dev/null
+rm spread
 wait
 """
 
@@ -170,7 +175,7 @@ def test_an_ordinary_host_with_one_lease_has_no_finding(results: dict[str, Resul
 
 def test_an_intruder_on_exclusive_cpus_is_found(results: dict[str, Result]) -> None:
     """It and nothing else, with the command that moves it away; after that nothing is found any more."""
-    *_, status, intruder, cured = statuses(results["leased"])
+    *_, status, intruder, cured, _ = statuses(results["leased"])
     found = findings(results["leased"], "intruder")
     assert (status, list(found)) == ("1", ["NA007"])
     assert (found["NA007"]["others"], found["NA007"]["cure"]) == ([int(intruder)], f"taskset -apc 2-7 {intruder}")
@@ -232,8 +237,8 @@ def test_what_hidepid_hides_is_said(results: dict[str, Result]) -> None:
 
 
 def test_memory_that_was_interleaved_on_purpose_is_no_finding(results: dict[str, Result]) -> None:
-    """Without a lease and, for an ordinary user who may do so, inside of one; the kernel has spread it."""
-    for name in ("loose", "worker"):
+    """Without a lease, by a lease, and, for an ordinary user who may do so, inside of one; the kernel has spread it."""
+    for name in ("loose", "leased", "worker"):
         pages = json.loads((results[name].folder / "where").read_text().splitlines()[0])["pages"]
         assert min(pages["0"], pages["1"]) > 40 << 20
         assert findings(results[name], "spread") == {}

@@ -57,7 +57,7 @@ def jobs() -> list[Job]:
             """,
         ),
         job("mpirun", f"{RUN} {MPIRUN} -n 4 --bind-to none {RANK}"),
-        job("mpirun-alone", f"numafit run -q --cpus 2 -- {MPIRUN} -n 1 true"),
+        job("mpirun-alone", f"numafit run -q --cpus 4 -- {MPIRUN} -n 2 python3 where.py 1"),
         job("torchrun", f"{RUN} {TORCHRUN} {RANK}"),
         job(
             "srun",
@@ -123,6 +123,14 @@ def test_each_process_lies_beside_its_gpu(results: dict[str, Result], launcher: 
 def test_a_launcher_without_rank_does_not_bind_silently(results: dict[str, Result], name: str, launcher: str) -> None:
     """Said also with -q: what was asked for does not happen by itself."""
     assert f"numafit: {launcher}" in results[name].stderr
+
+
+def test_what_mpirun_starts_is_in_the_lease(results: dict[str, Result]) -> None:
+    """Where Open MPI binds it by itself, as it does with two processes: each to some of these CPUs."""
+    for where in told(results["mpirun-alone"].stdout):
+        assert where["variables"]["NUMAFIT_CPUS"] == "0-3"
+        assert not parse_cpuset(where["cpus"]) & ~parse_cpuset("0-3")
+    assert len(told(results["mpirun-alone"].stdout)) == 2
 
 
 def test_what_srun_starts_is_outside_of_the_lease(results: dict[str, Result]) -> None:

@@ -30,6 +30,7 @@ JOBS = (
     Job("preferred", "numafit run --cpus 2 -- python3 where.py 40", FILES),
     Job("spilled", f"numafit run --cpus 2 --node 1 -- python3 where.py {TOO_MUCH}", FILES),
     Job("bound", f"numafit run --node 1 --memory-bind bind -- python3 where.py {TOO_MUCH}", FILES),
+    Job("promised", f"numafit run --cpus 1 --node 1 --memory 100Mi -- python3 where.py {TOO_MUCH}", FILES),
     Job("interleaved", "numafit run --cpus 2 --interleave -- python3 where.py 100", FILES),
     Job("node", "numafit run --cpus 1 --node 1 -- python3 where.py 40", FILES),
     Job("shared", "numafit run --node 1 -- python3 where.py 40", FILES),
@@ -65,10 +66,11 @@ def test_a_full_node_does_not_end_it_while_another_is_free(results: dict[str, Re
     assert min(where["pages"].values()) > 30 * MIB
 
 
-def test_bound_memory_ends_with_its_node(results: dict[str, Result]) -> None:
-    """What the same program gets that asks for it: the kernel ends it."""
-    assert (results["bound"].status, results["bound"].stdout) == (137, "")
-    assert "memory of node 1; bound by cgroup v2" in results["bound"].stderr
+@pytest.mark.parametrize("name", ["bound", "promised"])
+def test_bound_memory_ends_with_its_node(results: dict[str, Result], name: str) -> None:
+    """What the same program gets that asks for it, or was promised memory there: the kernel ends it."""
+    assert (results[name].status, results[name].stdout) == (137, "")
+    assert "memory of node 1; bound by cgroup v2" in results[name].stderr
 
 
 def test_interleaved_memory_lies_on_all_nodes_alike(results: dict[str, Result]) -> None:

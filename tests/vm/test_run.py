@@ -39,7 +39,7 @@ class Case(NamedTuple):
 Booted = tuple[Case, dict[str, Result]]
 
 CASES = {
-    "cgroup v2": Case(TWO_SOCKETS, "cgroup v2", 8, 2, 1, "affinity and memory policy"),
+    "cgroup v2": Case(TWO_SOCKETS, "cgroup v2", 8, 2, 1, "affinity"),
     "cgroup v1": Case(MEMORY_ONLY, "cgroup v1", 4, 0, 2, "cgroup v1"),
 }
 
@@ -337,17 +337,19 @@ def test_users_share_the_ledger_of_the_host_through_its_group(booted: Booted) ->
     assert result.stdout.startswith("2\n{")
     check_place(case, told(result.stdout), cpus=case.shape.threads, node=1, mib=10)
     assert result.stdout.endswith("}\n2\n")
-    assert "join its group, usually numafit" in result.stderr
+    assert "join the group numafit and log in again" in result.stderr
     assert "belongs to root" in result.stderr
 
 
 @pytest.mark.parametrize("inside", ["plain", "container"])
 def test_a_restricted_process_gets_only_what_it_may_use(booted: Booted, inside: str) -> None:
-    """Three CPUs of the second node, in a cpuset and in namespaces of a container: two fit, four do not."""
+    """Three CPUs and the memory of the second node, in a cpuset and in namespaces of a container: two fit, four do not,
+    and no cpuset of a lease lets it out."""
     case, results = booted
     folder = results["restricted"].folder
     where = told((folder / inside).read_text())
     check_place(case, where, cpus=2, node=1, mib=20)
+    assert where["mems"] == "1"
     rung = case.rung if inside == "plain" else case.namespaced
     assert f"; bound by {rung}" in (folder / f"{inside}.told").read_text()
     assert results["restricted"].stdout == "75\n75\n"

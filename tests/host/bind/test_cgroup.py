@@ -48,6 +48,13 @@ def test_the_second_lease_finds_the_controller_enabled(tree: Hierarchy) -> None:
     assert tree.written == [("numafit/second/cpuset.cpus", "0"), ("numafit/second/cgroup.procs", "78")]
 
 
+def test_a_process_that_may_use_some_memory_nodes_is_not_let_out_of_them(tree: Hierarchy) -> None:
+    """The group is made beside the one that kept it there, whatever way its memory comes."""
+    enter_v2(tree.root, "lease", Target(0b1100, 0b10, PREFER, within=0b10), 77)
+    enter_v2(tree.root, "shared", Target(0b1100, within=0b10), 78)
+    assert [text for name, text in tree.written if name.endswith("cpuset.mems")] == ["1", "1"]
+
+
 def test_memory_that_is_preferred_leaves_the_memory_nodes_alone_and_a_limit_is_written(tree: Hierarchy) -> None:
     """`cpuset.mems` would force it; a limit needs the memory controller."""
     enter_v2(tree.root, "lease", Target(0b1100, 0b10, PREFER, 10_000_000), 77)

@@ -36,6 +36,7 @@ def test_memory_that_is_not_bound_may_come_from_everywhere(tree: Hierarchy) -> N
     """v1 takes no process into a group without memory nodes."""
     group = enter_v1(tree.root, "lease", Target(0b1), 77)
     assert group_masks(group) == Target(0b1, 0b11)
+    assert group_masks(enter_v1(tree.root, "kept", Target(0b1, within=0b10), 78)) == Target(0b1, 0b10)
 
 
 def test_a_job_inside_a_lease_gets_a_group_beside_it(tree: Hierarchy) -> None:

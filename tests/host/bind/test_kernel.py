@@ -99,6 +99,12 @@ def test_the_lists_of_a_status_are_read(tmp_path: Path) -> None:
     assert kernel.status(tmp_path) == Target(0b100111, 0b10)
 
 
+def test_the_nodes_with_memory_are_read(tmp_path: Path) -> None:
+    assert kernel.memory_nodes(tmp_path) == 0
+    (tmp_path / "has_memory").write_text("0,2\n")
+    assert kernel.memory_nodes(tmp_path) == 0b101
+
+
 def test_a_kernel_without_cpusets_names_no_memory_nodes(tmp_path: Path) -> None:
     (tmp_path / "status").write_text("Cpus_allowed_list:\t0-1\n")
     assert kernel.status(tmp_path) == Target(0b11, 0)

@@ -86,8 +86,8 @@ def enter_v2(root: Path, lease_id: str, target: Target, pid: int) -> Path:
         _make_both(group, undo, ["cpuset", "memory"] if target.limit else ["cpuset"])
         rewrite_v2(group, target)
         _check(group, f"{CPUS}.effective", target.cpus)
-        if target.forced:
-            _check(group, f"{MEMS}.effective", target.forced)
+        if target.cpuset_mems:
+            _check(group, f"{MEMS}.effective", target.cpuset_mems)
         if target.limit:
             write(group / LIMIT, str(target.limit))
             if not is_limited(group, target.limit):
@@ -205,8 +205,8 @@ def remove_folder(group: Path) -> bool:
 
 def rewrite_v2(group: Path, target: Target) -> None:
     write(group / CPUS, cpuset_text(target.cpus))
-    if target.forced:
-        write(group / MEMS, cpuset_text(target.forced))
+    if target.cpuset_mems:
+        write(group / MEMS, cpuset_text(target.cpuset_mems))
 
 
 def group_masks(group: Path) -> Target:

@@ -55,7 +55,7 @@ def enter_v1(own: Path, lease_id: str, target: Target, pid: int) -> Path:
         _make_both(group, made)
         _fill(parent, base)
         write(group / CPUS, cpuset_text(target.cpus))
-        write(group / MEMS, cpuset_text(target.forced or group_masks(parent).mems))
+        write(group / MEMS, cpuset_text(target.cpuset_mems or group_masks(parent).mems))
         # Pages follow the process to its memory nodes, as they always do in v2.
         write(group / _MIGRATE, "1")
         write(group / PROCESSES, str(pid))
@@ -96,5 +96,5 @@ def rewrite_v1(group: Path, target: Target) -> None:
     if group.parent.name == FOLDER:
         _fill(group.parent, group.parent.parent)
     write(group / CPUS, cpuset_text(target.cpus))
-    if target.forced:
-        write(group / MEMS, cpuset_text(target.forced))
+    if target.cpuset_mems:
+        write(group / MEMS, cpuset_text(target.cpuset_mems))

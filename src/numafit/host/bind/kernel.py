@@ -37,6 +37,7 @@ _ALL_CPUS = range(8192)
 """As many as a kernel can be built for; it takes no notice of those that it does not have."""
 
 SELF = Path("/proc/self")
+NODES = Path("/sys/devices/system/node")
 
 
 class MemoryPolicy(msgspec.Struct, frozen=True):
@@ -118,6 +119,14 @@ def allowed_now(process: Path = SELF) -> tuple[int, int]:
     not list it."""
     found = status(process)
     return found.cpus or affinity(), found.mems or 1
+
+
+def memory_nodes(root: Path = NODES) -> int:
+    """All that have memory; 0 where the kernel does not tell."""
+    try:
+        return cpu_list((root / "has_memory").read_text().strip()) or 0
+    except OSError:
+        return 0
 
 
 def allowed_by_cpuset() -> Target:

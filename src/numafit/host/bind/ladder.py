@@ -54,7 +54,9 @@ def bind_self(lease_id: str, target: Target, *, strict: bool) -> Bound:
     """Called in the new process, before it becomes the command. With `strict`, nothing less than a cpuset will do, by
     whichever of the three ways to one; and only a cgroup has a limit of memory."""
     check_lease_id(lease_id)
-    _check_allowed(target, let_out(kernel.allowed_by_cpuset()))
+    allowed = let_out(kernel.allowed_by_cpuset())
+    _check_allowed(target, allowed)
+    target = replace(target, within=_fence(allowed.mems, kernel.memory_nodes()))
     skipped: list[str] = []
     attempts: dict[str, Callable[[], Bound]] = {
         CGROUP_V2: lambda: _in_v2(lease_id, target),
@@ -87,6 +89,11 @@ def _check_allowed(target: Target, allowed: Target) -> None:
             raise BindError(f"{what} {outside} are not allowed to this process, which may use {inside}")
 
 
+def _fence(allowed: int, every: int) -> int:
+    """Nodes that a cpuset has to name. Where the process may use all there are it names none: more may come."""
+    return allowed if every & ~allowed else 0
+
+
 def _in_v2(lease_id: str, target: Target) -> Bound:
     root = groups.v2_root()
     old = groups.v2_group(root)
@@ -112,7 +119,7 @@ def _entered(rung: str, group: Path, target: Target, old: Path | None) -> Bound:
     with suppress(OSError):
         kernel.widen_affinity()
     found = kernel.status()
-    if found.cpus == target.cpus and found.mems == (target.forced or found.mems):
+    if found.cpus == target.cpus and found.mems == (target.cpuset_mems or found.mems):
         if target.forced or not target.mems:
             return Bound(rung, found.cpus, found.mems, str(group))
         policy, refusals = _directed(target, found.mems)

@@ -52,7 +52,7 @@ def enter_scope(
         *_masks(target),
         *(("MemoryMax", "t", str(target.limit)) if target.limit else ()),
     ]
-    count = 4 + bool(target.forced) + bool(target.limit)
+    count = 4 + bool(target.cpuset_mems) + bool(target.limit)
     _busctl(
         *("StartTransientUnit", "ssa(sv)a(sa(sv))", unit_name(lease_id), "fail", str(count)),
         *properties,
@@ -62,7 +62,7 @@ def enter_scope(
     while True:
         group = _unit_group(lease_id, process)
         found = status(process)
-        if group and found.cpus == target.cpus and found.mems == (target.forced or found.mems):
+        if group and found.cpus == target.cpus and found.mems == (target.cpuset_mems or found.mems):
             folder = root / group.strip("/")
             if not target.limit or is_limited(folder, target.limit):
                 return folder
@@ -77,13 +77,13 @@ def enter_scope(
 
 def change_scope(lease_id: str, target: Target) -> None:
     """systemd writes the cpuset itself: it would undo what another wrote there."""
-    count = 2 if target.forced else 1
+    count = 2 if target.cpuset_mems else 1
     _busctl("SetUnitProperties", "sba(sv)", unit_name(lease_id), "true", str(count), *_masks(target))
 
 
 def _masks(target: Target) -> list[str]:
     words = ["AllowedCPUs", "ay", *_bytes(target.cpus)]
-    return [*words, "AllowedMemoryNodes", "ay", *_bytes(target.forced)] if target.forced else words
+    return [*words, "AllowedMemoryNodes", "ay", *_bytes(target.cpuset_mems)] if target.cpuset_mems else words
 
 
 def _bytes(mask: int) -> list[str]:

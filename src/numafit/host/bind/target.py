@@ -49,11 +49,18 @@ class Target(msgspec.Struct, frozen=True):
     """How memory comes from `mems`: one of `WAYS`."""
     limit: int = 0
     """Bytes of memory that the processes may use together; 0: as many as there are."""
+    within: int = 0
+    """The nodes that the process may use at all, where these are not all: a new cpuset must not let it out of them."""
 
     @property
     def forced(self) -> int:
-        """The nodes that a cpuset names: it forces, which is wanted of memory that is bound alone."""
+        """The nodes that memory is bound to; what is preferred or interleaved is directed by a policy."""
         return self.mems if self.way == BIND else 0
+
+    @property
+    def cpuset_mems(self) -> int:
+        """The nodes that a cpuset is to name; 0: none, so that it has those of the group above."""
+        return self.forced or self.within
 
 
 class Bound(msgspec.Struct, frozen=True):
