@@ -41,20 +41,22 @@ def told(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 
 def test_it_prints_a_line_for_each_rule(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     text = told(capsys, *files)
-    assert text.startswith("6 pods in 8.3 min on 2 nodes; 1 more fit no empty node, and are left out\n")
+    assert text.startswith("7 pods in 8.3 min on 2 nodes; 1 of them fit no empty node, and are left out\n")
     lines = [line for line in text.splitlines() if line.startswith("numafit ")]
-    assert lines[0].split() == ["numafit", "0", "83.3%", "15", "s", "90", "s", "90", "s", "0"]
-    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith("Such"))
+    assert lines[0].split() == ["numafit", "0", "0", "83.3%", "15", "s", "90", "s", "0"]
+    assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith(("Such", "Alignment", "(10")))
 
 
 def test_json_has_all_of_it(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(told(capsys, *files, "-o", "json", "--rule", "numafit", "--rule", "most-allocated, blind"))
-    assert (found["nodes"], found["pods"], found["impossible"], found["seconds"]) == (2, 6, 1, 500.0)
+    assert (found["nodes"], found["pods"], found["seconds"]) == (2, 7, 500.0)
     ours, blind = found["rules"]
-    assert (ours["rule"], ours["rejections"], ours["meanWait"]) == ("numafit", 0, 15.0)
+    assert (ours["rule"], ours["pods"], ours["impossible"], ours["rejections"]) == ("numafit", 6, 1, 0)
+    assert (ours["meanWait"], ours["lateWait"], len(ours["moments"])) == (15.0, 90.0, 6)
+    assert ours["alignment"]["cpusTogether"] == ours["alignment"]["cpus"] == 5
     assert blind["rejections"] > 0
     assert [own["devices"] for own in ours["sizes"]] == [0, 1]
-    assert found["large"][0]["requests"].keys() == {"cpu", "memory"}
+    assert ours["large"][0]["shape"]["requests"].keys() == {"cpu", "memory"}
 
 
 def test_pods_may_come_faster_and_a_large_pod_of_ones_own_is_watched(
@@ -63,7 +65,8 @@ def test_pods_may_come_faster_and_a_large_pod_of_ones_own_is_watched(
     words = ("-o", "json", "--speed", "10", "--most", "3", "--large", "cpu=8,memory=1Gi", "--rule", "numafit")
     found = json.loads(told(capsys, *files, *words))
     assert (found["pods"], found["seconds"]) == (3, 0.0)
-    assert found["large"] == [{"name": "cpu=8,memory=1Gi", "requests": {"cpu": "8", "memory": "1Gi"}}]
+    (left,) = found["rules"][0]["large"]
+    assert left["shape"] == {"name": "cpu=8,memory=1Gi", "requests": {"cpu": "8", "memory": "1Gi"}}
 
 
 @pytest.mark.parametrize(
@@ -72,6 +75,9 @@ def test_pods_may_come_faster_and_a_large_pod_of_ones_own_is_watched(
         (("--speed", "0"), "--speed: 0 is no number of times (more than 0)"),
         (("--large", "cpu"), '--large: "cpu": '),
         (("--rule", "random"), "random"),
+        (("--policy", "strict"), '--policy: "strict" is no policy (one of none, best-effort, '),
+        (("--policy", "restricted/node"), '--policy: "restricted/node" is no policy'),
+        (("--owner", "Cron"), "Cron"),
         (("--most", "0"), "0"),
     ],
 )
@@ -92,3 +98,46 @@ def test_a_trace_for_which_no_node_is_made_is_told(
     trace.write_text("arrival,cpu,memory\n0,x,1Gi\n")
     assert main(["fleet", "simulate", str(nodes), str(trace)]) == 2
     assert "trace.csv:2: cpu:" in capsys.readouterr().err
+
+
+ROWS = """\
+name,count,cpu,memory,nvidia.com/gpu
+big,2,16,32Gi,2
+odd,1,two,32Gi,
+"""
+
+
+def test_rows_are_nodes_each_policy_is_played_and_a_bad_row_is_told(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By several processes as by one. With `none` a pod of 9 CPUs fits an empty node, on both its NUMA
+    nodes."""
+    nodes, trace = files
+    nodes.write_text(ROWS)
+    trace.write_text(TRACE + "600,1,x,1Gi,\n")
+    words = ("--policy", "none", "--policy", "single-numa-node/pod", "--rule", "most-allocated, blind", "-o", "json")
+    assert main(["fleet", "simulate", str(nodes), str(trace), *words, "--jobs", "2"]) == 0
+    several = capsys.readouterr().out
+    assert told(capsys, nodes, trace, *words, "--jobs", "1") == several
+    found = json.loads(several)
+    none, strict = found["rules"]
+    assert (none["policy"], none["pods"], none["impossible"]) == ("none", 7, 0)
+    assert (strict["policy"], strict["pods"], strict["impossible"]) == ("single-numa-node/pod", 6, 1)
+    assert none["alignment"]["cpusTogether"] < none["alignment"]["cpus"]
+    assert strict["alignment"]["cpusTogether"] == strict["alignment"]["cpus"]
+    assert [own.rpartition("/")[2][:12] for own in found["skipped"]] == ["nodes.yaml:3", "trace.csv:9:"]
+    assert [note["code"] for note in found["notes"]] == ["nodes-numa-assumed", "nodes-kubelet-assumed"]
+    text = told(capsys, nodes, trace, *words[:-2])
+    assert "; 0 with none, 1 with single-numa-node/pod fit no empty node, and are left out" in text
+    assert "\n2 rows were left out:\n" in text
+
+
+def test_the_owner_of_pods_and_the_seed_are_the_users(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = (*files, "--rule", "most-allocated, blind", "-o", "json")
+    jobs, sets, alone = (
+        json.loads(told(capsys, *words, "--owner", own))["rules"][0] for own in ("Job", "ReplicaSet", "Pod")
+    )
+    assert alone["recreations"] == 0 < jobs["recreations"] < sets["recreations"]
+    assert told(capsys, *words, "--seed", "7") == told(capsys, *words, "--seed", "7")

@@ -2,7 +2,16 @@
 
 import pytest
 
-from numafit.fleet.simulation.rules import RULES, Chooser, NodeOrder, PlacingRule, least_score, most_score
+from numafit.fleet.simulation.rules import (
+    RULES,
+    Chooser,
+    NodeOrder,
+    PlacingRule,
+    StockScheduler,
+    least_score,
+    most_score,
+    sampled,
+)
 from numafit.fleet.simulation.run import fleet_of
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.state import NodeState
@@ -21,8 +30,9 @@ def with_pods(state: NodeState, *pods: Pod) -> NodeState:
 
 
 def chosen(order: NodeOrder, states: dict[str, NodeState], own: Pod, *, exact: bool = True) -> str | None:
-    chooser = Chooser(PlacingRule(order, exact), VerdictMemory(), SchedulerView())
-    return chooser.choose(fleet_of(states), own, shape_digest(own))
+    fleet = fleet_of(states)
+    chooser = Chooser(PlacingRule(order, exact), VerdictMemory(), SchedulerView(), fleet)
+    return chooser.choose(fleet, own, shape_digest(own))
 
 
 def test_scores_are_those_of_the_scheduler() -> None:
@@ -50,10 +60,34 @@ def test_a_blind_rule_sends_a_pod_where_it_is_rejected_and_an_exact_one_does_not
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_no_rule_knows_a_node_for_what_fits_nowhere(rule: PlacingRule) -> None:
-    chooser = Chooser(rule, VerdictMemory(), SchedulerView())
+    fleet = fleet_of({"a": idle()})
+    chooser = Chooser(rule, VerdictMemory(), SchedulerView(), fleet)
     own = pod("new", "16")
-    assert chooser.choose(fleet_of({"a": idle()}), own, shape_digest(own)) is None
-    assert not chooser.takes(fleet_of({"a": idle()}), "a", own, shape_digest(own))
+    assert chooser.choose(fleet, own, shape_digest(own)) is None
+    assert not chooser.takes(fleet, "a", own, shape_digest(own))
+
+
+def test_a_part_of_the_nodes_is_looked_at_as_in_the_scheduler() -> None:
+    """numFeasibleNodesToFind of 1.36: all of fewer than 100; else 50 % less one for each 125 nodes, at least 5 %, and
+    never fewer than 100."""
+    assert [sampled(nodes, 0) for nodes in (0, 99, 100, 600, 1523, 2000, 6000)] == [0, 99, 100, 276, 578, 680, 300]
+    assert [sampled(1523, percent) for percent in (1, 10, 100)] == [100, 152, 1523]
+
+
+def test_a_blind_rule_goes_on_where_it_stopped_and_a_seed_chooses_among_equals() -> None:
+    """With 200 equal nodes 100 are looked at: the first half, then the second."""
+    fleet = fleet_of({f"n{number:03}": idle() for number in range(200)})
+    own = pod("new", "2")
+
+    def chosen_by(seed: int) -> list[str]:
+        rule = PlacingRule("least-allocated", exact=False)
+        chooser = Chooser(rule, VerdictMemory(), SchedulerView(), fleet, StockScheduler(0, seed))
+        assert (chooser.enough, chooser.windows) == (100, 3)
+        return [chooser.choose(fleet, own, shape_digest(own)) or "" for _ in range(6)]
+
+    first = chosen_by(1)
+    assert first == chosen_by(1) != chosen_by(2)
+    assert [name < "n100" for name in first] == [True, False] * 3
 
 
 def test_ours_is_exact_and_all_have_names_of_their_own() -> None:

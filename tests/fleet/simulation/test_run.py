@@ -89,6 +89,6 @@ def test_no_exact_rule_is_ever_rejected_and_every_pod_is_counted_once(seed: int)
 def test_rooms_are_counted_before_a_pod_comes() -> None:
     found = play(named(2, idle()), arriving((0, None, "4", 2), (10, 1, "1", 0)))
     (gpus, numa) = found.large
-    assert (gpus.name, gpus.mean, gpus.least, gpus.none) == ("2 GPUs", 3.5, 3, 0.0)
-    assert numa.name == "NUMA node"
+    assert (gpus.shape.name, gpus.mean, gpus.least, gpus.none) == ("2 GPUs", 3.5, 3, 0.0)
+    assert numa.shape.name == "NUMA node"
     assert found.used_devices == pytest.approx(0.125)

@@ -7,6 +7,7 @@
     node          one node, drawn
     fit           how many more pods fit, and where
     simulate      pods that arrive and end in time, placed by several rules; it asks no cluster
+    plays         several policies and rules of it at once, in processes
     doctor        configuration and release of every node
     view          what they share: which cluster, one look at it, rights that lack
 

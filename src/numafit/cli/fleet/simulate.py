@@ -1,28 +1,29 @@
 """`numafit fleet simulate`: pods that arrive and end in time, placed on a fleet by several rules."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from numafit.cli.files import read_text
+from numafit.cli.fleet.plays import Playing, cores, play_all, plays_of
 from numafit.cli.options.answer import say
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.options.simulated import idle_states
-from numafit.cli.terminal import progress_bar
+from numafit.cli.options.simulated import planned_nodes
+from numafit.cluster.sim.table import NUMA_NODES, NodeAssumptions
 from numafit.errors import InputError
-from numafit.fleet.simulation.large import LargePod, large_pod, large_pods
-from numafit.fleet.simulation.rules import RULES
-from numafit.fleet.simulation.run import fleet_of, play_rule, possible
-from numafit.fleet.simulation.trace import GPU, PodTrace, read_trace
-from numafit.fleet.state import NodeState
-from numafit.fleet.verdicts import VerdictMemory
+from numafit.fleet.simulation.controllers import CONTROLLERS, USUAL
+from numafit.fleet.simulation.large import LargePod, large_pod
+from numafit.fleet.simulation.rules import RULES, StockScheduler
+from numafit.fleet.simulation.trace import GPU, read_trace
 from numafit.quantity import QuantityError, parse_quantity
+from numafit.settings.read.loader import ConfigFile
 from numafit.show.json import json_text
 from numafit.show.records.fleet_run import fleet_run_record
 from numafit.show.text.fleet.simulation import fleet_run_text
 
 NAMES = tuple(rule.name for rule in RULES)
+POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
+SCOPES = ("container", "pod")
 
 
 @click.command(
@@ -31,11 +32,13 @@ Examples:
   numafit fleet simulate nodes.yaml trace.csv
   numafit fleet simulate nodes.yaml trace.csv --rule numafit --speed 20
   numafit fleet simulate nodes.yaml trace.jsonl --large cpu=64,memory=256Gi
-  numafit fleet simulate nodes.yaml openb_pod_list_default.csv --whole-cpus -o json"""
+  numafit fleet simulate nodes.csv trace.csv --policy restricted --policy single-numa-node/pod
+  numafit fleet simulate openb_node_list_all_node.csv openb_pod_list_default.csv --whole-cpus"""
 )
 @click.argument("nodes", type=click.Path(path_type=Path))
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("--rule", "rules", type=OneOf(NAMES), multiple=True, help=f"Only this one: {'; '.join(NAMES)}.")
+@click.option("--policy", "policies", multiple=True, metavar="NAME", help=f"Each node with it: {', '.join(POLICIES)}.")
 @click.option(
     "--large",
     "specs",
@@ -46,50 +49,75 @@ Examples:
 @click.option("--speed", type=float, default=1.0, metavar="TIMES", help="Pods arrive so many times as fast.")
 @click.option("--most", type=click.IntRange(1), metavar="N", help="Only the first N pods.")
 @click.option("--whole-cpus", is_flag=True, help="Round CPUs up, so that each pod gets CPUs for itself.")
+@click.option(
+    "--owner",
+    type=OneOf(list(CONTROLLERS)),
+    default=USUAL,
+    show_default=True,
+    help="Of pods without one.",
+)
+@click.option("--numa", type=click.IntRange(1, 16), default=NUMA_NODES, show_default=True, help="Of each row of NODES.")
+@click.option("--kubelet", type=click.Path(path_type=Path), help="Configuration of each row of NODES.")
+@click.option(
+    "--sample", type=click.IntRange(0, 100), default=0, metavar="PERCENT", help="percentageOfNodesToScore, if blind."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the choice among equals, if blind.")
+@click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Processes to play with; default one per core.")
 @click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 def simulate(
     nodes: Path,
     trace: Path,
     rules: tuple[str, ...],
+    policies: tuple[str, ...],
     specs: tuple[str, ...],
     speed: float,
     most: int | None,
     whole_cpus: bool,
+    owner: str,
+    numa: int,
+    kubelet: Path | None,
+    sample: int,
+    seed: int,
+    jobs: int | None,
     output: str,
 ) -> int:
     """Place the pods of TRACE on NODES by several rules, and count what each leads to.
 
-    NODES is a file of kubelet-sim. TRACE tells when pods arrive, how long they run and what they ask for: CSV or JSON
-    lines, see docs/fleet.md. Each pod is decided by the kubelet of the node that a rule chose. Blind rules know sums
-    only, as a scheduler does, so that kubelets reject; the others choose among nodes that admit the pod. Exit status:
-    0 answered, 2 bad input.
+    NODES is a file of kubelet-sim, or CSV with a row for each node. TRACE tells when pods arrive, how long they run and
+    what they ask for: CSV or JSON lines, see docs/fleet-simulate.md. Each pod is decided by the kubelet of the node
+    that a rule chose. Blind rules know sums only, as a scheduler does, so that kubelets reject; the others choose among
+    nodes that admit the pod. Exit status: 0 answered, 2 bad input.
     """
     if not 0 < speed < float("inf"):
         raise InputError(f"{speed:g} is no number of times", source="--speed", cure="more than 0")
-    states = idle_states(nodes)
-    kinds = tuple({state.key: state for state in states.values()}.values())
-    read = _trace(trace, kinds, speed, most, whole_cpus=whole_cpus)
-    large = tuple(_large(spec) for spec in specs) or large_pods(kinds)
-    memory = VerdictMemory()
-    pods = tuple(possible(kinds, read.pods, memory))
-    if not pods:
+    for own in policies:
+        _check_policy(own)
+    config = None if kubelet is None else ConfigFile(str(kubelet), read_text(kubelet))
+    planned = planned_nodes(nodes, NodeAssumptions(numa, config))
+    devices = [own.resource for group, _ in planned.kinds for own in group.machine.devices]
+    gpu = devices[0] if devices else GPU
+    read = read_trace(read_text(trace), str(trace), gpu=gpu, whole_cpus=whole_cpus, owner=owner)
+    read = (read if most is None else read.first(most)).faster(speed)
+    large = tuple(_large(spec) for spec in specs)
+    playing = Playing(planned, read.pods, large, StockScheduler(sample, seed))
+    plays = plays_of(policies, [rule for rule in RULES if not rules or rule.name in rules])
+    outcomes = play_all(playing, plays, jobs or cores())
+    if not any(own.pods for own in outcomes):
         raise InputError("none of its pods fits an empty node", source=str(trace), cure="do both use the same devices?")
-    fleet = fleet_of(states)
-    chosen = [rule for rule in RULES if not rules or rule.name in rules]
-    with progress_bar(len(pods) * len(chosen)) as bar:
-        outcomes = [play_rule(fleet, pods, rule, memory, large, bar.update) for rule in chosen]
-    record = fleet_run_record(len(states), read, len(pods), large, outcomes)
+    notes = (*planned.notes, *read.notes)
+    record = fleet_run_record(planned.count, read, outcomes, notes, (*planned.skipped, *read.skipped))
     if output == "json":
         click.echo(json_text(record))
     else:
-        say(lambda screen: fleet_run_text(record, screen), read.notes)
+        say(lambda screen: fleet_run_text(record, screen), notes)
     return 0
 
 
-def _trace(path: Path, kinds: Sequence[NodeState], speed: float, most: int | None, *, whole_cpus: bool) -> PodTrace:
-    devices = [name for state in kinds for name in state.ledger.device.healthy]
-    read = read_trace(read_text(path), str(path), gpu=devices[0] if devices else GPU, whole_cpus=whole_cpus)
-    return (read if most is None else read.first(most)).faster(speed)
+def _check_policy(policy: str) -> None:
+    name, slash, scope = policy.partition("/")
+    if name not in POLICIES or (slash and scope not in SCOPES):
+        cure = f"one of {', '.join(POLICIES)}; /pod or /container after it sets the scope"
+        raise InputError(f'"{policy[:60]}" is no policy', source="--policy", cure=cure)
 
 
 def _large(spec: str) -> LargePod:

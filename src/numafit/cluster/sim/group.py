@@ -1,6 +1,7 @@
 """Kubelets out of groups: a group is started once, and its nodes share all that is equal."""
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -13,13 +14,14 @@ from numafit.cluster.sim.state import StateFolder
 from numafit.cluster.sim.status import StatusStyle, style_of
 from numafit.decision.history.situation import Situation, situation_of
 from numafit.decision.start import Start, again, start
+from numafit.document import read_document
 from numafit.errors import InputError, KubeletError, StartError
 from numafit.ledger.state_files import read_state_files
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.config import KubeletConfig
 from numafit.settings.eviction import thresholds
 from numafit.settings.facts import NodeFacts
-from numafit.settings.read.loader import ConfigSources, refuse_unknown
+from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.settings.versions import KubeVersion, behaviour_of
 
 
@@ -55,6 +57,18 @@ def idle_situation(group: SimulatedGroup) -> Situation:
     start."""
     known = _started(group)
     return situation_of(known.node, known.ledger, known.allocatable)
+
+
+def reconfigured(group: SimulatedGroup, fields: Mapping[str, object]) -> SimulatedGroup:
+    """With these fields of the kubelet's configuration instead of its own. Raises InputError where that cannot be
+    read."""
+    if group.config is None:
+        whole: dict[object, object] = {"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration"}
+    else:
+        value = read_document(group.config.text, group.config.name).value
+        whole = dict(value) if isinstance(value, dict) else {}
+    name = group.config.name if group.config is not None else f"kubelet of {group.name}"
+    return replace(group, config=ConfigFile(name, json.dumps({**whole, **fields}, indent=1)))
 
 
 def check_groups(groups: Iterable[SimulatedGroup]) -> None:

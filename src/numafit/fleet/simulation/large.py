@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from numafit.fleet.simulation.outcome import LargeShape
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.state import NodeState
 from numafit.fleet.verdicts import VerdictMemory, shape_digest, tried
@@ -20,6 +21,11 @@ class LargePod(msgspec.Struct, frozen=True):
     """What it asks for, in words."""
     pod: Pod
     shape: bytes
+
+    @property
+    def asks(self) -> LargeShape:
+        requests = self.pod.containers[0].requests
+        return LargeShape(self.name, {name: str(amount) for name, amount in requests.items()})
 
 
 def large_pod(name: str, amounts: dict[str, Quantity]) -> LargePod:
@@ -73,17 +79,27 @@ def _word(resource: str) -> str:
 
 
 class RoomCounter:
-    """How many pods of a shape a node still takes, one after the other; remembered by its state."""
+    """How many pods of a shape a node still takes, one after the other; remembered as long as nodes
+    are in that state."""
 
     def __init__(self, large: LargePod, view: SchedulerView) -> None:
         self.large, self._view = large, view
         self._found: dict[bytes, int] = {}
 
+    def count_all(self, groups: Iterable[tuple[NodeState, int]]) -> int:
+        """On all of these: states, and how many nodes are in each."""
+        # What was counted of states that no node is in any more is forgotten.
+        known, self._found, total = self._found, {}, 0
+        for state, many in groups:
+            found = known.get(state.key)
+            if found is None:
+                found = self._counted(state)
+            self._found[state.key] = found
+            total += found * many
+        return total
+
     def count(self, state: NodeState) -> int:
-        found = self._found.get(state.key)
-        if found is None:
-            found = self._found[state.key] = self._counted(state)
-        return found
+        return self.count_all(((state, 1),))
 
     def _counted(self, state: NodeState) -> int:
         pod, count = self.large.pod, 0

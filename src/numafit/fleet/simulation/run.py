@@ -1,8 +1,8 @@
 """One rule from the first pod to the last: arrivals and ends in their order, and what waits tried again.
 
 A pod for which the rule knows no node waits, and is looked at when another one ends, by the node that this one leaves;
-the oldest first, and whoever fits goes. A pod that a kubelet rejects comes again after 10, 20, 40 … 360 seconds, as the
-pods of a Job do. It ends with the last arrival: who has no node then has waited until there.
+the oldest first, and whoever fits goes. A pod that a kubelet rejects is made again by its controller, as soon as that
+does so, until the controller gives up. It ends with the last arrival: who has no node then has waited until there.
 """
 
 import heapq
@@ -12,21 +12,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numafit.decision.decide import load_beside
 from numafit.decision.life import release
 from numafit.fleet.fleet import Fleet
-from numafit.fleet.look.usage import NodeUsage, usage_of
-from numafit.fleet.simulation.large import LargePod, RoomCounter
-from numafit.fleet.simulation.outcome import LargeLeft, RuleOutcome, SizeOutcome
-from numafit.fleet.simulation.rules import Chooser, PlacingRule
+from numafit.fleet.simulation.board import DOES_NOT_FIT
+from numafit.fleet.simulation.controllers import CONTROLLERS, Controller
+from numafit.fleet.simulation.large import LargePod
+from numafit.fleet.simulation.look import FleetLooker, mean_of
+from numafit.fleet.simulation.loops import Loop, LoopKey, TriesInVain, unplayed
+from numafit.fleet.simulation.outcome import RuleOutcome, SizeOutcome
+from numafit.fleet.simulation.reached import AlignmentCounter
+from numafit.fleet.simulation.rules import STOCK, Chooser, PlacingRule, StockScheduler
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.simulation.trace import TracePod
 from numafit.fleet.state import NodeState, state_with
 from numafit.fleet.verdicts import VerdictMemory, shape_digest, tried
 from numafit.workload.pod import Pod
 
-FIRST_AGAIN, LAST_AGAIN = 10.0, 360.0
-"""Seconds after which a rejected pod of a Job comes again (job controller 1.36): each time twice as long."""
 MOMENTS = 200
 """Arrivals at which the fleet is looked at, spread evenly over all of them."""
-LATE = 0.95
+LATE = 0.99
 
 
 def fleet_of(states: Mapping[str, NodeState]) -> Fleet:
@@ -56,9 +58,10 @@ def play_rule(
     memory: VerdictMemory,
     large: Sequence[LargePod] = (),
     done: Callable[[int], None] = lambda _: None,
+    stock: StockScheduler = STOCK,
 ) -> RuleOutcome:
     """`fleet`: as it stands before the first pod. `done` is told how many more pods have arrived."""
-    run = _Run(fleet, pods, Chooser(rule, memory, SchedulerView()), large)
+    run = _Run(fleet, pods, Chooser(rule, memory, SchedulerView(), fleet, stock), large)
     moments = {index * len(pods) // MOMENTS for index in range(MOMENTS)}
     for index, own in enumerate(pods):
         run.until(own.arrival)
@@ -77,12 +80,20 @@ class _Run:
         self.due: list[tuple[float, int, int, str]] = []
         """(when, number, pod, node that it leaves or empty: it comes again)"""
         self.number = 0
+        self.changes = 0
+        """How often a node has changed."""
         self.waiting: dict[bytes, deque[int]] = {}
         """Shape -> pods that wait, the oldest first."""
         self.began: dict[int, float] = {}
+        self.gave_up: dict[int, float] = {}
+        """Pods that no controller makes again, and since when."""
         self.times_rejected: dict[int, int] = {}
+        self.vain: dict[int, TriesInVain] = {}
+        self.loops: dict[LoopKey, Loop] = {}
+        self.arrived = 0
         self.at_once: set[int] = set()
-        self.look_at = _Looker(large, chooser.view)
+        self.reached = AlignmentCounter()
+        self.look_at = FleetLooker(large, chooser.view)
 
     # --- what happens -------------------------------------------------------------------------------------------------
 
@@ -96,12 +107,14 @@ class _Run:
         self.now = moment
 
     def arrives(self, index: int) -> None:
+        self.arrived += 1
         self._tries(index)
         if index in self.began:
             self.at_once.add(index)
 
     def look(self) -> None:
-        self.look_at.look(self.fleet)
+        waiting = self.arrived - len(self.began) - len(self.gave_up)
+        self.look_at.look(self.fleet, self.now - self.pods[0].arrival, waiting, self._rejections())
 
     def _tries(self, index: int) -> None:
         pod, shape = self.pods[index].pod, self.shapes[index]
@@ -109,29 +122,31 @@ class _Run:
         name = None if self.waiting.get(shape) else self.chooser.choose(self.fleet, pod, shape)
         if name is None:
             self.waiting.setdefault(shape, deque()).append(index)
+            self._left_loop(index)
         else:
             self._comes(index, name)
 
     def _comes(self, index: int, name: str) -> None:
         """To the kubelet, which decides."""
         own, state = self.pods[index], self.fleet.nodes[name].state
-        after = None
-        if self.chooser.memory.verdict(state, own.pod, self.shapes[index]).admitted:
-            after = tried(state, own.pod)[1]
-        if after is None:
-            times = self.times_rejected[index] = self.times_rejected.get(index, 0) + 1
-            self._plan(self.now + min(FIRST_AGAIN * 2 ** (times - 1), LAST_AGAIN), index, "")
+        # What equal pods were told in equal states need not be decided again.
+        admits = self.chooser.memory.verdict(state, own.pod, self.shapes[index]).admitted
+        decision, after = tried(state, own.pod) if admits else (None, None)
+        if decision is None or after is None:
+            self._rejected(index, name)
             return
-        self.fleet = self.fleet.reported(name, after)
+        self.reached.admitted(state.kind, state.node, decision)
         self.began[index] = self.now
         if own.run is not None:
             self._plan(self.now + own.run, index, name)
+        self._changed(name, after)
+        self._left_loop(index)
 
     def _ends(self, index: int, name: str) -> None:
         state, uid = self.fleet.nodes[name].state, self.pods[index].pod.uid
         load = load_beside(state.node.settings, state.load, state.ledger, uid)
         left = state_with(state.kind, state.node, release(state.ledger, uid), load, state.allocatable)
-        self.fleet = self.fleet.reported(name, left)
+        self._changed(name, left)
         self._fill(name)
 
     def _fill(self, name: str) -> None:
@@ -150,33 +165,125 @@ class _Run:
                 del self.waiting[shape]
             self._comes(index, name)
 
+    def _changed(self, name: str, state: NodeState) -> None:
+        self.changes += 1
+        self.fleet = self.fleet.reported(name, state)
+        self.chooser.changed(name, state)
+        board = self.chooser.board
+        if board is None:
+            return
+        for (shape, _), loop in self.loops.items():
+            if loop.trying is None and loop.pods:
+                points = board.points_of(name, self.pods[loop.pods[0][0]].pod, shape)
+                if loop.matters(name, points):
+                    self._next_tries(loop)
+
     def _plan(self, moment: float, index: int, node: str) -> None:
         self.number += 1
         heapq.heappush(self.due, (moment, self.number, index, node))
 
+    # --- who was rejected ---------------------------------------------------------------------------------------------
+
+    def _rejected(self, index: int, name: str) -> None:
+        times = self.times_rejected[index] = self.times_rejected.get(index, 0) + 1
+        controller = self._controller(index)
+        pause = controller.again_after(times)
+        if pause is None:
+            self.gave_up[index] = self.now
+        elif not (controller.storms and self._loops(index, name)):
+            self._plan(self.now + pause, index, "")
+
+    def _controller(self, index: int) -> Controller:
+        return CONTROLLERS[self.pods[index].owner]
+
+    def _loops(self, index: int, name: str) -> bool:
+        """Whether nothing else can come of it until a node changes: its further tries are counted then."""
+        key = (self.shapes[index], self.pods[index].owner)
+        loop = self.loops.get(key)
+        if loop is not None and loop.trying != index:
+            loop.pods.append((index, self.now))
+            return True
+        vain = self._in_vain(index, name)
+        if vain.tries < self.chooser.windows:
+            return False
+        del self.vain[index]
+        if loop is None:
+            loop = self.loops[key] = Loop(vain, deque())
+        loop.vain, loop.trying = vain, None
+        loop.pods.appendleft((index, self.now))
+        return True
+
+    def _in_vain(self, index: int, name: str) -> TriesInVain:
+        board = self.chooser.board
+        points = DOES_NOT_FIT if board is None else board.points_of(name, self.pods[index].pod, self.shapes[index])
+        vain = self.vain.get(index)
+        if vain is None or vain.change != self.changes:
+            vain = self.vain[index] = TriesInVain(self.changes, 0, points, set())
+        vain.add(name, points)
+        return vain
+
+    def _next_tries(self, loop: Loop) -> None:
+        """The oldest comes to a scheduler again, at the pace at which it was made all the time."""
+        index, since = loop.pods.popleft()
+        pause = self._controller(index).first
+        missed = unplayed(since, self.now, pause)
+        self.times_rejected[index] += missed
+        loop.trying = index
+        self._plan(max(since + (missed + 1) * pause, self.now), index, "")
+
+    def _left_loop(self, index: int) -> None:
+        """It has a node, or waits for one: another one tries for those that are left."""
+        self.vain.pop(index, None)
+        key = (self.shapes[index], self.pods[index].owner)
+        loop = self.loops.get(key)
+        if loop is None or loop.trying != index:
+            return
+        if loop.pods:
+            self._next_tries(loop)
+        else:
+            del self.loops[key]
+
     # --- what came of it ----------------------------------------------------------------------------------------------
 
     def outcome(self) -> RuleOutcome:
-        waits = [self.began.get(index, self.now) - own.arrival for index, own in enumerate(self.pods)]
+        waits = [self._until_when(index) - own.arrival for index, own in enumerate(self.pods)]
         ordered = sorted(waits)
-        looked = self.look_at
+        moments = self.look_at.moments
+        rejections = self._rejections()
         return RuleOutcome(
-            self.chooser.rule.name,
-            len(self.pods),
-            len(self.at_once),
-            sum(self.times_rejected.values()),
-            len(self.times_rejected),
-            _mean(waits),
-            ordered[min(int(len(ordered) * LATE), len(ordered) - 1)] if ordered else 0.0,
-            ordered[-1] if ordered else 0.0,
-            len(self.pods) - len(self.began),
-            _mean(looked.used_cpus),
-            _mean(looked.used_devices),
-            _mean(looked.stranded_cpus),
-            _mean(looked.stranded_gpus),
-            tuple(looked.left()),
-            tuple(self._sizes(waits)),
+            rule=self.chooser.rule.name,
+            pods=len(self.pods),
+            at_once=len(self.at_once),
+            rejections=rejections,
+            recreations=rejections - len(self.gave_up),
+            rejected_pods=len(self.times_rejected),
+            mean_wait=mean_of(waits),
+            late_wait=ordered[min(int(len(ordered) * LATE), len(ordered) - 1)] if ordered else 0.0,
+            longest_wait=ordered[-1] if ordered else 0.0,
+            unplaced=len(self.pods) - len(self.began),
+            given_up=len(self.gave_up),
+            used_cpus=mean_of([own.used_cpus for own in moments]),
+            used_devices=mean_of([own.used_devices for own in moments]),
+            stranded_cpus=mean_of([own.stranded_cpus for own in moments]),
+            stranded_memory=mean_of([own.stranded_memory for own in moments]),
+            stranded_gpus=mean_of([own.stranded_gpus for own in moments]),
+            large=tuple(self.look_at.left()),
+            sizes=tuple(self._sizes(waits)),
+            alignment=self.reached.found(),
+            moments=tuple(moments),
         )
+
+    def _until_when(self, index: int) -> float:
+        return self.began.get(index, self.gave_up.get(index, self.now))
+
+    def _rejections(self) -> int:
+        return sum(self.times_rejected.values()) + sum(self._uncounted())
+
+    def _uncounted(self) -> Iterator[int]:
+        """Rejections of those that still loop."""
+        for loop in self.loops.values():
+            for index, since in loop.pods:
+                yield unplayed(since, self.now, self._controller(index).first)
 
     def _sizes(self, waits: Sequence[float]) -> Iterator[SizeOutcome]:
         sizes: dict[int, list[int]] = {}
@@ -184,54 +291,8 @@ class _Run:
             sizes.setdefault(_devices_of(own.pod), []).append(index)
         for devices, indices in sorted(sizes.items()):
             at_once = sum(index in self.at_once for index in indices)
-            yield SizeOutcome(devices, len(indices), at_once, _mean([waits[index] for index in indices]))
-
-
-class _Looker:
-    """How the fleet stands at some moments; nodes in the same state are looked at once."""
-
-    def __init__(self, large: Sequence[LargePod], view: SchedulerView) -> None:
-        self._view = view
-        self._counters = [RoomCounter(own, view) for own in large]
-        self._usages: dict[bytes, NodeUsage] = {}
-        self.used_cpus: list[float] = []
-        self.used_devices: list[float] = []
-        self.stranded_cpus: list[int] = []
-        self.stranded_gpus: list[int] = []
-        self._large: list[list[int]] = [[] for _ in large]
-
-    def look(self, fleet: Fleet) -> None:
-        groups = [(fleet.nodes[names[0]].state, len(names)) for names in fleet.groups.values()]
-        for counter, found in zip(self._counters, self._large, strict=True):
-            found.append(sum(counter.count(state) * many for state, many in groups))
-        usages = [(self._usage(state), many) for state, many in groups]
-        self.stranded_cpus.append(sum(own.cpus.stranded * many for own, many in usages))
-        self.stranded_gpus.append(sum(own.gpus.stranded * many for own, many in usages))
-        used, offered = [0, 0], [0, 0]
-        for state, many in groups:
-            asked = state.load.amounts
-            for name, amount in self._view.offered(state).items():
-                if name == "cpu" or "/" in name:
-                    used["/" in name] += asked.get(name, 0) * many
-                    offered["/" in name] += amount * many
-        self.used_cpus.append(used[0] / offered[0] if offered[0] else 0.0)
-        self.used_devices.append(used[1] / offered[1] if offered[1] else 0.0)
-
-    def _usage(self, state: NodeState) -> NodeUsage:
-        found = self._usages.get(state.key)
-        if found is None:
-            found = self._usages[state.key] = usage_of(state)
-        return found
-
-    def left(self) -> Iterator[LargeLeft]:
-        for counter, found in zip(self._counters, self._large, strict=True):
-            none = _mean([float(not count) for count in found])
-            yield LargeLeft(counter.large.name, _mean(found), min(found, default=0), none)
+            yield SizeOutcome(devices, len(indices), at_once, mean_of([waits[index] for index in indices]))
 
 
 def _devices_of(pod: Pod) -> int:
     return sum(amount.value() for own in pod.containers for name, amount in own.requests.items() if "/" in name)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values) if values else 0.0

@@ -1,8 +1,8 @@
 """Which pods come when and run for how long, from a file.
 
-Two formats are ours: CSV with the columns `arrival`, `run` (seconds; empty: to the end), `cpu`, `memory`, `name` where
-wanted, and a column for each device by its resource; and JSON lines with `arrival`, `run`, `requests` and `name`. The
-third is that of the pods in Alibaba's cluster-trace-gpu-v2023, known by its columns.
+Two formats are ours: CSV with the columns `arrival`, `run` (seconds; empty: to the end), `cpu`, `memory`, `name` and
+`owner` where wanted, and a column for each device by its resource; and JSON lines with `arrival`, `run`, `requests`,
+`name` and `owner`. The third is that of the pods in Alibaba's cluster-trace-gpu-v2023, known by its columns.
 """
 
 import csv
@@ -11,17 +11,22 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.errors import InputError
+from numafit.fleet.simulation.controllers import CONTROLLERS, USUAL
 from numafit.notes import Note
 from numafit.quantity import Quantity, QuantityError, parse_quantity
 from numafit.workload.pod import Container, Pod
 
-OWN = ("arrival", "run", "cpu", "memory", "name")
+OWN = ("arrival", "run", "cpu", "memory", "name", "owner")
 ALIBABA = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time")
 GPU = "nvidia.com/gpu"
 MOST_PODS = 1_000_000
 SHARED = "trace-gpu-shared"
+SERVICE, SERVICE_OWNER = "LS", "ReplicaSet"
+"""Alibaba's word for services that must answer soon; who owns a pod is not told there, and they are taken for those of
+Deployments."""
 LATEST = 1e12
 
 
@@ -31,6 +36,8 @@ class TracePod(msgspec.Struct, frozen=True):
     run: float | None
     """Seconds from its start to its end; None: it stays."""
     pod: Pod
+    owner: str = USUAL
+    """The kind of its controller."""
 
 
 class PodTrace(msgspec.Struct, frozen=True):
@@ -38,23 +45,26 @@ class PodTrace(msgspec.Struct, frozen=True):
     """By arrival."""
     notes: tuple[Note, ...] = ()
     """What is assumed."""
+    skipped: tuple[str, ...] = ()
+    """What is wrong with lines that were left out, with their places."""
 
     def faster(self, times: float) -> "PodTrace":
         """Pods arrive so many times as fast, and run as long as before."""
-        pods = tuple(TracePod(own.arrival / times, own.run, own.pod) for own in self.pods)
-        return PodTrace(pods, self.notes)
+        pods = tuple(replace(own, arrival=own.arrival / times) for own in self.pods)
+        return replace(self, pods=pods)
 
     def first(self, most: int) -> "PodTrace":
-        return PodTrace(self.pods[:most], self.notes)
+        return replace(self, pods=self.pods[:most])
 
 
 class _Line(NamedTuple):
-    """What a line says; `shared`: a part of a GPU was asked for."""
+    """What a line says. `shared`: a part of a GPU was asked for."""
 
     arrival: float
     run: float | None
     requests: Mapping[str, str]
     name: str
+    owner: str = ""
     shared: bool = False
 
 
@@ -63,31 +73,58 @@ class _JsonLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     requests: dict[str, str | int | float]
     run: float | None = None
     name: str = ""
+    owner: str = ""
 
 
-def read_trace(text: str, source: str, *, gpu: str = GPU, whole_cpus: bool = False) -> PodTrace:
+def read_trace(text: str, source: str, *, gpu: str = GPU, whole_cpus: bool = False, owner: str = USUAL) -> PodTrace:
     """`gpu`: the resource of GPUs, where a format has no name for them. `whole_cpus`: CPUs are rounded up, so that a
-    pod gets them for itself. Raises InputError with the line."""
+    pod gets them for itself. `owner`: of pods that have none there. Lines that are wrong are left out; raises
+    InputError where all are, or the columns."""
     lines = _json_lines(text, source) if text.lstrip()[:1] == "{" else _csv_lines(text, source, gpu)
-    shapes: dict[tuple[tuple[str, str], ...], Mapping[str, Quantity]] = {}
-    found: list[TracePod] = []
-    shared = 0
+    reading = _Reading(source, whole_cpus, owner)
     for number, line in lines:
-        if len(found) >= MOST_PODS:
+        if len(reading.found) >= MOST_PODS:
             raise InputError(f"more than {MOST_PODS} pods", source=source, line=number)
+        reading.add(number, line)
+    if not reading.found:
+        raise reading.skipped[0] if reading.skipped else InputError("there is no pod in it", source=source)
+    pods = sorted(reading.found, key=lambda own: own.arrival)
+    return PodTrace(tuple(pods), tuple(_shared_note(reading.shared)), tuple(map(str, reading.skipped)))
+
+
+class _Reading:
+    """Pods out of lines; lines that are wrong are kept as what is wrong with them."""
+
+    def __init__(self, source: str, whole_cpus: bool, owner: str) -> None:
+        self.source, self.whole_cpus, self.owner = source, whole_cpus, owner
+        self.found: list[TracePod] = []
+        self.skipped: list[InputError] = []
+        self.shared = 0
+        self._shapes: dict[tuple[tuple[str, str], ...], Mapping[str, Quantity]] = {}
+
+    def add(self, number: int, line: "_Line | InputError") -> None:
+        if isinstance(line, InputError):
+            self.skipped.append(line)
+            return
+        try:
+            self.found.append(self._pod(number, line))
+            self.shared += line.shared
+        except InputError as error:
+            self.skipped.append(error)
+
+    def _pod(self, number: int, line: "_Line") -> TracePod:
+        source = self.source
         _check_times(line, source, number)
+        if line.owner and line.owner not in CONTROLLERS:
+            cure = f"one of {', '.join(CONTROLLERS)}"
+            raise InputError(f'"{line.owner[:60]}" is no owner', source=source, line=number, field="owner", cure=cure)
         key = tuple(line.requests.items())
-        if key not in shapes:
-            shapes[key] = _amounts(line.requests, source, number, whole_cpus=whole_cpus)
-        amounts = shapes[key]
+        if key not in self._shapes:
+            self._shapes[key] = _amounts(line.requests, source, number, whole_cpus=self.whole_cpus)
+        amounts = self._shapes[key]
         uid = f"trace-{number}"
         pod = Pod(uid, line.name or uid, (Container("main", amounts, amounts),), namespace="trace")
-        found.append(TracePod(line.arrival, line.run, pod))
-        shared += line.shared
-    if not found:
-        raise InputError("there is no pod in it", source=source)
-    found.sort(key=lambda own: own.arrival)
-    return PodTrace(tuple(found), tuple(_shared_note(shared)))
+        return TracePod(line.arrival, line.run, pod, line.owner or self.owner)
 
 
 def _shared_note(shared: int) -> Iterator[Note]:
@@ -119,7 +156,7 @@ def _amounts(requests: Mapping[str, str], source: str, number: int, *, whole_cpu
     return found
 
 
-def _json_lines(text: str, source: str) -> Iterator[tuple[int, _Line]]:
+def _json_lines(text: str, source: str) -> Iterator[tuple[int, _Line | InputError]]:
     decoder = msgspec.json.Decoder(_JsonLine)
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
@@ -127,12 +164,13 @@ def _json_lines(text: str, source: str) -> Iterator[tuple[int, _Line]]:
                 own = decoder.decode(line)
             except msgspec.MsgspecError as error:
                 cure = 'like {"arrival": 0, "run": 60, "requests": {"cpu": "4", "memory": "8Gi"}}'
-                raise InputError(str(error), source=source, line=number, cure=cure) from None
+                yield number, InputError(str(error), source=source, line=number, cure=cure)
+                continue
             requests = {name: str(amount) for name, amount in own.requests.items()}
-            yield number, _Line(own.arrival, own.run, requests, own.name)
+            yield number, _Line(own.arrival, own.run, requests, own.name, own.owner)
 
 
-def _csv_lines(text: str, source: str, gpu: str) -> Iterator[tuple[int, _Line]]:
+def _csv_lines(text: str, source: str, gpu: str) -> Iterator[tuple[int, _Line | InputError]]:
     reader = csv.DictReader(io.StringIO(text))
     columns = tuple(reader.fieldnames or ())
     if all(name in columns for name in ALIBABA):
@@ -150,16 +188,25 @@ def _csv_lines(text: str, source: str, gpu: str) -> Iterator[tuple[int, _Line]]:
     for row in reader:
         number = reader.line_num
         if None in row or None in row.values():
-            raise InputError(f"{len(columns)} fields are needed here", source=source, line=number)
+            yield number, InputError(f"{len(columns)} fields are needed here", source=source, line=number)
+            continue
         try:
-            yield number, read(row, gpu)
+            line = read(row, gpu)
         except ValueError as error:
-            raise InputError(f"a number is needed here: {error}", source=source, line=number) from None
+            yield number, InputError(f"a number is needed here: {error}", source=source, line=number)
+            continue
+        yield number, line
 
 
 def _own_line(row: Mapping[str, str], gpu: str) -> _Line:
-    requests = {name: text for name, text in row.items() if text and name not in ("arrival", "run", "name")}
-    return _Line(float(row["arrival"]), float(row["run"]) if row.get("run") else None, requests, row.get("name", ""))
+    requests = {name: text for name, text in row.items() if text and name not in ("arrival", "run", "name", "owner")}
+    return _Line(
+        float(row["arrival"]),
+        float(row["run"]) if row.get("run") else None,
+        requests,
+        row.get("name", ""),
+        row.get("owner", ""),
+    )
 
 
 def _alibaba_line(row: Mapping[str, str], gpu: str) -> _Line:
@@ -169,4 +216,6 @@ def _alibaba_line(row: Mapping[str, str], gpu: str) -> _Line:
     gpus = int(row["num_gpu"])
     if gpus:
         requests[gpu] = str(gpus)
-    return _Line(arrival, max(end - begun, 0.0), requests, row["name"], bool(gpus) and int(row["gpu_milli"]) < 1000)
+    owner = SERVICE_OWNER if row.get("qos") == SERVICE else USUAL
+    shared = bool(gpus) and int(row["gpu_milli"]) < 1000
+    return _Line(arrival, max(end - begun, 0.0), requests, row["name"], owner, shared)

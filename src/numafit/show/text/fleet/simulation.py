@@ -1,53 +1,119 @@
 """How a fleet in time reads: who was rejected and waited, and how much room each rule left."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from numafit.fleet.simulation.outcome import LargeLeft
+from numafit.fleet.simulation.outcome import LargeLeft, RuleOutcome
 from numafit.show.records.fleet_run import FleetRunAnswer
 from numafit.show.table import PLAIN, Screen, aligned
 
+GIB = 1 << 30
+MOST_SKIPPED = 10
+"""Rows that are told; all are counted."""
+
 
 def fleet_run_text(run: FleetRunAnswer, screen: Screen = PLAIN) -> str:
-    parts = [_head(run), aligned(_waits(run), range(1, 9), screen)]
+    parts = [_head(run), aligned(_waits(run), range(1, 10), screen), _reached_text(run, screen)]
     if any(own.large for own in run.rules):
-        watched = "; ".join(f"{own.name}: {_amounts(own.requests)}" for own in run.large)
-        rows = aligned(_rooms(run), range(1, 9), screen)
-        parts.append(f"Large pods that could still come (how often none could); stranded CPUs, GPUs:\n{rows}")
-        parts.append(f"Such a pod asks for: {watched}.")
+        rows = aligned(_rooms(run), range(1, 10), screen)
+        parts.append(f"Large pods that could still come (how often none could), and what is stranded:\n{rows}")
+        shapes = dict.fromkeys(f"{own.shape.name}: {_amounts(own.shape.requests)}" for own in _all_large(run))
+        parts.append(f"Such a pod asks for: {'; '.join(shapes)}.")
+    if run.skipped:
+        parts.append(_skipped(run.skipped))
     return "\n\n".join(parts)
 
 
 def _head(run: FleetRunAnswer) -> str:
     nodes = "1 node" if run.nodes == 1 else f"{run.nodes:,} nodes"
     pods = "1 pod" if run.pods == 1 else f"{run.pods:,} pods"
-    left = f"; {run.impossible:,} more fit no empty node, and are left out" if run.impossible else ""
-    return f"{pods} in {_duration(run.seconds)} on {nodes}{left}"
+    return f"{pods} in {duration_text(run.seconds)} on {nodes}{_left_out(run)}"
+
+
+def _left_out(run: FleetRunAnswer) -> str:
+    counts = dict.fromkeys((own.policy, own.impossible) for own in run.rules)
+    if not any(count for _, count in counts):
+        return ""
+    if len({count for _, count in counts}) == 1:
+        said = f"{next(iter(counts))[1]:,} of them"
+    else:
+        said = ", ".join(f"{count:,} with {policy}" for policy, count in counts)
+    return f"; {said} fit no empty node, and are left out"
+
+
+def _skipped(skipped: Sequence[str]) -> str:
+    many = "1 row was left out" if len(skipped) == 1 else f"{len(skipped):,} rows were left out"
+    lines = [f"  {own}" for own in skipped[:MOST_SKIPPED]]
+    if len(skipped) > MOST_SKIPPED:
+        lines.append(f"  and {len(skipped) - MOST_SKIPPED:,} more: all of them with -o json")
+    return "\n".join((f"{many}:", *lines))
+
+
+def _named(run: FleetRunAnswer, own: RuleOutcome) -> tuple[str, ...]:
+    return (own.policy, own.rule) if run.rules[0].policy else (own.rule,)
+
+
+def _heads(run: FleetRunAnswer) -> tuple[str, ...]:
+    return ("POLICY", "RULE") if run.rules[0].policy else ("RULE",)
 
 
 def _waits(run: FleetRunAnswer) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [("RULE", "REJECTED", "AT ONCE", "WAIT", "95 %", "LONGEST", "NEVER")]
+    rows: list[tuple[str, ...]] = [(*_heads(run), "REJECTED", "AGAIN", "AT ONCE", "WAIT", "99 %", "NEVER")]
     for own in run.rules:
         rows.append(
             (
-                own.rule,
-                f"{own.rejections:,}",
-                f"{own.at_once / own.pods:.1%}",
-                _duration(own.mean_wait),
-                _duration(own.late_wait),
-                _duration(own.longest_wait),
+                *_named(run, own),
+                f"{own.rejected_pods:,}",
+                many_text(own.recreations),
+                f"{own.at_once / own.pods:.1%}" if own.pods else "-",
+                duration_text(own.mean_wait),
+                duration_text(own.late_wait),
                 f"{own.unplaced:,}",
             )
         )
     return rows
 
 
-def _rooms(run: FleetRunAnswer) -> list[tuple[str, ...]]:
-    heads = [own.name for own in run.large]
-    rows: list[tuple[str, ...]] = [("RULE", *heads, "CPUS", "GPUS")]
+def _reached_text(run: FleetRunAnswer, screen: Screen) -> str:
+    rows: list[tuple[str, ...]] = [(*_heads(run), "CPUS", "MEMORY", "DEVICES", "DISTANCE", "LINKS")]
     for own in run.rules:
-        cells = [_left(left) for left in own.large]
-        rows.append((own.rule, *cells, f"{own.stranded_cpus:.0f}", f"{own.stranded_gpus:.1f}"))
+        found = own.alignment
+        rows.append(
+            (
+                *_named(run, own),
+                part_text(found.cpus_together, found.cpus),
+                part_text(found.memory_near, found.memory),
+                part_text(found.devices_near, found.devices),
+                "-" if found.device_distance is None else f"{found.device_distance:.1f}",
+                "-" if found.link_quality is None else f"{found.link_quality:.2f}",
+            )
+        )
+    said = "Alignment of what was given: CPUs on one NUMA node, memory and devices at them, how far devices are\n"
+    return f"{said}(10: the same NUMA node), and how well sets of GPUs are linked (1: as well as any).\n" + aligned(
+        rows, range(1, 10), screen
+    )
+
+
+def _all_large(run: FleetRunAnswer) -> list[LargeLeft]:
+    return [left for own in run.rules for left in own.large]
+
+
+def _rooms(run: FleetRunAnswer) -> list[tuple[str, ...]]:
+    names = tuple(dict.fromkeys(own.shape.name for own in _all_large(run)))
+    rows: list[tuple[str, ...]] = [(*_heads(run), *names, *_stranded_heads(run))]
+    for own in run.rules:
+        found = {left.shape.name: _left(left) for left in own.large}
+        cells = [found.get(name, "-") for name in names]
+        memory = (f"{own.stranded_memory / GIB:,.0f} GiB",) if _has_memory(run) else ()
+        rows.append((*_named(run, own), *cells, f"{own.stranded_cpus:.0f}", *memory, f"{own.stranded_gpus:.1f}"))
     return rows
+
+
+def _has_memory(run: FleetRunAnswer) -> bool:
+    return any(own.stranded_memory for own in run.rules)
+
+
+def _stranded_heads(run: FleetRunAnswer) -> tuple[str, ...]:
+    return ("CPUS", "MEMORY", "GPUS") if _has_memory(run) else ("CPUS", "GPUS")
 
 
 def _left(left: LargeLeft) -> str:
@@ -58,9 +124,18 @@ def _amounts(requests: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {amount}" for name, amount in requests.items())
 
 
-def _duration(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """In the largest unit of which there are at least two."""
     for unit, many in (("d", 86400.0), ("h", 3600.0), ("min", 60.0)):
         if seconds >= 2 * many:
             return f"{seconds / many:.1f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def many_text(count: int) -> str:
+    """A count that may be very large."""
+    return f"{count:,}" if count < 1_000_000 else f"{count / 1_000_000:,.1f} M"
+
+
+def part_text(part: int, whole: int) -> str:
+    return f"{part / whole:.1%}" if whole else "-"

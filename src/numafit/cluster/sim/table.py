@@ -1,0 +1,187 @@
+"""Nodes as rows of a table: how much each has. Of which NUMA nodes it is made, and its kubelet, are assumed.
+
+Ours has the columns `cpu` and `memory`, `name` and `count` where wanted, and a column for each kind of device by its
+resource. That of Alibaba's cluster-trace-gpu-v2023 is known by its columns.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from numafit.cluster.sim.file import STORAGE, SimulatedGroup
+from numafit.cluster.sim.node_object import NodeMark
+from numafit.errors import InputError
+from numafit.machine.model import Machine
+from numafit.machine.sketch.devices import with_devices
+from numafit.machine.sketch.line import read_sketch
+from numafit.notes import Note
+from numafit.quantity import QuantityError, parse_quantity
+from numafit.settings.read.loader import ConfigFile
+from numafit.settings.versions import DEFAULT_VERSION, KubeVersion
+
+OWN = ("name", "count", "cpu", "memory")
+ALIBABA = ("sn", "cpu_milli", "memory_mib", "gpu")
+NVIDIA = "nvidia.com/gpu"
+MOST_NODES = 100_000
+MOST_DEVICES = 64
+NUMA_NODES = 2
+NUMA_ASSUMED = "nodes-numa-assumed"
+KUBELET_ASSUMED = "nodes-kubelet-assumed"
+
+
+class TableRow(msgspec.Struct, frozen=True):
+    """What nodes that are taken for equal have."""
+
+    cpus: int
+    memory: int
+    """In MiB."""
+    devices: tuple[tuple[str, int], ...] = ()
+    """(resource, how many), by resource."""
+    version: KubeVersion = DEFAULT_VERSION
+
+
+class NodeTable(msgspec.Struct, frozen=True):
+    rows: Mapping[TableRow, tuple[str, ...]]
+    """With the names of the nodes."""
+    skipped: tuple[str, ...] = ()
+    """What is wrong with the lines that were left out, with their places."""
+
+
+class NodeAssumptions(msgspec.Struct, frozen=True):
+    """What no table tells."""
+
+    numa: int = NUMA_NODES
+    kubelet: ConfigFile | None = None
+    """None: a static CPU manager with the first core reserved, and `single-numa-node`."""
+
+
+def looks_like_table(text: str) -> bool:
+    columns = text.partition("\n")[0].strip().split(",")
+    return len(columns) > 1 and ("cpu" in columns or "cpu_milli" in columns)
+
+
+def read_node_table(text: str, source: str) -> NodeTable:
+    """Raises InputError where no line can be read."""
+    reader = csv.DictReader(io.StringIO(text))
+    columns = tuple(reader.fieldnames or ())
+    read = _alibaba_row if all(name in columns for name in ALIBABA) else _own_row
+    if read is _own_row:
+        _check_columns(columns, source)
+    rows: dict[TableRow, list[str]] = {}
+    seen: set[str] = set()
+    skipped: list[InputError] = []
+    for line in reader:
+        try:
+            if None in line or None in line.values():
+                raise InputError(f"{len(columns)} fields are needed here")
+            named = read(line, f"node-{reader.line_num}")
+            _check(named, seen)
+        except (InputError, QuantityError, ValueError) as error:
+            said = error.message if isinstance(error, InputError) else f"not understood: {error}"
+            skipped.append(InputError(said, source=source, line=reader.line_num))
+            continue
+        seen.update(named.names)
+        rows.setdefault(named.row, []).extend(named.names)
+    if not rows:
+        raise skipped[0] if skipped else InputError("there is no node in it", source=source)
+    return NodeTable({row: tuple(names) for row, names in rows.items()}, tuple(map(str, skipped)))
+
+
+class _NamedRow(NamedTuple):
+    names: tuple[str, ...]
+    row: TableRow
+
+
+def _check_columns(columns: Iterable[str], source: str) -> None:
+    for name in ("cpu", "memory"):
+        if name not in columns:
+            cure = "docs/fleet-simulate.md shows the formats"
+            raise InputError(f"no column {name}", source=source, line=1, cure=cure)
+    unknown = [name for name in columns if name not in OWN and "/" not in name]
+    if unknown:
+        cure = f"known are {', '.join(OWN)} and resources like {NVIDIA}"
+        raise InputError(f'"{unknown[0][:60]}" is no column of nodes', source=source, line=1, cure=cure)
+
+
+def _own_row(line: Mapping[str, str], name: str) -> _NamedRow:
+    count = int(line.get("count") or 1)
+    if not 1 <= count <= MOST_NODES:
+        raise InputError(f"{count} is no number of nodes")
+    name = line.get("name") or name
+    names = (name,) if count == 1 else tuple(f"{name}-{number}" for number in range(count))
+    devices = tuple(sorted((own, int(text or 0)) for own, text in line.items() if "/" in own))
+    row = _row(parse_quantity(line["cpu"]).milli(), parse_quantity(line["memory"]).value() >> 20, devices)
+    return _NamedRow(names, row)
+
+
+def _alibaba_row(line: Mapping[str, str], name: str) -> _NamedRow:
+    row = _row(int(line["cpu_milli"]), int(line["memory_mib"]), ((NVIDIA, int(line["gpu"] or 0)),))
+    return _NamedRow((line["sn"] or name,), row)
+
+
+def _row(milli: int, memory: int, devices: tuple[tuple[str, int], ...]) -> TableRow:
+    if milli % 1000 or milli < 2000:
+        raise InputError("a node has whole CPUs, and at least two")
+    if memory < 1024:
+        raise InputError("a node has at least 1 GiB of memory")
+    for resource, count in devices:
+        if not 0 <= count <= MOST_DEVICES:
+            raise InputError(f"{count} {resource} are not believed: 0 to {MOST_DEVICES}")
+    return TableRow(milli // 1000, memory, tuple(own for own in devices if own[1]))
+
+
+def _check(named: _NamedRow, seen: set[str]) -> None:
+    twice = seen.intersection(named.names)
+    if twice:
+        raise InputError(f'there are two nodes of the name "{min(twice)}"')
+    if len(seen) + len(named.names) > MOST_NODES:
+        raise InputError(f"more than {MOST_NODES} nodes")
+
+
+def groups_of_table(table: NodeTable, assumed: NodeAssumptions) -> Iterator[tuple[SimulatedGroup, tuple[str, ...]]]:
+    """With the names of the nodes."""
+    mark = NodeMark({}, (), parse_quantity(STORAGE))
+    for number, (row, names) in enumerate(table.rows.items()):
+        machine = machine_of_row(row, assumed.numa)
+        config = assumed.kubelet or _usual_config(machine)
+        yield SimulatedGroup(f"kind-{number}", len(names), machine, config, row.version, mark), names
+
+
+def machine_of_row(row: TableRow, numa: int) -> Machine:
+    """CPUs, memory and devices in equal parts, two threads to a core where that comes out; fewer NUMA nodes where the
+    CPUs cannot be split so."""
+    while numa > 1 and row.cpus % numa:
+        numa -= 1
+    threads = 2 if row.cpus // numa % 2 == 0 else 1
+    cores = row.cpus // numa // threads
+    machine = read_sketch(f"{numa} sockets x {cores} cores x {threads} threads, {row.memory // numa}Mi per numa")
+    specs = [
+        f"{resource}=" + ",".join(f"{resource.rpartition('/')[2]}{own}@{own * numa // count}" for own in range(count))
+        for resource, count in row.devices
+    ]
+    return with_devices(machine, specs) if specs else machine
+
+
+def _usual_config(machine: Machine) -> ConfigFile:
+    first = machine.cpus[0]
+    reserved = sorted(cpu.id for cpu in machine.cpus if (cpu.socket, cpu.core) == (first.socket, first.core))
+    config = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "cpuManagerPolicy": "static",
+        "topologyManagerPolicy": "single-numa-node",
+        "reservedSystemCPUs": ",".join(map(str, reserved)),
+    }
+    return ConfigFile("the assumed kubelet configuration", json.dumps(config, indent=1))
+
+
+def assumption_notes(assumed: NodeAssumptions) -> Iterator[Note]:
+    what = f"{assumed.numa} NUMA nodes" if assumed.numa > 1 else "one NUMA node"
+    yield Note(NUMA_ASSUMED, "nodes", f"each node is taken for one of {what} with equal parts of all that it has")
+    if assumed.kubelet is None:
+        said = "each kubelet is taken for one with a static CPU manager, the first core reserved, and single-numa-node"
+        yield Note(KUBELET_ASSUMED, "nodes", said)

@@ -1,0 +1,72 @@
+"""Pods that are made again without a pause: counted as they would have come."""
+
+from collections import deque
+
+import pytest
+
+from numafit.fleet.simulation.loops import Loop, TriesInVain, unplayed
+from numafit.fleet.simulation.rules import RULES
+from numafit.fleet.simulation.trace import TracePod
+from tests.fleet.simulation.nodes import arriving, idle, named
+from tests.fleet.simulation.test_run import play
+
+PACKED_BLIND = RULES[3]
+PACE = 37
+
+
+def of_replica_set(pods: tuple[TracePod, ...]) -> tuple[TracePod, ...]:
+    return tuple(TracePod(own.arrival, own.run, own.pod, "ReplicaSet") for own in pods)
+
+
+def test_a_replica_set_makes_pods_until_there_is_room() -> None:
+    """3 CPUs are left on each NUMA node, 6 by sums: a pod of 5 is rejected 37 times a second for 90 seconds."""
+    pods = of_replica_set(arriving((0, 100, "5", 0), (0, 300, "5", 0), (10, 5, "5", 0), (500, 1, "1", 0)))
+    found = play(named(1, idle()), pods, PACKED_BLIND)
+    assert (found.rejected_pods, found.unplaced, found.given_up) == (1, 0, 0)
+    assert found.rejections == found.recreations == pytest.approx(90 * PACE, abs=3)
+    assert found.longest_wait == pytest.approx(90.0, abs=2 / PACE)
+
+
+def test_one_that_never_gets_in_is_counted_to_the_end() -> None:
+    pods = of_replica_set(arriving((0, None, "5", 0), (0, None, "5", 0), (10, 5, "5", 0), (110, 1, "1", 0)))
+    found = play(named(1, idle()), pods, PACKED_BLIND)
+    assert (found.unplaced, found.longest_wait) == (1, 100.0)
+    assert found.rejections == pytest.approx(100 * PACE, abs=3)
+
+
+def test_equal_pods_follow_each_other_out_of_a_loop() -> None:
+    """Two loop; when both NUMA nodes are free again both get in, without another pod that ends."""
+    ends = [(0, 100, "5", 0), (0, 101, "5", 0), (10, 500, "5", 0), (11, 500, "5", 0), (400, 1, "1", 0)]
+    found = play(named(1, idle()), of_replica_set(arriving(*ends)), PACKED_BLIND)
+    assert found.unplaced == 0
+    assert found.longest_wait == pytest.approx(90, abs=3 / PACE)
+
+
+def test_a_job_gives_up_and_waits_no_longer() -> None:
+    """10, 20 … 320 seconds after its rejections it comes again; the seventh ends it."""
+    pods = arriving((0, None, "5", 0), (0, None, "5", 0), (10, 5, "5", 0), (5000, 1, "1", 0))
+    found = play(named(1, idle()), pods, PACKED_BLIND)
+    assert (found.rejections, found.recreations, found.given_up, found.unplaced) == (7, 6, 1, 1)
+    assert found.longest_wait == 630.0
+
+
+def test_a_pod_of_nobody_is_gone_with_its_first_rejection() -> None:
+    own = arriving((0, None, "5", 0), (0, None, "5", 0), (10, 5, "5", 0), (5000, 1, "1", 0))
+    pods = tuple(TracePod(one.arrival, one.run, one.pod, "Pod") for one in own)
+    found = play(named(1, idle()), pods, PACKED_BLIND)
+    assert (found.rejections, found.recreations, found.given_up, found.longest_wait) == (1, 0, 1, 0.0)
+
+
+def test_only_what_may_end_a_loop_matters() -> None:
+    vain = TriesInVain(0, 0, 100, set())
+    vain.add("a", 40)
+    vain.add("b", 60)
+    loop = Loop(vain, deque([(0, 0.0)]))
+    assert (vain.tries, vain.least) == (2, 40)
+    assert [loop.matters(name, points) for name, points in (("a", -1), ("c", 39), ("c", 40))] == [True, False, True]
+    loop.trying = 0
+    assert not loop.matters("a", 100)
+
+
+def test_the_pace_is_kept() -> None:
+    assert [unplayed(10.0, now, 0.5) for now in (10.0, 10.4, 10.5, 12.0)] == [0, 0, 1, 4]
