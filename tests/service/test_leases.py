@@ -8,15 +8,22 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from numafit.host.audit.holders import lease_promises
 from numafit.host.host import Host
 from numafit.host.measure.kept import digest_of, keep
 from numafit.host.measure.result import Measured
+from numafit.host.place import OUTSIDE, ledger_of, node_of
+from numafit.host.request import JobRequest
 from numafit.host.session import Session
+from numafit.host.verdicts import lease_alignments
 from numafit.machine.catalogue.names import machine_named
 from numafit.service.leases import Extend, Leases, Take
 from numafit.service.problem import ProblemError
 from numafit.service.sources.host import _happened
+from numafit.show.records.alignment import AlignmentRecord, PartRecord
 from numafit.show.records.leases import LeaseRecord, lease_of_record, lease_record
+from numafit.show.records.ledger import OUTSIDE_KIND, Known, ledger_view
+from numafit.show.text.leases import leases_text
 
 NOBODY = 65534
 
@@ -105,7 +112,12 @@ def test_a_lease_reads_as_the_command_prints_it(leases: Leases) -> None:
     taken = leases.take(Take(cpus=4, memory=1 << 30, seconds=60, name="job"), 1000)
     with leases.session.book() as book:
         (lease,) = book.leases()
-    assert leases.all().leases == (lease_record(lease),)
+    lying = AlignmentRecord(
+        "aligned",
+        "all on NUMA node 0",
+        (PartRecord("lease", "cpu", "", (0,), ()), PartRecord("lease", "memory", "", (0,), ())),
+    )
+    assert leases.all().leases == (lease_record(lease, lying),)
     assert lease_record(lease) == taken
     counts = lease_of_record(msgspec.json.decode(msgspec.json.encode(taken), type=LeaseRecord))
     assert counts == replace(lease, since=counts.since, boot="", allowed=0)
@@ -128,3 +140,25 @@ def test_a_name_can_be_printed(leases: Leases, name: str) -> None:
     """Others read it in their terminals."""
     assert status_of(lambda: leases.take(Take(cpus=1, seconds=60, name=name), 1000)) == 422
     assert leases.all().leases == ()
+
+
+def test_ps_audit_the_api_and_the_page_say_the_same_words(leases: Leases) -> None:
+    """Of NUMA nodes with 64 CPUs two leases leave 24 each: the third is split. The last is in the shared pool."""
+    for asked in (*(Take(cpus=40, seconds=60),) * 3, Take(memory=1 << 30, seconds=60)):
+        leases.take(asked, 1000)
+    host = leases.session.host
+    with leases.session.book() as book:
+        held = book.leases()
+    table = leases_text(held, {}, lying=lease_alignments(host, held)).splitlines()
+    by_ps = {line.split()[0]: line.split()[2] for line in table[1 : len(held) + 1]}
+    by_api = {one.id: one.alignment.verdict for one in leases.all().leases if one.alignment}
+    by_audit = {
+        one.lease: one.alignment.lying for one in lease_promises(leases.session.folder, host.machine) if one.alignment
+    }
+    node = node_of(host, JobRequest(memory=1))
+    known = {OUTSIDE: Known("", kind=OUTSIDE_KIND)}
+    view = ledger_view(node, ledger_of(host, node, held), known, revision=0, time="", simulation=False)
+    by_page = {one.id: one.alignment.verdict for one in view.holders if one.alignment}
+    assert by_ps == by_api == by_audit == by_page
+    assert sorted(by_ps.values()) == ["aligned", "aligned", "shared", "split"]
+    assert view.alignment == {"aligned": 2, "split": 1, "shared": 1}

@@ -3,6 +3,7 @@
 cures       what to do about each refused start, by its code
 inspection/ one kubelet as it was written: every mistake in it, where it stands, and what could not be checked
 alignment   does what a pod was given lie together? Units that cross NUMA nodes, GPUs that are torn apart
+verdict     how each holder lies, in one word: aligned, split, remote GPU, shared; and what makes it so
 compare     the same pods under two kubelets: which decisions change, and which rule of the release explains it
 fit         how many more pods of a shape fit, and what is left then
 stop        what keeps the next one out: the rule with its numbers, and the resources that stand in the way

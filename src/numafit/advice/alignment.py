@@ -60,7 +60,14 @@ def given_to(node: Node, decision: Decision) -> tuple[Given, ...]:
 
 def crossing(node: Node, decision: Decision) -> tuple[Given, ...]:
     """The units that lie on more NUMA nodes than they need."""
-    return tuple(unit for unit in given_to(node, decision) if _fits_fewer(node, decision, unit))
+    units = given_to(node, decision)
+    return tuple(unit for unit in units if fewest_nodes(node, decision, unit) < unit.nodes.bit_count())
+
+
+def fewest_nodes(node: Node, decision: Decision, unit: Given) -> int:
+    """On so many NUMA nodes of the empty machine there is room for it; at most as many as it lies on."""
+    lies = unit.nodes.bit_count()
+    return next((mask.bit_count() for mask in _masks_with_room(node, decision, unit, range(1, lies))), lies)
 
 
 def is_aligned(node: Node, decision: Decision) -> bool:
@@ -113,13 +120,18 @@ def _floats_as_whole(node: Node, decision: Decision) -> bool:
     return asked is not None and asked.milli() >= 1000 and not held
 
 
-def _units(node: Node, decision: Decision) -> list[Given]:
+def placements_of(node: Node, decision: Decision) -> dict[str, tuple[Placement, ...]]:
+    """What was given to each unit."""
     if node.topology.policy != "none" and node.topology.scope == "pod":
-        return [_given(node, decision, "", decision.containers.values())]
-    return [_given(node, decision, name, (placement,)) for name, placement in decision.containers.items()]
+        return {"": tuple(decision.containers.values())}
+    return {name: (placement,) for name, placement in decision.containers.items()}
 
 
-def _given(node: Node, decision: Decision, unit: str, placements: Iterable[Placement]) -> Given:
+def _units(node: Node, decision: Decision) -> list[Given]:
+    return [given_unit(node, decision, name, own) for name, own in placements_of(node, decision).items()]
+
+
+def given_unit(node: Node, decision: Decision, unit: str, placements: Iterable[Placement]) -> Given:
     cpus = nodes = 0
     amounts: dict[str, int] = {}
     devices: dict[str, set[str]] = {}
@@ -150,10 +162,6 @@ def _given(node: Node, decision: Decision, unit: str, placements: Iterable[Place
 def _places(decision: Decision, resource: str) -> dict[str, int]:
     listed = decision.ledger.device.devices.get(resource, {})
     return {name: mask_of(device.numa or ()) for name, device in listed.items()}
-
-
-def _fits_fewer(node: Node, decision: Decision, unit: Given) -> bool:
-    return any(_masks_with_room(node, decision, unit, range(1, unit.nodes.bit_count())))
 
 
 def _masks_with_room(node: Node, decision: Decision, unit: Given, sizes: Iterable[int]) -> Iterator[int]:

@@ -6,8 +6,8 @@ and back). Then questions about them, which touch nothing: `place` asks the engi
 leases, as a kubelet would; `cores` has it take whole cores; `spread` decides for the job, near its devices and for each
 of its processes, with `parts`, which have CPUs and memory each; `room` whether that is really free; `pool` says which
 CPUs are nobody's, `quota` how much of what may be held is left to a user; `grant` says yes or no and why, `free` what
-is left, `mend` which CPUs could stand in for those that a lease has lost. `backfill` is the rule of the queue: who of
-those that wait may start.
+is left, `verdicts` how each lease lies, `mend` which CPUs could stand in for those that a lease has lost. `backfill` is
+the rule of the queue: who of those that wait may start.
 
 Then the folders that touch the machine, each with its page:
 

@@ -74,6 +74,11 @@ def open_book(folder: Path, warn: Warn) -> Book:
     return Book.open(folder, _live_containers, warn)
 
 
+def host_with(folder: Path, machine: Machine) -> Host:
+    """This machine with what its administrator keeps back; of what the caller may use nothing is said."""
+    return host_of(machine, _host_file(folder, machine))
+
+
 def _allowed() -> tuple[int, int]:
     found = let_out(Target(*allowed_now()))
     return found.cpus, found.mems

@@ -14,8 +14,11 @@ from numafit.host.measure.result import Measured
 from numafit.host.process.identity import boot_id, identify, user_name, user_of
 from numafit.host.request import JobRequest, Policy
 from numafit.host.session import Session
+from numafit.host.verdicts import lease_alignments
 from numafit.service.problem import refused
+from numafit.show.records.alignment import alignment_records
 from numafit.show.records.leases import LeaseList, LeaseRecord, lease_list, lease_record
+from numafit.show.words import device_labels
 
 LONGEST = 30 * 24 * 3600
 """Seconds that a lease which no process owns may last at most, before it is extended."""
@@ -53,7 +56,9 @@ class Leases:
     def all(self) -> LeaseList:
         with self.session.book() as book:
             leases, waiting = book.leases(), book.waiting()
-        return lease_list(leases, waiting, self.session.host)
+        host = self.session.host
+        labels = device_labels(host.machine)
+        return lease_list(leases, waiting, host, alignment_records(lease_alignments(host, leases), labels))
 
     def measured(self) -> Measured | None:
         """What `numafit measure` kept last of this host."""

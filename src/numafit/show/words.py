@@ -25,6 +25,11 @@ def device_label(device: Device) -> str:
     return label if device.label or len(label) <= 16 else label[:15] + "…"
 
 
+def device_labels(machine: Machine) -> dict[str, str]:
+    """A UUID says nothing to a reader; the number that the vendor's tools give a GPU does."""
+    return {device.id: device.label for device in machine.devices if device.label}
+
+
 def machine_title(machine: Machine) -> str:
     return printable(machine.name) or "machine"
 

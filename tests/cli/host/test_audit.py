@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from numafit.__main__ import main
+from numafit.advice.verdict import HeldPart, HolderVerdict, UnitLying
 from numafit.errors import InputError
 from numafit.host.audit.activity import JobUse
 from numafit.host.audit.codes import finding
@@ -16,6 +17,7 @@ from numafit.host.audit.numastat import NodeAllocations
 from numafit.host.audit.promise import Promise
 from numafit.host.audit.survey import AuditReport
 from numafit.host.process.observation import Observation
+from numafit.machine.model import Machine
 from numafit.show.text.audit import audit_text, news_text
 from tests.host.process.test_identity import child
 
@@ -23,7 +25,7 @@ from tests.host.process.test_identity import child
 def promises(monkeypatch: pytest.MonkeyPatch, *leases: Promise, error: InputError | None = None) -> None:
     """Puts these in place of the leases of this host."""
 
-    def answer(_folder: Path | None = None) -> list[Promise]:
+    def answer(_folder: Path | None = None, _machine: Machine | None = None) -> list[Promise]:
         if error is not None:
             raise error
         return list(leases)
@@ -76,6 +78,25 @@ def test_a_broken_promise_is_exit_1_and_the_same_in_json(
     assert [(each["code"], each["severity"], each["pid"], each["cure"]) for each in found] == [
         ("NA002", "error", process.pid, f"taskset -apc {cpus[1]} {process.pid}")
     ]
+
+
+def test_how_leases_lie_is_told_above_the_findings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A count, and a line for who lies apart; in JSON at each promise. What is not judged is not counted."""
+    parts = (HeldPart("cpu", 1), HeldPart("nvidia.com/gpu", 2, "GPU-x", ("cpu",)))
+    far = HolderVerdict("remote GPU", (UnitLying("lease", "remote GPU", 3, 1, parts),))
+    judged = (Promise("far", (), alignment=far), Promise("near", (), alignment=HolderVerdict("aligned")))
+    promises(monkeypatch, *judged, Promise("x", ()))
+    typed("--leases")
+    lines = capsys.readouterr().out.splitlines()
+    first = lines.index("Leases as they were given: 1 aligned · 1 remote GPU")
+    why = "GPU-x hangs on NUMA node 1, its CPUs are on NUMA node 0"
+    assert " ".join(" ".join(lines[first + 1 : first + 3]).split()) == f"far: remote GPU: {why}"
+    typed("--leases", "-o", "json")
+    found = {one["name"]: one.get("alignment") for one in json.loads(capsys.readouterr().out)["promises"]}
+    assert (found["far"]["verdict"], found["far"]["why"], found["near"]["verdict"]) == ("remote GPU", why, "aligned")
+    assert found["x"] is None
 
 
 def test_leases_that_cannot_be_read_stop_only_an_audit_of_leases(

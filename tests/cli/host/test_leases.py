@@ -71,21 +71,21 @@ def test_nobody_holds_anything(folder: Path, capsys: pytest.CaptureFixture[str])
 
 def test_the_table_has_a_line_per_lease() -> None:
     assert leases_text(LEASES, {"GPU-1": "GPU1"}).splitlines() == [
-        "LEASE     USER  NODES  CPUS        MEMORY  DEVICES  SINCE  BOUND BY                    COMMAND",
-        "0badcafe  ann   0      0-3         2Gi     GPU1     1h     affinity and memory policy  "
+        "LEASE     USER  PLACED  NODES  CPUS        MEMORY  DEVICES  SINCE  BOUND BY                    COMMAND",
+        "0badcafe  ann   -       0      0-3         2Gi     GPU1     1h     affinity and memory policy  "
         "python train.py --size large --and more",
-        "1badcafe  bob   any    shared 4-5  -       -        1h     cgroup v2                   book: jupyter",
+        "1badcafe  bob   -       any    shared 4-5  -       -        1h     cgroup v2                   book: jupyter",
     ]
 
 
 def test_on_a_narrow_screen_it_has_two_lines_of_80_columns() -> None:
     text = leases_text(LEASES, {}, Screen(80))
     assert text.splitlines() == [
-        "LEASE     USER  NODES  CPUS        MEMORY  DEVICES  SINCE",
-        "0badcafe  ann   0      0-3         2Gi     GPU-1    1h",
+        "LEASE     USER  PLACED  NODES  CPUS        MEMORY  DEVICES  SINCE",
+        "0badcafe  ann   -       0      0-3         2Gi     GPU-1    1h",
         "    BOUND BY affinity and memory policy",
         "    COMMAND python train.py --size large --and more",
-        "1badcafe  bob   any    shared 4-5  -       -        1h",
+        "1badcafe  bob   -       any    shared 4-5  -       -        1h",
         "    BOUND BY cgroup v2; COMMAND book: jupyter",
     ]
 

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from numafit.__main__ import main
+from numafit.advice.verdict import IN_WORDS
 from numafit.host.audit.activity import JobUse
 from numafit.host.audit.numastat import NodeAllocations
 from numafit.host.audit.watch import JobTotals
@@ -86,6 +87,16 @@ def test_holders_are_counted_by_kind_and_leases_by_how_they_are_bound() -> None:
     found = samples(board)
     assert {kind: found["numafit_holders", (("kind", kind),)] for kind in kinds} == kinds
     assert found["numafit_leases", (("rung", "cgroup v2"),)] == kinds["lease"]
+
+
+def test_holders_are_counted_by_how_they_lie() -> None:
+    """As the view has them; a word that nobody has is 0."""
+    board = lived(20)
+    found = samples(board)
+    counts = {word: found["numafit_holder_alignment", (("verdict", word),)] for word in IN_WORDS}
+    told = board.snapshot.view().alignment
+    assert counts == {word: told.get(word, 0) for word in IN_WORDS}
+    assert counts["aligned"] > 0
 
 
 def test_leases_and_numa_nodes_of_a_host_are_measured() -> None:

@@ -12,7 +12,7 @@ from numafit.machine.catalogue.names import machine_named
 from numafit.show.records.leases import LeaseRecord, lease_list, lease_of_record, lease_record
 
 NOT_SHOWN = ("allowed", "boot")
-DERIVED = ("shared", "memoryBytes")
+DERIVED = ("shared", "memoryBytes", "alignment")
 
 LEASE = Lease(
     id="0badcafe",

@@ -12,6 +12,7 @@ from numafit.host.book.tables import LeaseEvent
 from numafit.host.free import free_on
 from numafit.host.lease import Lease
 from numafit.host.usage import MemoryUsage, Usage
+from numafit.host.verdicts import lease_alignments
 from numafit.ledger.ledger import Block
 from numafit.show.table import Screen
 from numafit.show.text.leases import free_text, history_text, leases_text
@@ -55,7 +56,8 @@ def shown(command: str) -> str:
 
 def test_the_page_shows_leases_as_ps_prints_them() -> None:
     table, _, waiting = shown("ps").rpartition("\n")
-    assert table == leases_text(HELD, {})
+    host = host_named("gpu8-128cpu")
+    assert table == leases_text(HELD, {}, lying=lease_alignments(host, HELD))
     assert waiting.startswith("waits since 2027-01-15T08:00:00Z: eve for 8 nvidia.com/gpu (place 1: ")
 
 
@@ -75,5 +77,5 @@ def test_the_page_shows_what_happened_as_history_prints_it() -> None:
 
 def test_on_a_narrow_terminal_a_lease_takes_two_lines() -> None:
     lines = leases_text(HELD, {}, Screen(80)).splitlines()
-    assert lines[2] == "    COMMAND python train.py"
+    assert lines[2] == "    BOUND BY cgroup v2; COMMAND python train.py"
     assert max(map(len, lines)) <= 80

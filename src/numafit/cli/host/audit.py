@@ -17,9 +17,11 @@ from numafit.host.audit.promise import Promise
 from numafit.host.audit.survey import AuditReport, Survey
 from numafit.host.audit.watch import AuditWatch
 from numafit.show.json import json_line, json_text
+from numafit.show.records.alignment import DeviceLabels
 from numafit.show.records.audit import audit_record
 from numafit.show.records.time import now_text
 from numafit.show.text.audit import audit_text, news_text
+from numafit.show.words import device_labels
 
 LONGEST = 86400.0
 
@@ -72,18 +74,21 @@ def audit(
             cure="give process ids, or one of --leases, --docker and --all",
         )
 
+    machine = resolve_machine(specs).machine
+    labels = device_labels(machine)
+
     def judge(survey: Survey) -> AuditReport:
         return survey.of_processes(pids) if pids else survey.of_everything() if everything else survey.of_promises()
 
     def promised() -> tuple[list[Promise], list[str]]:
         try:
-            return docker_promises(folder) if docker else lease_promises(folder), []
+            return (docker_promises if docker else lease_promises)(folder, machine), []
         except NumafitError as error:
             if leases or docker:
                 raise
             return [], [f"the leases, so that all is judged as without one: {error}"]
 
-    watched = AuditWatch(resolve_machine(specs).machine)
+    watched = AuditWatch(machine)
 
     def look() -> AuditReport:
         promises, unread = promised()
@@ -93,23 +98,25 @@ def audit(
         watched.begin()
         time.sleep(watching.WINDOW_SECONDS)
     report = look()
-    _show(report, output, lines=watch is not None)
+    _show(report, output, labels, lines=watch is not None)
     if watch is not None:
         with tidy_end():
-            report = _watch(look, report, watch, output)
+            report = _watch(look, report, watch, output, labels)
     return 1 if report.failed else 0
 
 
-def _show(report: AuditReport, output: str, *, lines: bool) -> None:
+def _show(report: AuditReport, output: str, labels: DeviceLabels, *, lines: bool) -> None:
     if output == "json":
-        record = audit_record(report, now_text())
+        record = audit_record(report, now_text(), labels)
         click.echo(json_line(record) if lines else json_text(record))
     else:
         screen = this_screen()
-        answer(audit_text(report, screen), screen)
+        answer(audit_text(report, screen, labels), screen)
 
 
-def _watch(look: Callable[[], AuditReport], report: AuditReport, seconds: float, output: str) -> AuditReport:
+def _watch(
+    look: Callable[[], AuditReport], report: AuditReport, seconds: float, output: str, labels: DeviceLabels
+) -> AuditReport:
     """The last report, when the processes that were named have ended; else it goes on until it is ended."""
     while True:
         time.sleep(seconds)
@@ -120,6 +127,6 @@ def _watch(look: Callable[[], AuditReport], report: AuditReport, seconds: float,
             warn(str(error))
             return before
         if output == "json":
-            click.echo(json_line(audit_record(report, now_text())))
+            click.echo(json_line(audit_record(report, now_text(), labels)))
         elif text := news_text(before, report, screen := this_screen()):
             answer(text, screen)

@@ -28,8 +28,10 @@ from numafit.host.place import ledger_of, node_of
 from numafit.host.request import JobRequest
 from numafit.host.session import glance_at, has_ledger, look_around, open_book, open_session
 from numafit.host.this_machine import looked_at
+from numafit.host.verdicts import lease_alignments
 from numafit.ledger.state_files import state_path
 from numafit.show.json import json_text
+from numafit.show.records.alignment import alignment_records
 from numafit.show.records.leases import (
     LeaseList,
     free_record,
@@ -40,6 +42,7 @@ from numafit.show.records.leases import (
 )
 from numafit.show.records.time import time_text
 from numafit.show.text.leases import free_text, history_text, leases_text
+from numafit.show.words import device_labels
 
 MAY_HOLD_MORE = "Others may hold more: the ledger of this host could not be read."
 
@@ -57,8 +60,7 @@ class Holdings(msgspec.Struct, frozen=True):
 
     @property
     def labels(self) -> dict[str, str]:
-        """A UUID says nothing to a reader; the number that the vendor's tools give a GPU does."""
-        return {device.id: device.label for device in self.host.machine.devices if device.label}
+        return device_labels(self.host.machine)
 
 
 def agent_address_option(command: F) -> F:
@@ -127,6 +129,8 @@ Examples:
 def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path | None, agent: str | None) -> int:
     """Show the leases of this host: who holds which CPUs, memory and devices, since when, and how they are bound.
 
+    PLACED is how each lies: aligned; split over more NUMA nodes than it needs; remote GPU (NIC, device), which hangs on
+    a NUMA node without CPUs or memory of the lease; shared, without exclusive CPUs. Below the table stands why.
     Leases of jobs that are gone are freed on the way, and shared work is moved to where the pool is now.
     """
     found = holdings_of(folder, agent, partly=output == "table")
@@ -137,12 +141,14 @@ def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path
         _draw(found, picture)
     if write_state is not None:
         _write_state(found, write_state)
+    lying = lease_alignments(found.host, found.leases)
     if output == "json":
-        click.echo(json_text(lease_list(found.leases, found.waiting)))
+        records = alignment_records(lying, found.labels)
+        click.echo(json_text(lease_list(found.leases, found.waiting, lying=records)))
         return 0
     screen = this_screen()
     if found.leases or found.whole:
-        answer(leases_text(found.leases, found.labels, screen), screen)
+        answer(leases_text(found.leases, found.labels, screen, lying), screen)
     if not found.whole:
         answer(MAY_HOLD_MORE, screen)
     for sentence in offline_sentences(found.host, found.leases):

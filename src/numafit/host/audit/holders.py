@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from numafit.advice.verdict import HolderVerdict
 from numafit.errors import InputError
 from numafit.host.audit.promise import Promise
 from numafit.host.bind.ladder import group_pids
@@ -11,16 +14,27 @@ from numafit.host.book.store import FILE
 from numafit.host.docker.engine import DockerContainer, engine_address, inspected, running, why_silent
 from numafit.host.lease import LEASE_LABEL, Lease
 from numafit.host.process.identity import PROC, descendants, is_alive, processes
-from numafit.host.session import open_book
+from numafit.host.session import host_with, open_book
+from numafit.host.verdicts import lease_alignments
+from numafit.machine.model import Machine
 
 
-def lease_promises(folder: Path | None = None) -> list[Promise]:
-    """One for each lease, in the order they were taken. None is made where there is no ledger."""
+def lease_promises(folder: Path | None = None, machine: Machine | None = None) -> list[Promise]:
+    """One for each lease, in the order they were taken. None is made where there is no ledger. How they lie is judged
+    on `machine`."""
     chosen = ledger_folder(folder)
-    return [_of_lease(lease) for lease in _leases(chosen)] if (chosen / FILE).exists() else []
+    leases = _leases(chosen) if (chosen / FILE).exists() else []
+    lying = _lying(chosen, leases, machine)
+    return [replace(_of_lease(lease), alignment=lying.get(lease.id)) for lease in leases]
 
 
-def docker_promises(folder: Path | None = None) -> list[Promise]:
+def _lying(folder: Path, leases: list[Lease], machine: Machine | None) -> dict[str, HolderVerdict]:
+    if machine is None or not leases:
+        return {}
+    return lease_alignments(host_with(folder, machine), leases)
+
+
+def docker_promises(folder: Path | None = None, machine: Machine | None = None) -> list[Promise]:
     """One for each container that runs and is pinned or has a lease, by id. What the ledger says of it counts more than
     what Docker was told. Raises `InputError` when the engine does not answer."""
     address = engine_address()
@@ -31,11 +45,12 @@ def docker_promises(folder: Path | None = None) -> list[Promise]:
     leases = _leases(chosen) if (chosen / FILE).exists() else []
     by_container = {lease.container: lease for lease in leases if lease.container}
     by_id = {lease.id: lease for lease in leases}
+    lying = _lying(chosen, leases, machine)
     promises = []
     for container in found:
         lease = by_container.get(container.id) or by_id.get(container.labels.get(LEASE_LABEL, ""))
         if lease is not None:
-            promises.append(_promise(lease, container_pids(container)))
+            promises.append(replace(_promise(lease, container_pids(container)), alignment=lying.get(lease.id)))
         elif container.cpus or container.mems:
             name = container.name or container.id[:12]
             promises.append(Promise(name, container_pids(container), container.cpus, container.mems))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from numafit.advice.verdict import HolderVerdict
 from numafit.amounts import count_text
 from numafit.bits import cpuset_text, mask_of
 from numafit.host.audit.alignment import gpu_findings, misplaced
@@ -46,6 +47,8 @@ class Promise(msgspec.Struct, frozen=True):
     """Its id; empty for a container without one."""
     bind: str = "bind"
     """How firmly memory belongs to `mems`: `bind`, `prefer` or `interleave`."""
+    alignment: HolderVerdict | None = None
+    """How what was given lies; None: not judged."""
 
 
 def audit_promise(machine: Machine, promise: Promise, seen: Iterable[Observation]) -> list[AuditFinding]:

@@ -7,11 +7,12 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import Metric as Family
 
 from numafit import __version__
+from numafit.advice.verdict import IN_WORDS, counted
 from numafit.decision.held import holdings
 from numafit.service.board import Board
 from numafit.service.metrics.table import METRICS
 from numafit.service.node import Audited
-from numafit.show.records.ledger import Known, NodeAmounts, node_amounts
+from numafit.show.records.ledger import Known, NodeAmounts, holder_alignments, node_amounts
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -67,7 +68,14 @@ class Collector:
         return {
             "numafit_holders": _counted((kind,) for kind, _ in kinds),
             "numafit_leases": _counted((rung,) for kind, rung in kinds if kind == "lease"),
+            "numafit_holder_alignment": self._lying(),
         }
+
+    def _lying(self) -> Samples:
+        """A word that nobody has is 0, so that one can wait for it to change."""
+        viewed = self.board.viewed
+        found = counted(holder_alignments(viewed.node, viewed.ledger, self.board.snapshot.known).values())
+        return [((word,), found.get(word, 0)) for word in IN_WORDS]
 
     def _pools(self, amounts: Sequence[NodeAmounts]) -> dict[str, Samples]:
         """A kubelet without the static policy has no such pools; leases are no matter of a kubelet."""

@@ -76,6 +76,12 @@ _OWN = (
         "Free devices of a NUMA node that has CPUs and none of them free.",
     ),
     Metric("numafit_holders", "gauge", ("kind",), "Who is there: pods, leases, and those in the shared pool."),
+    Metric(
+        "numafit_holder_alignment",
+        "gauge",
+        ("verdict",),
+        "Holders by how they lie: aligned, split, remote GPU, remote NIC, remote device, shared.",
+    ),
     Metric("numafit_leases", "gauge", ("rung",), "Leases by how they are bound."),
     Metric("numafit_audit_findings", "gauge", ("code",), "What the last audit of this machine found."),
     Metric(

@@ -29,7 +29,7 @@ from numafit.service.node import Audited, Change, Happening, ShownNode, ViewedNo
 from numafit.service.sources.wake import Wake
 from numafit.settings.example import example_kubelet
 from numafit.settings.versions import DEFAULT_VERSION
-from numafit.show.records.ledger import Known
+from numafit.show.records.ledger import OUTSIDE_KIND, Known
 from numafit.show.records.time import time_text
 
 LOOK_SECONDS = 1.0
@@ -145,7 +145,7 @@ class HostSource:
         )
 
 
-OUTSIDE_KNOWN = {OUTSIDE: Known("not for this agent", kind="outside")}
+OUTSIDE_KNOWN = {OUTSIDE: Known("not for this agent", kind=OUTSIDE_KIND)}
 
 
 def _placed(ledger: Ledger) -> Ledger:

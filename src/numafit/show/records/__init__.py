@@ -7,6 +7,7 @@
     advice fit comparison       what to change, how many fit, what another kubelet changes
     lint sarif checkup log      mistakes in files (ours, and as SARIF), the health of a node, the log of a kubelet
     ledger settings node agent  the node that an agent shows: who holds what, its kubelet, its state, its decisions
+    alignment                   how a holder lies: aligned, split, remote, shared; and why
     leases plan docker          a host: who holds what, where a job or a container would go
     measure                     what a machine and a command gain by nearness, in figures
     audit past shares           what processes really do, and did over time; one job's shares

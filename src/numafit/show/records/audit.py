@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from numafit.bits import cpuset_text
 from numafit.host.audit.activity import JobUse
@@ -14,6 +15,7 @@ from numafit.host.gpu.users import GpuUse
 from numafit.host.process.cpuset import Cpuset
 from numafit.host.process.numa_maps import Pages
 from numafit.host.process.observation import Observation
+from numafit.show.records.alignment import AlignmentRecord, DeviceLabels, alignment_record
 
 
 class ThreadSeen(msgspec.Struct, frozen=True, rename="camel"):
@@ -60,6 +62,8 @@ class PromiseRecord(msgspec.Struct, frozen=True):
     mems: str
     devices: Mapping[str, tuple[str, ...]]
     exclusive: bool
+    alignment: AlignmentRecord | UnsetType = UNSET
+    """How a lease lies; a container without one is not judged."""
 
 
 class JobSeen(msgspec.Struct, frozen=True, rename="camel"):
@@ -89,13 +93,13 @@ class AuditAnswer(msgspec.Struct, frozen=True):
     allocations: Mapping[int, NodeAllocations]
 
 
-def audit_record(report: AuditReport, time: str) -> AuditAnswer:
-    """`time` is when the report was made."""
+def audit_record(report: AuditReport, time: str, labels: DeviceLabels | None = None) -> AuditAnswer:
+    """`time` is when the report was made, `labels` is what people call devices."""
     return AuditAnswer(
         time,
         report.findings,
         tuple(_process(process) for process in report.processes),
-        tuple(_promise(promise) for promise in report.promises),
+        tuple(_promise(promise, labels or {}) for promise in report.promises),
         report.unseen,
         None if report.seconds is None else round(report.seconds, 3),
         tuple(_job(use) for use in report.jobs),
@@ -145,5 +149,7 @@ def _pages(own: Pages | None) -> PagesSeen | None:
     return None if own is None else PagesSeen(own.nodes, own.file_nodes, own.interleaved, own.policies, own.mappings)
 
 
-def _promise(one: Promise) -> PromiseRecord:
-    return PromiseRecord(one.name, one.pids, cpuset_text(one.cpus), cpuset_text(one.mems), one.devices, one.exclusive)
+def _promise(one: Promise, labels: DeviceLabels) -> PromiseRecord:
+    lying = UNSET if one.alignment is None else alignment_record(one.alignment, labels)
+    cpus, mems = cpuset_text(one.cpus), cpuset_text(one.mems)
+    return PromiseRecord(one.name, one.pids, cpus, mems, one.devices, one.exclusive, lying)

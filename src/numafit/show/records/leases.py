@@ -14,6 +14,7 @@ from numafit.host.lease import Lease, LeasePart, memory_of
 from numafit.host.process.identity import ProcessId
 from numafit.host.request import JobRequest
 from numafit.ledger.ledger import Block
+from numafit.show.records.alignment import AlignmentRecord
 from numafit.show.records.time import seconds_of, time_text
 
 
@@ -54,6 +55,8 @@ class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):
     """Its processes carry its mark, by which everybody knows them."""
     shared: bool = False
     memory_bytes: int = 0
+    alignment: AlignmentRecord | UnsetType = UNSET
+    """How it lies; only in a list of all, for it is judged among them."""
 
 
 class WaitingRecord(msgspec.Struct, frozen=True):
@@ -112,7 +115,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     history: tuple[LeaseEventRecord, ...]
 
 
-def lease_record(lease: Lease) -> LeaseRecord:
+def lease_record(lease: Lease, alignment: AlignmentRecord | UnsetType = UNSET) -> LeaseRecord:
     return LeaseRecord(
         id=lease.id,
         name=lease.name,
@@ -144,6 +147,7 @@ def lease_record(lease: Lease) -> LeaseRecord:
         seconds=lease.seconds,
         group=lease.group,
         marked=lease.marked,
+        alignment=alignment,
     )
 
 
@@ -185,10 +189,16 @@ def lease_of_record(record: LeaseRecord) -> Lease:
     )
 
 
-def lease_list(leases: Sequence[Lease], waiting: Sequence[QueuePlace], host: Host | None = None) -> LeaseList:
-    """With what is kept back on `host`, if that is given."""
+def lease_list(
+    leases: Sequence[Lease],
+    waiting: Sequence[QueuePlace],
+    host: Host | None = None,
+    lying: Mapping[str, AlignmentRecord] | None = None,
+) -> LeaseList:
+    """With what is kept back on `host`, if that is given, and how the leases lie, as far as that is known."""
+    known = lying or {}
     return LeaseList(
-        tuple(lease_record(lease) for lease in leases),
+        tuple(lease_record(lease, known.get(lease.id, UNSET)) for lease in leases),
         tuple(_waiting(one, place) for place, one in enumerate(waiting, 1)),
         UNSET if host is None else cpuset_text(host.reserved_cpus),
         UNSET if host is None else host.reserved_memory,

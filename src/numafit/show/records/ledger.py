@@ -4,14 +4,19 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from numafit.advice.verdict import HolderVerdict, alignments, counted
 from numafit.bits import cpuset_text
 from numafit.decision.held import Holding, holdings
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
 from numafit.managers.device.manager import free_devices
+from numafit.show.records.alignment import AlignmentRecord, alignment_records
+from numafit.show.words import device_labels
 from numafit.workload.pod import Pod
 
 MEMORY = "memory"
+OUTSIDE_KIND = "outside"
+"""Of the holder who stands for what an agent may not use."""
 
 
 class MemoryHeld(msgspec.Struct, frozen=True):
@@ -38,6 +43,8 @@ class Holder(msgspec.Struct, frozen=True):
     """It came by the question asked."""
     gone: bool = False
     """Its pod has ended or was rejected; the kubelet frees this at the next admission."""
+    alignment: AlignmentRecord | None = None
+    """How it lies; null for what is gone and for what is not for this agent."""
 
 
 class Amounts(msgspec.Struct, frozen=True):
@@ -72,6 +79,8 @@ class LedgerView(msgspec.Struct, frozen=True, rename="camel"):
     free_cpus: str
     """CPUs that could still become exclusive."""
     nodes: tuple[NodeAmounts, ...]
+    alignment: Mapping[str, int] = {}
+    """How many holders lie how: `aligned` first, then what there is of the others."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -99,7 +108,9 @@ def ledger_view(
     new: frozenset[str] = frozenset(),
 ) -> LedgerView:
     """`known` and `new` go by pod UID; holders are sorted by name. What a rejected pod leaves behind is not new."""
-    holders = sorted(_holders(node, ledger, known, new), key=lambda holder: (holder.name, holder.id))
+    lying = holder_alignments(node, ledger, known)
+    found = _holders(node, ledger, known, new, alignment_records(lying, device_labels(node.machine)))
+    holders = sorted(found, key=lambda holder: (holder.name, holder.id))
     return LedgerView(
         revision,
         time,
@@ -109,10 +120,24 @@ def ledger_view(
         cpuset_text(ledger.cpu.default if node.cpu.static else node.cpu.topology.cpus),
         cpuset_text(node.cpu.available(ledger.cpu) if node.cpu.static else 0),
         tuple(node_amounts(node, ledger)),
+        {str(word): count for word, count in counted(lying.values()).items()},
     )
 
 
-def _holders(node: Node, ledger: Ledger, known: Mapping[str, Known], new: frozenset[str]) -> Iterator[Holder]:
+def holder_alignments(node: Node, ledger: Ledger, known: Mapping[str, Known]) -> dict[str, HolderVerdict]:
+    """By UID, of all that hold something by right."""
+    return {
+        uid: own for uid, own in alignments(node, ledger).items() if uid not in known or known[uid].kind != OUTSIDE_KIND
+    }
+
+
+def _holders(
+    node: Node,
+    ledger: Ledger,
+    known: Mapping[str, Known],
+    new: frozenset[str],
+    lying: Mapping[str, AlignmentRecord],
+) -> Iterator[Holder]:
     for uid, holding in holdings(node, ledger).items():
         pod = ledger.active.get(uid)
         told = known.get(uid) or Known(_name(pod, uid))
@@ -129,6 +154,7 @@ def _holders(node: Node, ledger: Ledger, known: Mapping[str, Known], new: frozen
             told.rung,
             uid in new and pod is not None,
             pod is None,
+            lying.get(uid),
         )
 
 

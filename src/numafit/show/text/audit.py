@@ -10,6 +10,7 @@ from numafit.host.audit.codes import CODES, AuditFinding
 from numafit.host.audit.numastat import NodeAllocations
 from numafit.host.audit.survey import AuditReport
 from numafit.host.process.observation import Observation
+from numafit.show.records.alignment import DeviceLabels, counts_text, why_text
 from numafit.show.records.time import now_text
 from numafit.show.table import PLAIN, SEVERITIES, Screen, aligned
 from numafit.show.words import printable
@@ -21,17 +22,31 @@ JOB_HEADER = ("JOB", "CPUS USED", "WAITING", "SWITCHES/S", "FORCED/S", "MEMORY P
 NODE_HEADER = ("NODE", "ALLOCATIONS/S", "REMOTE/S", "MISSED/S", "TAKEN IN/S")
 
 
-def audit_text(report: AuditReport, screen: Screen = PLAIN) -> str:
+def audit_text(report: AuditReport, screen: Screen = PLAIN, labels: DeviceLabels | None = None) -> str:
     parts = []
     if report.processes:
         parts.append(aligned([HEADER, *(_row(process, report) for process in report.processes)], screen=screen))
     parts += _numbers(report, screen)
+    parts += _lying(report, labels or {}, screen)
     names = {process.pid: process.name for process in report.processes}
     parts += [_finding(found, names, screen) for found in report.findings]
     if report.unseen:
         unseen = (_wrapped(printable(line), "  - ", "    ", screen) for line in report.unseen)
         parts.append("\n".join(["Not seen:", *unseen]))
     return "\n\n".join([*parts, _summary(report)])
+
+
+def _lying(report: AuditReport, labels: DeviceLabels, screen: Screen) -> list[str]:
+    """How many leases lie how, and why those do not lie together that do not."""
+    judged = [(one.name, one.alignment) for one in report.promises if one.alignment is not None]
+    if not judged:
+        return []
+    apart = [
+        _wrapped(printable(f"{name}: {found.lying}: {why_text(found, labels)}"), "  ", "    ", screen)
+        for name, found in judged
+        if found.lying not in ("aligned", "shared")
+    ]
+    return ["\n".join([f"Leases as they were given: {counts_text(found for _, found in judged)}", *apart])]
 
 
 def news_text(before: AuditReport, report: AuditReport, screen: Screen = PLAIN) -> str:

@@ -3,27 +3,37 @@
 import time
 from collections.abc import Mapping, Sequence
 
+from numafit.advice.verdict import HolderVerdict
 from numafit.amounts import size_text
 from numafit.bits import cpuset_text
 from numafit.host.book.tables import LeaseEvent
 from numafit.host.free import HostFree, NodeFree
 from numafit.host.lease import Lease, memory_of
+from numafit.show.records.alignment import why_text
 from numafit.show.records.time import time_text
 from numafit.show.table import PLAIN, Screen, aligned
 from numafit.show.words import printable
 
 WIDEST_COMMAND = 40
-HEADER = ("LEASE", "USER", "NODES", "CPUS", "MEMORY", "DEVICES", "SINCE", "BOUND BY", "COMMAND")
+HEADER = ("LEASE", "USER", "PLACED", "NODES", "CPUS", "MEMORY", "DEVICES", "SINCE", "BOUND BY", "COMMAND")
 
 
-def leases_text(leases: Sequence[Lease], labels: Mapping[str, str], screen: Screen = PLAIN) -> str:
+def leases_text(
+    leases: Sequence[Lease],
+    labels: Mapping[str, str],
+    screen: Screen = PLAIN,
+    lying: Mapping[str, HolderVerdict] | None = None,
+) -> str:
+    """`lying`: how they lie, as far as it is known."""
     if not leases:
         return "No leases: nobody holds anything."
+    known = lying or {}
     rows: list[Sequence[str]] = [HEADER]
     rows += [
         (
             lease.id,
             printable(lease.user),
+            known[lease.id].lying if lease.id in known else "-",
             cpuset_text(lease.nodes) or "any",
             cpuset_text(lease.exclusive) or f"shared {cpuset_text(lease.bound)}".strip(),
             size_text(memory_of(lease)) if lease.memory else "-",
@@ -34,7 +44,15 @@ def leases_text(leases: Sequence[Lease], labels: Mapping[str, str], screen: Scre
         )
         for lease in leases
     ]
-    return aligned(rows, screen=screen)
+    apart = [f"{one.label} is {word}" for one in leases if (word := _apart(known.get(one.id), labels))]
+    return "\n".join([aligned(rows, screen=screen), *([""] if apart else []), *apart])
+
+
+def _apart(found: HolderVerdict | None, labels: Mapping[str, str]) -> str:
+    """Why it does not lie together; empty where it does."""
+    if found is None or found.lying in ("aligned", "shared"):
+        return ""
+    return printable(f"{found.lying}: {why_text(found, labels)}")
 
 
 def devices_text(devices: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> str:
