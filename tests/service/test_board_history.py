@@ -1,9 +1,11 @@
 """The decisions that are remembered."""
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from numafit.service import board
 from numafit.service.board import History, PastDecision
 from numafit.show.records.agent import Summary
 
@@ -12,6 +14,7 @@ NOTHING = msgspec.Raw(b"null")
 
 def history_of(verdicts: list[bool], most: int) -> History:
     history = History(most)
+    history.next_id = 1
     for admitted in verdicts:
         number = history.next_id
         summary = Summary(number, "", f"default/pod-{number}", "pod", admitted, "", "", "", "", ())
@@ -51,3 +54,12 @@ def test_a_part_of_the_name_finds_pods() -> None:
     """Namespace or name."""
     history = history_of([True] * 12, 100)
     assert [one.id for one in history.page(limit=50, pod="pod-1").decisions] == [12, 11, 10, 1]
+
+
+def test_ids_are_not_given_again_after_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where the one before gave many of them."""
+    begun = 1_794_867_928_000_000_000
+    monkeypatch.setattr(board.time, "time_ns", lambda: begun)
+    before = history_of([True] * 40, 10).next_id + History().next_id
+    monkeypatch.setattr(board.time, "time_ns", lambda: begun + 10**9)
+    assert History().next_id > before

@@ -17,12 +17,14 @@ from numafit.host.request import JobRequest
 from numafit.host.session import Session
 from numafit.host.verdicts import lease_alignments
 from numafit.machine.catalogue.names import machine_named
+from numafit.service import leases as service_leases
 from numafit.service.leases import Extend, Leases, Take
 from numafit.service.problem import ProblemError
 from numafit.service.sources.host import _happened
 from numafit.show.records.alignment import AlignmentRecord, PartRecord
 from numafit.show.records.leases import LeaseRecord, lease_of_record, lease_record
 from numafit.show.records.ledger import OUTSIDE_KIND, Known, ledger_view
+from numafit.show.records.time import seconds_of
 from numafit.show.text.leases import leases_text
 
 NOBODY = 65534
@@ -120,8 +122,24 @@ def test_a_lease_reads_as_the_command_prints_it(leases: Leases) -> None:
     assert leases.all().leases == (lease_record(lease, lying),)
     assert lease_record(lease) == taken
     counts = lease_of_record(msgspec.json.decode(msgspec.json.encode(taken), type=LeaseRecord))
-    assert counts == replace(lease, since=counts.since, boot="", allowed=0)
+    assert counts == replace(lease, since=counts.since, until=counts.until, boot="", allowed=0)
     assert abs(counts.since - lease.since) < 1
+    assert counts.until is not None
+    assert lease.until is not None
+    assert abs(counts.until - lease.until) < 2
+    assert seconds_of(taken.until) - seconds_of(taken.since) in (59, 60, 61)
+
+
+def test_a_user_has_only_so_many_leases(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one byte each, say, until every look at the ledger is slow."""
+    monkeypatch.setattr(service_leases, "MOST_LEASES", 2)
+    asked = Take(memory=1, seconds=60)
+    leases.take(asked, 1000)
+    kept = leases.take(asked, 1000)
+    assert status_of(lambda: leases.take(asked, 1000)) == 409
+    leases.take(asked, 1001)
+    leases.release(kept.id, 1000)
+    leases.take(asked, 1000)
 
 
 def test_what_happens_to_leases_is_told(leases: Leases) -> None:

@@ -262,3 +262,33 @@ def test_two_agents_do_not_share_a_socket(tmp_path: Path) -> None:
         assert path.exists()
     cure = "does another agent listen there? choose another path"
     assert (code, said) == (2, f"numafit: {path}: cannot listen: Address already in use ({cure})\n")
+
+
+def test_a_body_of_two_lengths_ends_the_connection() -> None:
+    """What follows is not taken for a request: another one in between may have counted differently."""
+    with running("--demo") as agent:
+        address = agent.url.removeprefix("http://").split(":")
+        head = f"POST /api/v1/lint HTTP/1.1\r\nHost: {agent.url.removeprefix('http://')}\r\n"
+        body = (
+            "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+        )
+        with socket.create_connection((address[0], int(address[1])), timeout=ENOUGH) as own:
+            own.sendall((head + body).encode())
+            answer = b"".join(iter(lambda: own.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_assets_are_compressed_for_those_who_take_it() -> None:
+    with running("--demo") as agent:
+        plain = httpx.get(f"{agent.url}/", headers={"Accept-Encoding": "identity"})
+        packed = httpx.get(f"{agent.url}/", headers={"Accept-Encoding": "br, gzip;q=0.5"})
+        never = httpx.get(f"{agent.url}/", headers={"Accept-Encoding": "gzip;q=0"})
+        again = {"Accept-Encoding": "gzip", "If-None-Match": packed.headers["etag"]}
+        same = httpx.get(f"{agent.url}/", headers=again)
+    assert plain.content == packed.content == never.content
+    assert [one.headers.get("content-encoding") for one in (plain, packed, never)] == [None, "gzip", None]
+    assert int(packed.headers["content-length"]) < len(plain.content)
+    assert (same.status_code, same.content) == (304, b"")
+    assert {one.headers["vary"] for one in (plain, packed, same)} == {"Accept-Encoding"}
+    assert plain.headers["etag"] != packed.headers["etag"]

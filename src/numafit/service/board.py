@@ -3,6 +3,7 @@
 Counts of what the engine decided go under the names of the kubelet's own metrics.
 """
 
+import time
 from collections import OrderedDict
 from collections.abc import Iterator
 
@@ -180,10 +181,12 @@ class PastDecision(msgspec.Struct, frozen=True):
 
 
 class History:
+    """Ids grow over restarts, too: a link to a decision of an agent before this one finds none, not another one."""
+
     def __init__(self, most: int = MOST_DECISIONS) -> None:
         self.most = most
         self.entries: OrderedDict[int, PastDecision] = OrderedDict()
-        self.next_id = 1
+        self.next_id = time.time_ns() // 10**6
 
     def add(self, entry: PastDecision) -> None:
         self.entries[entry.summary.id] = entry

@@ -23,6 +23,8 @@ from numafit.show.words import device_labels
 LONGEST = 30 * 24 * 3600
 """Seconds that a lease which no process owns may last at most, before it is extended."""
 ROOT = 0
+MOST_LEASES = 256
+"""Of one user, by the API: each is looked at whenever somebody takes one."""
 
 Seconds = Annotated[int, msgspec.Meta(ge=1, le=LONGEST)]
 Prefer = Literal["full-cores", "uncore-cache", "spread-cores", "spread-nodes", "socket"]
@@ -72,6 +74,8 @@ class Leases:
         if not request.holds:
             raise refused(422, "the lease would hold nothing", cure="ask for cpus, memory or devices")
         with self.session.book() as book:
+            if sum(lease.uid == uid for lease in book.leases()) >= MOST_LEASES:
+                raise refused(409, f"{owner.user} has {MOST_LEASES} leases", cure="give some of them back")
             got = book.take(self.session.host, request, owner)
         if isinstance(got, Refused):
             raise refused(409, f"no lease for {request.words()}: {sentence_of(got)}", cure="ask for less, or later")

@@ -6,7 +6,8 @@ import base64
 import httpx
 import pytest
 
-from numafit.service.api import guard
+from numafit.service.api import access, guard
+from numafit.service.api.access import MOST_LATE
 from numafit.service.api.guard import HEADERS, Rules, token_of
 from tests.service.agents import client_of, demo_agent
 
@@ -44,12 +45,21 @@ def test_another_name_is_refused(host: str) -> None:
         ("http://localhost:3000", 403),
         ("http://evil.example", 403),
         ("null", 403),
-        ("https://localhost", 200),
+        ("https://localhost", 403),
+        ("ftp://localhost", 403),
+        ("http://localhost/", 403),
     ],
 )
 def test_pages_of_other_origins_are_not_answered(origin: str, status: int) -> None:
-    """Another port of the same machine is another origin, too."""
+    """Another port or another scheme of the same machine is another origin, too."""
     assert get("/api/v1/ledger", origin=origin).status_code == status
+
+
+def test_behind_a_proxy_with_tls_the_own_page_is_answered() -> None:
+    rules = Rules("0.0.0.0", TOKEN)
+    headers = {"authorization": f"Bearer {TOKEN}", "host": "10.1.2.3"}
+    assert get("/api/v1/ledger", rules, origin="https://10.1.2.3", **headers).status_code == 200
+    assert get("/api/v1/ledger", rules, origin="https://10.1.2.3:8470", **headers).status_code == 403
 
 
 @pytest.mark.parametrize("path", ["/", "/api/v1/ledger", "/nothing", "/metrics", "/api/docs"])
@@ -73,6 +83,44 @@ def test_beyond_loopback_only_the_token_opens() -> None:
     assert get("/api/v1/ledger", rules, authorization=f"Bearer {TOKEN}").status_code == 200
     assert get("/api/v1/ledger", rules, authorization=f"Basic {password}").status_code == 200
     assert get("/healthz", rules).status_code == 200
+
+
+def test_a_token_protects_reads_on_loopback_too() -> None:
+    """`--token-file` says that requests must bring it."""
+    assert get("/api/v1/ledger", Rules(token=TOKEN)).status_code == 401
+    assert get("/", Rules(token=TOKEN)).status_code == 401
+    assert get("/healthz", Rules(token=TOKEN)).status_code == 200
+    assert get("/api/v1/ledger", Rules(token=TOKEN), authorization=f"Bearer {TOKEN}").status_code == 200
+
+
+def test_guessing_tokens_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While wrong ones wait for their answers, one more is not even looked at; afterwards the right one opens."""
+    monkeypatch.setattr(access, "LATE_SECONDS", 3.0)
+
+    async def run() -> tuple[int, list[int], int]:
+        agent = demo_agent(Rules(token=TOKEN))
+        async with client_of(agent) as client:
+            wrong = {"Authorization": "Bearer wrong-token-of-some-length"}
+            guesses = [asyncio.create_task(client.get("/api/v1/ledger", headers=wrong)) for _ in range(MOST_LATE)]
+            while not agent.app.guesses.too_many("127.0.0.1"):
+                await asyncio.sleep(0.01)
+            right = {"Authorization": f"Bearer {TOKEN}"}
+            meanwhile = (await client.get("/api/v1/ledger", headers=right)).status_code
+            answers = [(await guess).status_code for guess in guesses]
+            return meanwhile, answers, (await client.get("/api/v1/ledger", headers=right)).status_code
+
+    assert asyncio.run(run()) == (429, [401] * MOST_LATE, 200)
+
+
+@pytest.mark.parametrize("rules", [Rules(), Rules(access_log=True)])
+def test_requests_are_logged_where_that_is_wanted(rules: Rules, capsys: pytest.CaptureFixture[str]) -> None:
+    """On one line each, whatever the path holds."""
+    get("/api/v1/decisions?limit=2", rules)
+    get("/no%0Athing", rules)
+    lines = capsys.readouterr().err.splitlines()
+    words = [" ".join(line.split()[1:5]) for line in lines]
+    known = ["127.0.0.1 GET /api/v1/decisions?limit=2 200", "127.0.0.1 GET /no?thing 404"]
+    assert words == (known if rules.access_log else [])
 
 
 def test_beyond_loopback_addresses_are_own_names() -> None:

@@ -54,6 +54,7 @@ Examples:
 )
 @state_option
 @click.option("--token-file", type=click.Path(path_type=Path), help="File with the token that requests must bring.")
+@click.option("--access-log", is_flag=True, help="Write a line for each request to standard error.")
 @click.option("--allow-writes", is_flag=True, help="Take and release leases by TCP too, with the token.")
 def serve(
     host: str,
@@ -70,6 +71,7 @@ def serve(
     node_object: Path | None,
     folder: Path | None,
     token_file: Path | None,
+    access_log: bool,
     allow_writes: bool,
 ) -> None:
     """Show a machine and who sits where on it, in a page and by an HTTP API, until told to stop.
@@ -94,7 +96,7 @@ def serve(
     _refuse_several(what, config or specs or kube_version, cluster)
     if node_object is not None and kubelet_dir is None:
         raise InputError("goes with --kubelet-dir only", source="--node-object")
-    rules = Rules(host, token, allow_writes)
+    rules = Rules(host, token, allow_writes, access_log)
     if fleet:
         make, shown = _fleet(cluster, rules)
     else:

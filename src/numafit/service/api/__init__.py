@@ -5,6 +5,7 @@
     openapi      the document; `docs` is the same as a page for people
     stream       server-sent events
     guard        which requests come in at all: names, origins, tokens, and the headers of each answer
+    access       wrong tokens are answered late, and each request can be told to a log
     peer         who is at the other end of a unix socket, as the kernel tells it; impatience with slow heads
     examples     pods to try things with
     static       the files of the page, read at start

@@ -7,12 +7,15 @@ import ipaddress
 import os
 import socket
 import sys
+import time
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
 from starlette.exceptions import HTTPException
 
 from numafit.errors import NumafitError
+from numafit.service.api.access import Guesses, access_line, address_of
 from numafit.service.api.peer import peer_of
 from numafit.service.problem import MEDIA_TYPE, ProblemError, problem, problem_of, refused
 
@@ -44,6 +47,8 @@ class Rules(msgspec.Struct, frozen=True):
     token: str = ""
     allow_writes: bool = False
     """With the token, also by TCP."""
+    access_log: bool = False
+    """A line for each request."""
 
     @property
     def beyond_loopback(self) -> bool:
@@ -67,6 +72,7 @@ class Guard:
         self.rules = rules
         self.counts = {} if counts is None else counts
         self.names = own_names(rules)
+        self.guesses = Guesses()
 
     async def __call__(self, scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -75,13 +81,13 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        started = False
+        status, begun = 0, time.monotonic()
 
         async def guarded(message: Any) -> None:
-            nonlocal started
+            nonlocal status
             if message["type"] == "http.response.start":
-                started = True
-                kind = f"{message['status'] // 100}xx"
+                status = message["status"]
+                kind = f"{status // 100}xx"
                 self.counts[kind] = self.counts.get(kind, 0) + 1
                 message = {**message, "headers": [*message.get("headers", ()), *HEADERS]}
             await send(message)
@@ -91,6 +97,8 @@ class Guard:
             # With an "app" in the scope starlette raises what it cannot route, instead of answering in its own words.
             await self.app({**scope, "app": self.app}, receive, guarded)
         except ProblemError as error:
+            if error.problem.status == HTTPStatus.UNAUTHORIZED and _authorization(scope):
+                await self.guesses.late(address_of(scope))
             await send_problem(guarded, error)
         except HTTPException as error:
             await send_problem(guarded, _unrouted(scope, error))
@@ -98,23 +106,35 @@ class Guard:
             await send_problem(guarded, ProblemError(problem_of(error)))
         except Exception as error:
             print(f"numafit: this is a bug in numafit: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
-            if not started:
+            if not status:
                 text = f"this is a bug in numafit: {type(error).__name__}"
                 await send_problem(guarded, ProblemError(problem(500, text)))
+        finally:
+            if self.rules.access_log:
+                print(access_line(scope, status, time.monotonic() - begun), file=sys.stderr, flush=True)
 
     def _check(self, scope: Scope) -> None:
+        headers = dict(scope["headers"])
+        if b"transfer-encoding" in headers and b"content-length" in headers:
+            # A proxy in between may go by the other one, and take the rest of the body for a request (RFC 9112, 6.3).
+            cure, ends = "send one of both", {"Connection": "close"}
+            raise refused(400, "the request has Content-Length and Transfer-Encoding", cure=cure, headers=ends)
         if peer_of(scope) is not None:
             # No browser speaks through a unix socket.
             return
-        headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1")
         if not self._is_own_name(_host_name(host)):
             cure = "use localhost, or the name given with --host"
             raise refused(421, f"this agent is not called {host[:80]!r}", cure=cure)
         origin = headers.get(b"origin", b"").decode("latin-1")
-        if origin and origin.partition("://")[2] != host:
+        # Beyond this machine a proxy may speak TLS before us.
+        schemes = ("http", "https") if self.rules.beyond_loopback else ("http",)
+        if origin and origin not in {f"{scheme}://{host}" for scheme in schemes}:
             raise refused(403, f"requests of pages from {origin[:80]!r} are not answered")
-        if self.rules.beyond_loopback and scope["path"] not in OPEN and not self.has_token(headers):
+        if _authorization(scope) and self.guesses.too_many(address_of(scope)):
+            cure, later = "come again later", {"Retry-After": "1"}
+            raise refused(429, "too many wrong tokens came from there", cure=cure, headers=later)
+        if self.rules.token and scope["path"] not in OPEN and not self.has_token(headers):
             raise refused(401, "this agent answers only with its token", cure="send it as bearer token", headers=ASKS)
 
     def _is_own_name(self, name: str) -> bool:
@@ -143,6 +163,11 @@ class Guard:
     def has_token(self, headers: dict[bytes, bytes]) -> bool:
         given = token_of(headers.get(b"authorization", b"").decode("latin-1"))
         return bool(self.rules.token) and hmac.compare_digest(given.encode(), self.rules.token.encode())
+
+
+def _authorization(scope: Scope) -> bytes:
+    found: bytes = dict(scope["headers"]).get(b"authorization", b"")
+    return found
 
 
 def own_names(rules: Rules) -> frozenset[str]:

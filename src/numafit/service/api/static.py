@@ -1,6 +1,8 @@
 """The files of the page, as they lie in the package."""
 
+import gzip
 import hashlib
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
@@ -26,6 +28,9 @@ MEDIA_TYPES = {
     ".webmanifest": "application/manifest+json",
     ".woff2": "font/woff2",
 }
+
+
+PACKED_ALREADY = ("image/png", "font/woff2")
 
 
 class Asset(NamedTuple):
@@ -68,10 +73,29 @@ def asset_route(path: str, asset: Asset) -> Route:
 
 def asset_answer(request: Request, asset: Asset) -> Response:
     """A browser may keep it, and asks each time whether it is still the same."""
-    headers = {"Cache-Control": "no-cache", "ETag": asset.tag}
-    if request.headers.get("if-none-match") == asset.tag:
+    headers = {"Cache-Control": "no-cache", "ETag": asset.tag, "Vary": "Accept-Encoding"}
+    content = asset.content
+    if asset.media_type not in PACKED_ALREADY and takes_gzip(request.headers.get("accept-encoding", "")):
+        content = _packed(content)
+        headers |= {"ETag": f'{asset.tag[:-1]}-gzip"', "Content-Encoding": "gzip"}
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        headers.pop("Content-Encoding", None)
         return Response(b"", 304, headers)
-    return Response(asset.content, 200, {**headers, "Content-Type": asset.media_type})
+    return Response(content, 200, {**headers, "Content-Type": asset.media_type})
+
+
+def takes_gzip(accepted: str) -> bool:
+    """Said by name, and not with a weight of 0."""
+    for part in accepted.lower().split(","):
+        name, *parameters = (word.strip() for word in part.split(";"))
+        if name == "gzip":
+            return not any(weight.startswith("q=") and not weight[2:].strip("0.") for weight in parameters)
+    return False
+
+
+@cache
+def _packed(content: bytes) -> bytes:
+    return gzip.compress(content, mtime=0)
 
 
 def _collect(folder: Traversable, path: str, found: dict[str, Asset]) -> None:

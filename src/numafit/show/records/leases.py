@@ -15,7 +15,7 @@ from numafit.host.process.identity import ProcessId
 from numafit.host.request import JobRequest
 from numafit.ledger.ledger import Block
 from numafit.show.records.alignment import AlignmentRecord
-from numafit.show.records.time import seconds_of, time_text
+from numafit.show.records.time import end_of, end_text, seconds_of, time_text
 
 
 class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,7 +41,8 @@ class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):
     rung: str = ""
     bound: str = ""
     notes: tuple[str, ...] = ()
-    until: float | None = None
+    until: str = ""
+    """When it ends by itself; empty: with its job."""
     sentence: str = ""
     bind: str = "bind"
     """How its memory comes from `mems`: `prefer`, `bind` or `interleave`."""
@@ -136,7 +137,7 @@ def lease_record(lease: Lease, alignment: AlignmentRecord | UnsetType = UNSET) -
         rung=lease.rung,
         bound=cpuset_text(lease.bound),
         notes=lease.notes,
-        until=lease.until,
+        until=end_text(lease.until) if lease.until is not None else "",
         sentence=lease.sentence,
         shared=lease.pooled,
         memory_bytes=memory_of(lease),
@@ -177,7 +178,7 @@ def lease_of_record(record: LeaseRecord) -> Lease:
         rung=record.rung,
         bound=bound,
         notes=record.notes,
-        until=record.until,
+        until=end_of(record.until) if record.until else None,
         sentence=record.sentence,
         bind=record.bind,
         limit_memory=record.limit_memory,

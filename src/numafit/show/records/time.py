@@ -23,6 +23,21 @@ def time_text(seconds: float) -> str:
     return time.strftime(f"{_TO_THE_SECOND}Z", time.gmtime(seconds))
 
 
+def end_text(end: float) -> str:
+    """A moment of the clock that counts from the boot, as the other clock tells it now."""
+    return time_text(time.time() + end - _since_boot())
+
+
+def end_of(text: str) -> float:
+    """What `end_text` was made from, to the second. Raises `ValueError` for what is no such time."""
+    return seconds_of(text) - time.time() + _since_boot()
+
+
+def _since_boot() -> float:
+    # Who reads the answer of another machine may run on a system without this clock: only differences count.
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 def seconds_of(text: str) -> float:
     """What `time_text` was made from. Raises `ValueError` for what is no such time."""
     return float(calendar.timegm(time.strptime(text, f"{_TO_THE_SECOND}Z")))
