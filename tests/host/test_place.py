@@ -403,7 +403,7 @@ def test_shared_work_stays_on_the_nodes_that_it_names_and_keeps_a_cpu_there() ->
     planned = planned_lease(host, [], JobRequest(on_nodes=0b10))
     assert isinstance(planned, PlannedLease)
     node = mask_of(cpu.id for cpu in host.machine.cpus if cpu.numa == 1)
-    assert (planned.cpus, planned.lease.allowed) == (node, node)
+    assert (planned.cpus, planned.lease.allowed, planned.lease.nodes) == (node, node, 0b10)
     full = granted(host, [planned.lease], JobRequest(cpus=32, on_nodes=0b10))
     assert isinstance(full, Refused)
     taken = Lease("other", "", 0, "", 0.0, exclusive=node)

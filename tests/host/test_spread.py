@@ -306,3 +306,14 @@ def test_memory_in_parts_is_found_where_the_memory_manager_gives_none() -> None:
     third = place_job(host, leases, request)
     assert bytes_on(third) == {(0,): size // 2, (1,): size // 2}
     check(host, [*leases, lease_of(third, "third")])
+
+
+def test_shared_work_on_a_named_node_gets_devices_of_that_node() -> None:
+    """It asks for nothing else that would draw it there. Where the node has too few, that does not count as aligned."""
+    host = host_named("gpu8-128cpu")
+    places = {device.id: device.numa for device in host.machine.devices}
+    near = place_job(host, (), JobRequest(devices={GPU: 2}, on_nodes=0b10))
+    assert {places[id] for id in near.devices[GPU]} == {(1,)}
+    assert (near.nodes, near.aligned) == (0b10, True)
+    rest = place_job(host, [lease_of(near, "near")], JobRequest(devices={GPU: 3}, on_nodes=0b10))
+    assert (rest.nodes, rest.aligned) == (0b10, False)

@@ -237,7 +237,7 @@ def _where(placed: "Placed") -> str:
     near = mask_of(node for device in devices for node in numa.get(device, ()))
     apart = f"; {', '.join(names)} on {_nodes(near)}" if near & ~placed.nodes else ""
     held = ", ".join(parts if apart else parts + names)
-    aligned = placed.aligned or not placed.nodes
+    aligned = placed.aligned or not placed.nodes or placed.request.policy == "none"
     return f"{held} on {_nodes(placed.nodes)}{apart}" + ("" if aligned else ", not aligned")
 
 

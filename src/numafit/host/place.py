@@ -283,8 +283,9 @@ def _placed(host: Host, node: Node, request: JobRequest, decision: Decision, gpu
     memory = tuple(got.memory or ()) if request.memory else ()
     held = mask_of(numa for block in memory for numa in block.numa)
     nodes = held | mask_of(numa for numa, cpus in node.cpu.topology.numa_nodes.items() if cpus & exclusive)
-    if not exclusive and got.affinity[0] is not None:
-        nodes |= got.affinity[0]
+    if not exclusive:
+        hinted = got.affinity[0] or 0
+        nodes |= hinted & request.on_nodes or request.on_nodes or hinted
     devices = {resource: tuple(sorted(ids)) for resource, ids in got.devices.items()}
     mems = held or memory_near(host, request, nodes)
     bind = way_of(request, memory)

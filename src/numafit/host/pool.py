@@ -34,10 +34,9 @@ def shared_place(host: Host, leases: Sequence[Lease], request: JobRequest) -> Sh
     if not pool_of(host, leases) & host.usable_cpus:
         return None
     # These two policies of the kubelet name no nodes for who asks for nothing (1.36).
-    nodes = (
-        0 if request.policy in ("none", "single-numa-node") else mask_of(node.id for node in host.machine.numa_nodes)
-    )
-    return SharedPlace(request, nodes, host.memory_nodes, request.bind or PREFER)
+    unnamed = request.policy in ("none", "single-numa-node")
+    nodes = 0 if unnamed else mask_of(node.id for node in host.machine.numa_nodes)
+    return SharedPlace(request, request.on_nodes or nodes, host.memory_nodes, request.bind or PREFER)
 
 
 def pool_of(host: Host, leases: Sequence[Lease]) -> int:

@@ -53,7 +53,7 @@ def place_job(host: Host, leases: Sequence[Lease], request: JobRequest) -> Place
 
 def _near_devices(host: Host, cores: WholeCores, asked: JobRequest, request: JobRequest) -> Placed:
     """The policy is asked later."""
-    narrowed, reason = _by_links(host, cores, asked)
+    narrowed, reason = _by_links(_on_its_nodes(host, cores, asked), cores, asked)
     open_to_all = replace(asked, policy="best-effort")
     placed = place_whole(narrowed, cores, open_to_all)
     if not placed.admitted and request.memory:
@@ -86,6 +86,8 @@ def _as_asked(host: Host, placed: Placed, request: JobRequest) -> Placed:
         resource: tuple(sorted(ids, key=lambda id: (order.get((resource, id), len(order)), id)))
         for resource, ids in placed.devices.items()
     }
+    if request.on_nodes and _device_nodes(host, placed) & ~request.on_nodes:
+        placed = replace(placed, near=False)
     return replace(placed, devices=devices, request=request)
 
 
@@ -143,7 +145,22 @@ def _evenly(total: int, count: int) -> list[int]:
     return [whole + (number < rest) for number in range(count)]
 
 
-# The GPUs
+# The devices
+
+
+def _on_its_nodes(host: Host, cores: WholeCores, request: JobRequest) -> Host:
+    """The host without the devices of other NUMA nodes than the job asked for, where those of its own are enough.
+    Shared work asks the engine for nothing else that would draw it to a node."""
+    if not request.on_nodes:
+        return host
+    ledger = ledger_of(host, node_of(host, request), cores.leases)
+    nodes = {device: node_of_device(device) for device in host.machine.devices}
+    kept = tuple(device for device, numa in nodes.items() if numa is None or request.on_nodes >> numa & 1)
+    for resource, count in request.devices.items():
+        free = free_devices(ledger.device, resource)
+        if count > sum(1 for device in kept if device.resource == resource and device.id in free):
+            return host
+    return replace(host, machine=replace(host.machine, devices=kept))
 
 
 def _by_links(host: Host, cores: WholeCores, request: JobRequest) -> tuple[Host, str]:

@@ -29,6 +29,12 @@ aligned         yes: each device has CPUs and memory on its own node
 why             CPUs 16-19,48-51,144-147,176-179, GPU0, GPU1, GPU2, GPU3 on nodes 1,3
 GPUs            crosses NUMA nodes 1, 3 (2+2): no node has more than 2 GPUs; all pairs NV12; score 80
 """,
+    "gpu8-128cpu --node 1 --policy none --limit-memory 8Gi": """\
+CPUs        32-63,96-127 (64, shared)
+NUMA nodes  1
+memory      not held, preferred from node 1; at most 8Gi
+aligned     not looked at
+""",
     "gpu8-128cpu --gpus 2 --ranks 2 --cpus-per-rank 3": """\
 CPUs            0-3,64-67 (8, exclusive; 6 asked for, in whole cores)
 NUMA nodes      0
@@ -178,3 +184,12 @@ def test_a_plan_is_refused_where_the_job_would_be(tmp_path: Path) -> None:
         done = numafit(tmp_path, "run", "--print", "numactl", "--", "true")
     assert (done.returncode, done.stdout) == (75, "")
     assert "there is no shared pool to run in" in done.stderr
+
+
+def test_a_line_that_cannot_limit_memory_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["run", "--machine", "laptop", "--cpus", "2", "--limit-memory", "1Gi", "--print"]
+    for tool, limits in {"numactl": False, "env": False, "systemd": True, "docker": True}.items():
+        assert main([*options, tool, "--", "image"]) == 0
+        out, err = capsys.readouterr()
+        assert ("this line does not limit its memory" in err) == (not limits)
+        assert ("MemoryMax=1073741824" in out or "--memory=1g" in out) == limits

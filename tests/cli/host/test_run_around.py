@@ -40,6 +40,7 @@ def test_a_run_inside_a_run_shares_its_ledger(tmp_path: Path) -> None:
     inner = (sys.executable, "-m", "numafit", "run", "-q", "--cpus", "1", "--", sys.executable, "-c", SHOW)
     done = numafit(tmp_path, "run", "-q", "--cpus", "1", "--", *inner)
     assert done.returncode == 75
+    assert done.stderr.endswith(" is free (start it outside of this job)\n")
     done = numafit(tmp_path, "run", "-q", "--shared", "--", *inner)
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) == 1

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+import numafit.cli.host.audit
 import numafit.cli.host.leases
 import numafit.cli.host.plan
 import numafit.cli.host.run
 import numafit.host.book.glance
 import numafit.host.docker.containers  # noqa: F401  (a child may not read the folders of Python)
 from numafit.__main__ import main
+from numafit.cli.host.audit import OTHERS
 from numafit.host.book.book import Book
 from numafit.host.book.folder import NOT_SHARED, VARIABLE, is_private, ledger_folder
 from numafit.host.book.store import FILE
@@ -76,7 +78,18 @@ def test_looking_makes_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for words in (("free",), ("run", "--cpus", "1", "--dry-run"), ("run", "--cpus", "1", "--print", "env")):
         status, out, err = as_nobody(*words)
         assert (status, bool(out), err.splitlines()[0]) == (0, True, f"numafit: {NOT_SHARED}")
+    status, out, _ = as_nobody("audit", "--leases")
+    assert (status, out.partition(OTHERS[:40])[0]) == (0, "Not seen:\n  - ")
     assert list(home.iterdir()) == []
+
+
+def test_who_ends_nothing_makes_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is none where nobody ever took a lease."""
+    monkeypatch.setenv(VARIABLE, str(opened_up(tmp_path) / "none"))
+    assert called("cancel", "--mine")() == (0, "You hold no lease.\n", "")
+    for words in (("cancel", "1f0c9a3e"), ("release", "1f0c9a3e")):
+        assert called(*words)() == (2, "", "numafit: there is no lease 1f0c9a3e (`numafit ps` lists them)\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_looking_needs_no_home_that_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,6 +97,15 @@ def test_looking_needs_no_home_that_can_be_written(tmp_path: Path, monkeypatch: 
     for words in (("ps",), ("free",), ("history",)):
         status, _, err = as_nobody(*words)
         assert (status, err) == (0, f"numafit: {NOT_SHARED}\n")
+
+
+def test_who_takes_a_lease_needs_one_and_is_told_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(opened_up(tmp_path)))
+    status, out, err = as_nobody("run", "--", "echo", "ran")
+    assert (status, out) == (2, "")
+    assert err.endswith(
+        ": cannot be made: Permission denied (--state-dir or NUMAFIT_STATE names a folder that you may write)\n"
+    )
 
 
 def test_who_chose_his_ledger_is_not_told_that_it_is_his(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

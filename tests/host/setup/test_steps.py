@@ -102,7 +102,7 @@ def test_rights_that_somebody_changed_are_set_again(system: FolderSystem) -> Non
     (folder / "leases.lock").chmod(0o666)
     folder.chmod(0o777)
     assert made(system) == [
-        f"folder {folder} for root and the group alone: made",
+        f"folder {folder} for root and the group alone: set",
         f"rights of {folder / 'leases.lock'}: set",
     ]
     assert ((folder / "leases.lock").stat().st_mode & 0o777, folder.stat().st_mode & 0o7777) == (0o660, SHARED_FOLDER)

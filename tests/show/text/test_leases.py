@@ -69,7 +69,7 @@ def test_the_page_shows_what_is_left_as_free_prints_it() -> None:
 
 def test_the_page_shows_what_happened_as_history_prints_it() -> None:
     events = [
-        LeaseEvent(2, NOW, "freed", "1f0c9a3e", "ann", sentence=HELD[0].sentence, command="python train.py"),
+        LeaseEvent(2, NOW, "released", "1f0c9a3e", "ann", sentence=HELD[0].sentence, command="python train.py"),
         LeaseEvent(1, NOW - 7260, "taken", "1f0c9a3e", "ann", sentence=HELD[0].sentence, command="python train.py"),
     ]
     assert shown("history") == history_text(events)

@@ -16,6 +16,7 @@ from numafit.host.audit.holders import docker_promises, lease_promises
 from numafit.host.audit.promise import Promise
 from numafit.host.audit.survey import AuditReport, Survey
 from numafit.host.audit.watch import AuditWatch
+from numafit.host.book.folder import is_private
 from numafit.show.json import json_line, json_text
 from numafit.show.records.alignment import DeviceLabels
 from numafit.show.records.audit import audit_record
@@ -24,6 +25,10 @@ from numafit.show.text.audit import audit_text, news_text
 from numafit.show.words import device_labels
 
 LONGEST = 86400.0
+OTHERS = (
+    "what other users of this host hold: the ledger is yours alone (`numafit host setup`, once by root, makes one for "
+    "all)"
+)
 
 
 @click.command(
@@ -82,7 +87,8 @@ def audit(
 
     def promised() -> tuple[list[Promise], list[str]]:
         try:
-            return (docker_promises if docker else lease_promises)(folder, machine), []
+            found = (docker_promises if docker else lease_promises)(folder, machine)
+            return found, [OTHERS] if is_private(folder) else []
         except NumafitError as error:
             if leases or docker:
                 raise

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from numafit.cli.host.release import found_lease, say_it_was
+from numafit.cli.host.release import found_lease, no_lease, say_it_was
 from numafit.cli.options.lease import seconds_of, state_option
 from numafit.cli.terminal import warn
 from numafit.errors import InputError
@@ -14,7 +14,7 @@ from numafit.host.book.book import Book
 from numafit.host.lease import PENDING, Lease
 from numafit.host.run.ending import GRACE
 from numafit.host.run.ending import cancel as end_job
-from numafit.host.session import Session, open_session
+from numafit.host.session import Session, has_ledger, open_session
 
 
 @click.command(
@@ -38,10 +38,16 @@ def cancel(ids: Sequence[str], mine: bool, grace: str | None, folder: Path | Non
         raise InputError("which leases?", cure="name them, or give --mine; `numafit ps` lists them")
     seconds = seconds_of(grace, "--grace")
     session = open_session(folder, warn, devices=False)
-    with session.book() as book:
-        own = [lease.id for lease in book.leases() if lease.uid == os.getuid()] if mine else list(dict.fromkeys(ids))
-        wanted = [lease for lease_id in own if (lease := _allowed(book, lease_id)) is not None]
-        ended = [_ended(session, book, lease, GRACE if seconds is None else seconds) for lease in wanted]
+    ended: list[bool] = []
+    if has_ledger(session.folder):
+        with session.book() as book:
+            held = [lease.id for lease in book.leases() if lease.uid == os.getuid()]
+            wanted = [_allowed(book, lease_id) for lease_id in (held if mine else dict.fromkeys(ids))]
+            ended = [_ended(session, book, lease, GRACE if seconds is None else seconds) for lease in wanted if lease]
+    elif ids:
+        raise no_lease(ids[0])
+    if mine and not ended:
+        click.echo("You hold no lease.")
     return 0 if all(ended) else 1
 
 

@@ -49,6 +49,8 @@ def show_job_plan(
     else:
         screen = this_screen()
         answer(plan_text(plan.placed, plan.cpus, explain=explain, screen=screen), screen)
+    if line in ("numactl", "env") and plan.lease.limit_memory:
+        warn("this line does not limit its memory: --print systemd and --print docker do")
     if line is not None:
         warn("nothing is held: another job may get the same CPUs and devices")
     return 0

@@ -11,7 +11,7 @@ from numafit.cli.terminal import warn
 from numafit.errors import InputError
 from numafit.host.book.book import Book
 from numafit.host.lease import Lease
-from numafit.host.session import open_session
+from numafit.host.session import has_ledger, open_session
 
 
 @click.command(
@@ -31,6 +31,8 @@ def release(ids: Sequence[str], force: bool, folder: Path | None) -> int:
     namespace, loses its lease altogether. The lease of another user can be released by root only.
     """
     session = open_session(folder, warn, devices=False)
+    if not has_ledger(session.folder):
+        raise no_lease(ids[0])
     with session.book() as book:
         for lease_id in ids:
             lease = found_lease(book.leases(), lease_id)
@@ -56,5 +58,9 @@ def found_lease(leases: Sequence[Lease], lease_id: str) -> Lease | None:
 def say_it_was(book: Book, lease_id: str) -> None:
     """One that was freed a moment ago, because its job had ended, is as good as released."""
     if not any(entry.lease == lease_id for entry in book.history(1000)):
-        raise InputError(f"there is no lease {lease_id[:40]}", cure="`numafit ps` lists them")
+        raise no_lease(lease_id)
     click.echo(f"{lease_id} is free already")
+
+
+def no_lease(lease_id: str) -> InputError:
+    return InputError(f"there is no lease {lease_id[:40]}", cure="`numafit ps` lists them")

@@ -95,5 +95,6 @@ def make_folder(folder: Path, system: Path = SYSTEM) -> int | None:
                 os.chown(folder, -1, group)
                 os.chmod(folder, SHARED_FOLDER)
     except OSError as error:
-        raise NoLedgerError(f"cannot be made: {error.strerror}", source=str(folder)) from None
+        cure = f"--state-dir or {VARIABLE} names a folder that you may write"
+        raise NoLedgerError(f"cannot be made: {error.strerror}", source=str(folder), cure=cure) from None
     return group

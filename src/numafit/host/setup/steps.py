@@ -114,7 +114,8 @@ class Setup:
             self.system.set_rights(place, SHARED_FOLDER, self._gid())
 
         done = self.system.has_rights(place, SHARED_FOLDER, self.system.group(GROUP))
-        return SetupStep(f"folder {place} for root and the group alone", done, "made", act)
+        verb = "set" if place.is_dir() else "made"
+        return SetupStep(f"folder {place} for root and the group alone", done, verb, act)
 
     def _rights(self, path: Path, mode: int) -> SetupStep:
         done = self.system.has_rights(path, mode, self.system.group(GROUP))

@@ -67,6 +67,8 @@ def _count_text(placed: Placed, cpus: int) -> str:
 
 def _aligned_text(placed: Placed) -> str:
     what = "rank" if placed.request.ranks else "device"
+    if placed.request.policy == "none":
+        return "not looked at"
     if placed.near is None:
         return "yes" if placed.aligned else "no: it crosses NUMA nodes"
     if placed.near:
@@ -75,6 +77,11 @@ def _aligned_text(placed: Placed) -> str:
 
 
 def _memory_text(placed: Placed) -> str:
+    limit = placed.request.limit_memory
+    return _source_text(placed) + (f"; at most {Quantity(limit, 0, 'BinarySI')}" if limit else "")
+
+
+def _source_text(placed: Placed) -> str:
     if not placed.memory:
         return f"not held, {_WAYS[placed.bind]} node {cpuset_text(placed.mems)}"
     held = ", ".join(
