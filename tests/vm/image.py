@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.packages import PATH, program
 
 SUITE = "bookworm"
-INCLUDED = ("numactl", "procps", "python3", "systemd", "dbus", "dbus-user-session", "libpam-systemd")
+INCLUDED = ("numactl", "hwloc-nox", "procps", "python3", "systemd", "dbus", "dbus-user-session", "libpam-systemd")
 LAUNCHERS = ("openmpi-bin", "slurmctld", "slurmd", "slurm-client", "munge", "python3-torch")
 """More packages, for those guests that need them: their image is another one."""
 INIT = "/usr/sbin/vm-init"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from numafit.bits import members, parse_cpuset
+from tests.coming_from import pair_for
 from tests.vm import Job, Node, Result, Shape, run_jobs
 from tests.vm.image import LAUNCHERS
 
@@ -33,12 +34,32 @@ HOST_FILE = "\n".join(
 RANK = """numafit rank -- sh -c 'python3 where.py 20 > "$OUT/$NUMAFIT_RANK_GPU"'"""
 RUN = "numafit run -q --gpus 4 --ranks 4 --cpus-per-rank 2 --"
 MPIRUN = "mpirun --allow-run-as-root --oversubscribe"
-TORCHRUN = "python3 -m torch.distributed.run -r 1 -t 1 --nproc_per_node 4 --no_python --master_port 29555"
-"""Debian's torch does not read its own default of the first two under Python 3.11."""
+TORCHRUN = """#!/bin/sh
+set -- $(echo "$@" | sed 's/nproc-per-node/nproc_per_node/; s/no-python/no_python/')
+exec python3 -m torch.distributed.run -r 1 -t 1 --master_port 29555 "$@"
+"""
+"""Debian's torch is older than these spellings, and does not read its own default of -r and -t under Python 3.11."""
+TRAIN = """import os, subprocess
+with open(f"{os.environ['OUT']}/{os.environ['NUMAFIT_RANK_GPU']}", "w") as file:
+    subprocess.run(["python3", "where.py", "20"], stdout=file, check=True)
+"""
+PROGRAMS = {
+    "solver": "#!/bin/sh\nexec python3 where.py 20\n",
+    "torchrun": TORCHRUN,
+    "python": '#!/bin/sh\nexec python3 "$@"\n',
+    "train.py": TRAIN,
+}
+"""What the lines of docs/coming-from.md name."""
 
 
 def job(name: str, script: str) -> Job:
-    return Job(name, f". ./steps.sh\n{script}", {**FILES, "host.yaml": HOST_FILE}, timeout=SECONDS)
+    files = {**FILES, **PROGRAMS, "host.yaml": HOST_FILE}
+    return Job(name, f". ./steps.sh\nPATH=$PWD:$PATH\n{script}", files, timeout=SECONDS)
+
+
+def lines(today: str) -> str:
+    """Of docs/coming-from.md: what people type today, and the same for numafit."""
+    return "\n".join(pair_for(today))
 
 
 def jobs() -> list[Job]:
@@ -58,7 +79,8 @@ def jobs() -> list[Job]:
         ),
         job("mpirun", f"{RUN} {MPIRUN} -n 4 --bind-to none {RANK}"),
         job("mpirun-alone", f"numafit run -q --cpus 4 -- {MPIRUN} -n 2 python3 where.py 1"),
-        job("torchrun", f"{RUN} {TORCHRUN} {RANK}"),
+        job("mpirun-page", "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n" + lines("mpirun")),
+        job("torchrun", pair_for("torchrun").ours),
         job(
             "srun",
             f"""
@@ -67,6 +89,8 @@ def jobs() -> list[Job]:
             hold first --cpus 8
             numafit run -q --cpus 2 -- srun -n 1 --cpu-bind=none python3 where.py 1
             rm first
+            echo "the page"
+            {lines("srun -n 4")}
             """,
         ),
     ]
@@ -105,16 +129,16 @@ def test_two_jobs_of_one_cpu_share_no_core(results: dict[str, Result]) -> None:
     assert "CPUs 2-3 (whole cores, 1 asked for)" in results["cores"].stderr
 
 
-@pytest.mark.parametrize("launcher", ["mpirun", "torchrun", "srun"])
-def test_each_process_lies_beside_its_gpu(results: dict[str, Result], launcher: str) -> None:
-    """By /proc/self/status and numa_maps: a core of its own on the node of its GPU, and its pages there."""
+@pytest.mark.parametrize(("launcher", "each"), [("mpirun", 2), ("torchrun", 4), ("srun", 2)])
+def test_each_process_lies_beside_its_gpu(results: dict[str, Result], launcher: str, each: int) -> None:
+    """By /proc/self/status and numa_maps: cores of its own on the node of its GPU, and its pages there."""
     result = results[launcher]
     places = {gpu: told(path.read_text())[0] for gpu in GPUS if (path := result.folder / gpu).exists()}
     assert set(places) == set(GPUS), result.stderr
     cpus = [cpu for where in places.values() for cpu in members(parse_cpuset(where["cpus"]))]
-    assert len(cpus) == len(set(cpus)) == 8
+    assert len(cpus) == len(set(cpus)) == 4 * each
     for gpu, where in places.items():
-        assert cpus_by_node(where)[GPUS[gpu]] == 2
+        assert cpus_by_node(where)[GPUS[gpu]] == each
         assert where["pages"][str(GPUS[gpu])] >= 20 << 20
         assert where["numactl"]["preferred"] == str(GPUS[gpu])
 
@@ -135,6 +159,20 @@ def test_what_mpirun_starts_is_in_the_lease(results: dict[str, Result]) -> None:
 
 def test_what_srun_starts_is_outside_of_the_lease(results: dict[str, Result]) -> None:
     """What the sentence says is so: the task runs where Slurm lets it, also on CPUs that another job holds."""
-    (where,) = told(results["srun"].stdout)
+    (where,) = told(results["srun"].stdout.partition("the page\n")[0])
     assert where["variables"]["NUMAFIT_CPUS"] == "8-9"
     assert not parse_cpuset(where["cpus"]) & parse_cpuset("8-9")
+
+
+@pytest.mark.parametrize("name", ["mpirun-page", "srun"])
+def test_the_line_for_who_comes_from_a_launcher_gives_each_process_as_much(
+    results: dict[str, Result], name: str
+) -> None:
+    """docs/coming-from.md: on one NUMA node each, as the launcher by itself; and no two of them share a CPU."""
+    places = told(results[name].stdout.partition("the page\n")[2] or results[name].stdout)
+    theirs, ours = places[:4], places[4:]
+    assert (len(theirs), len(ours)) == (4, 4), results[name].stderr
+    assert all(min(cpus_by_node(where)) == 0 for where in (*theirs, *ours))
+    cpus = [cpu for where in ours for cpu in members(parse_cpuset(where["cpus"]))]
+    assert sorted(cpus) == list(range(16))
+    assert [sum(cpus_by_node(where)) for where in ours] == [4] * 4

@@ -1,11 +1,13 @@
 """A compose file with numafit's second one, started by a real docker-compose: the kernel shows what was planned."""
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.coming_from import pair_for
 from tests.packages import PATH, install_packages, program
 from tests.real.docker.conftest import Numafit
 from tests.real.docker.engine import IMAGE, Engine
@@ -33,8 +35,9 @@ def test_services_run_where_the_plan_says_and_hold_it(
 ) -> None:
     """Also the memory nodes, which a compose file cannot name; afterwards nothing is held."""
     (tmp_path / "compose.yaml").write_text(FILE)
-    files = [str(tmp_path / name) for name in ("compose.yaml", "second.yaml")]
-    planned = numafit("docker", "compose", files[0], "--write", files[1])
+    files = [str(tmp_path / name) for name in ("compose.yaml", "pinned.yaml")]
+    _, *line = shlex.split(pair_for("docker compose").ours)
+    planned = numafit(*(str(tmp_path / word) if word.endswith(".yaml") else word for word in line))
     assert planned.returncode == 0, planned.stderr
     assert numafit.leases() == []
     words = [compose, "-p", f"numafit{os.getpid()}", *(word for file in files for word in ("-f", file))]

@@ -1,12 +1,14 @@
 """Containers of a real Podman, with storage of their own: pinned as their lease says, and followed until they end."""
 
 import os
+import shlex
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.coming_from import pair_for
 from tests.real.docker.conftest import until
 from tests.real.docker.engine import IMAGE
 from tests.real.docker.podman import Podman
@@ -54,6 +56,13 @@ def test_the_kernel_shows_the_cpus_of_the_lease(podman: Podman) -> None:
     allowed = dict(line.split(":\t", 1) for line in lines if "_allowed_list" in line)
     assert allowed == {"Cpus_allowed_list": told["NUMAFIT_CPUS"], "Mems_allowed_list": told["NUMAFIT_MEMS"]}
     assert podman.leases() == []
+
+
+def test_the_line_for_who_comes_from_podman_leads_to_the_same_cpu(podman: Podman) -> None:
+    """docs/coming-from.md, on an idle host."""
+    look = f"--rm {IMAGE} grep Cpus_allowed_list /proc/self/status"
+    (_, *today), (_, *ours) = (shlex.split(line.replace("IMAGE", look)) for line in pair_for("podman run"))
+    assert podman(*today).stdout == podman.numafit(*ours).stdout == "Cpus_allowed_list:\t0\n"
 
 
 def test_a_container_keeps_its_lease_until_it_ends(podman: Podman) -> None:
