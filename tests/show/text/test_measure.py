@@ -35,6 +35,20 @@ TWO = Measured(
 )
 
 
+def test_few_rounds_tell_no_difference() -> None:
+    """The ranges of single figures always lie apart."""
+    once = replace(
+        TWO,
+        pairs=tuple(
+            replace(pair, bandwidth=replace(pair.bandwidth, rounds=3), latency=None)
+            for pair in TWO.pairs
+            if pair.bandwidth
+        ),
+    )
+    assert "of that of its own memory" in measured_text(TWO)
+    assert "of that of its own memory" not in measured_text(once)
+
+
 def test_a_matrix_has_numbers_and_bars() -> None:
     """Rows are CPUs, columns memory. A difference is told only where the ranges of both lie apart."""
     assert measured_text(TWO).splitlines() == [
