@@ -73,7 +73,7 @@ def _together(state: NodeState, all_of_them: Sequence[PromisedPod], memory: Verd
                 cost = max(cost, verdict.cost)
             stands = memory.after(stands, pod, shape, started=started) or stands
     pods = [own.pod for own in all_of_them]
-    return _summed(state, pods) or _crowded(state, pods) or FleetVerdict(True, cost=cost)
+    return _summed(state, all_of_them) or _crowded(state, pods) or FleetVerdict(True, cost=cost)
 
 
 def _orders(numbers: Mapping[bytes, int]) -> Iterator[tuple[bytes, ...]]:
@@ -94,17 +94,23 @@ def _is_kept(state: NodeState, own: PromisedPod, memory: VerdictMemory) -> bool:
     return after is None or not same_for_managers(state.ledger, after.ledger)
 
 
-def _summed(state: NodeState, pods: Sequence[Pod]) -> FleetVerdict | None:
-    """A refusal where the node as a whole is short for one of them that comes last; else None."""
+def _summed(state: NodeState, promised: Sequence[PromisedPod]) -> FleetVerdict | None:
+    """A refusal where the node as a whole is short for one of them that comes last; else None. Pods of one shape ask
+    for the same."""
     if state.allocatable is None:
         return None
     settings = state.node.settings
+    numbers = Counter(own.shape for own in promised)
+    shapes = {own.shape: own.pod for own in promised}
     total = state.load
-    for pod in pods:
-        total = load_beside(settings, total, state.ledger, pod.uid).plus(requests_of(settings, pod))
+    for own in promised:
+        total = load_beside(settings, total, state.ledger, own.pod.uid)
+    asked = {shape: requests_of(settings, pod) for shape, pod in shapes.items()}
+    for shape, number in numbers.items():
+        total = total.plus(asked[shape], number)
     offered = offered_by(state.ledger.device, state.allocatable)
-    for pod in pods:
-        others = total.plus(requests_of(settings, pod), -1)
+    for shape, pod in shapes.items():
+        others = total.plus(asked[shape], -1)
         short = shortages(settings, wanted_of(settings, pod, offered), others, offered)
         if short:
             return FleetVerdict(

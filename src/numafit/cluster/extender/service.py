@@ -58,7 +58,10 @@ def answering(extender: Extender, *, prioritize: bool) -> Answering:
         if request.method != "POST":
             return text_answer("only POST", HTTPStatus.METHOD_NOT_ALLOWED)
         try:
-            return ServerAnswer(asked(request.content))
+            answer = ServerAnswer(asked(request.content))
+            # After this turn, in which the answer is sent.
+            asyncio.get_running_loop().call_soon(extender.prepare)
+            return answer
         except msgspec.MsgspecError as error:
             extender.counts.unreadable += 1
             return text_answer(f"this is no question of a scheduler: {error}", HTTPStatus.BAD_REQUEST)

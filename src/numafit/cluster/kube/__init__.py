@@ -7,6 +7,7 @@
     failure     what goes wrong, as one sentence with its cure
     client      one question and its answer; lists page by page
     clock       what time it is by the API server
+    chunks      an answer that goes on and on, taken apart as it comes
     connection  HTTP over connections that stay open
     api         many requests at a time, changes among them; watches
     objects     the little that all objects have

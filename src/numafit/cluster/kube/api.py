@@ -142,7 +142,7 @@ class KubeApi:
             connection.close()
 
     async def _split(self, connection: Connection) -> AsyncIterator[bytes]:
-        parts, begun = connection.parts(), bytearray()
+        parts, begun = connection.chunks(), bytearray()
         while True:
             async with asyncio.timeout(SILENCE):
                 part = await anext(parts, None)

@@ -13,6 +13,8 @@ from urllib.parse import SplitResult, urlsplit
 
 import h11
 
+from numafit.cluster.kube.chunks import ChunkReader
+
 READ = 1 << 16
 """Bytes that are taken from a connection at once."""
 
@@ -29,6 +31,7 @@ class Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
         self._http = h11.Connection(h11.CLIENT)
+        self._is_chunked = False
         self.used = False
 
     @property
@@ -49,6 +52,7 @@ class Connection:
         while True:
             event = await self._next()
             if isinstance(event, h11.Response):
+                self._is_chunked = (b"transfer-encoding", b"chunked") in event.headers
                 return event
             if not isinstance(event, h11.InformationalResponse):
                 raise ConnectionResetError("the connection was closed before an answer came")
@@ -67,6 +71,22 @@ class Connection:
             self.used = True
         else:
             self.close()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """As `parts`, for an answer in chunks that goes on and on, as it comes: a watch. The connection is of no use
+        for anything else after it."""
+        if not self._is_chunked:
+            async for part in self.parts():
+                yield part
+            return
+        chunks = ChunkReader()
+        # What came with the head is known to the parser.
+        yield chunks.take(self._http.trailing_data[0])
+        while not chunks.ended:
+            data = await self._reader.read(READ)
+            if not data:
+                raise ConnectionResetError("the connection was closed in the middle of an answer")
+            yield chunks.take(data)
 
     async def _next(self) -> object:
         while True:
