@@ -14,8 +14,8 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.fleet.orders import PromisedPod, promise_of
-from numafit.fleet.state import NodeState
-from numafit.settings.facts import NO_FACTS, NodeFacts, Taint
+from numafit.fleet.state import NodeState, Standing
+from numafit.settings.facts import NO_FACTS, NodeFacts
 from numafit.workload.pod import Pod
 
 Value = TypeVar("Value")
@@ -34,18 +34,9 @@ class FleetNode(msgspec.Struct, frozen=True):
     """Shape of a pod -> what the kubelet said to one that should have been admitted. Until the node changes."""
 
     @property
-    def standing(self) -> "Standing":
+    def standing(self) -> Standing:
         shapes = tuple(sorted(own.shape for own in self.promised))
         return Standing(self.state.key, shapes, self.facts.taints, self.schedulable)
-
-
-class Standing(msgspec.Struct, frozen=True):
-    """What nodes have in common that answer alike to a pod without wishes of its own."""
-
-    key: bytes
-    promised: tuple[bytes, ...]
-    taints: tuple[Taint, ...]
-    schedulable: bool
 
 
 class Fleet(msgspec.Struct, frozen=True):

@@ -12,9 +12,10 @@ from itertools import islice
 import msgspec
 
 from numafit.decision.filters import NO_EXECUTE, NODE_AFFINITY, TAINT_TOLERATION, labels_suit, taint_text, untolerated
-from numafit.fleet.fleet import Fleet, FleetNode, Standing
+from numafit.fleet.fleet import Fleet, FleetNode
 from numafit.fleet.orders import promise_of, together
-from numafit.fleet.verdicts import FleetVerdict, VerdictMemory
+from numafit.fleet.state import Standing
+from numafit.fleet.verdicts import FleetVerdict, GroupOrder, VerdictMemory
 from numafit.workload.pod import Pod
 
 UNSCHEDULABLE = "Unschedulable"
@@ -84,19 +85,31 @@ class _Search:
 
     def candidates(self) -> Iterator[tuple[tuple[str, ...], Standing]]:
         """Groups that are not out of the question, the most promising first."""
+        order = self.memory.order
+        if order is None or order.groups is not self.fleet.groups:
+            order = self.memory.order = self._guessed()
+        out = {own for own in order.closed if self._keeps_out(own, order.groups[own])}
+        recall, shape = self.memory.recall, self.promise.shape
+        for _, names, standing in order.ranked:
+            if out and standing in out:
+                continue
+            verdict = None if self.wishes else recall((standing.key, shape, standing.promised))
+            if verdict is None or verdict.admitted:
+                yield names, standing
+            else:
+                self.refusing.append((names, standing))
+
+    def _guessed(self) -> GroupOrder:
         groups, nodes = self.fleet.groups, self.fleet.nodes
-        closed = [own for own in groups if own.taints or not own.schedulable]
-        out = {own for own in closed if self._keeps_out(own, groups[own])} if closed else ()
         free = self.memory.known_frees
         try:
             # No two groups have the same first name.
-            guessed = [(free[own.key], names, own) for own, names in groups.items() if not out or own not in out]
+            guessed = [(free[own.key], names, own) for own, names in groups.items()]
         except KeyError:
             free = self.memory.frees(nodes[names[0]].state for names in groups.values())
-            guessed = [(free[own.key], names, own) for own, names in groups.items() if own not in out]
+            guessed = [(free[own.key], names, own) for own, names in groups.items()]
         guessed.sort()
-        for _, names, standing in guessed:
-            yield names, standing
+        return GroupOrder(groups, [own for own in groups if own.taints or not own.schedulable], guessed)
 
     def _keeps_out(self, standing: Standing, names: tuple[str, ...]) -> bool:
         """Whether a cordon or a taint does so; the nodes are told."""

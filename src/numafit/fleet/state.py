@@ -14,6 +14,16 @@ from numafit.decision.node import Node
 from numafit.decision.verdicts import swept
 from numafit.ledger.ledger import Ledger
 from numafit.quantity import Quantity
+from numafit.settings.facts import Taint
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """What nodes have in common that answer alike to a pod without wishes of its own."""
+
+    key: bytes
+    promised: tuple[bytes, ...]
+    taints: tuple[Taint, ...]
+    schedulable: bool
 
 
 class NodeState(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Mapping
 from hashlib import blake2b
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from numafit.decision.decision import Decision
 from numafit.decision.life import start_containers
 from numafit.decision.verdicts import shape_of
 from numafit.fleet.room import Freedom, freedom_of, room_of
-from numafit.fleet.state import NodeState, state_with
+from numafit.fleet.state import NodeState, Standing, state_with
 from numafit.workload.api_server import is_extended
 from numafit.workload.pod import Pod
 
@@ -33,6 +34,16 @@ class FleetVerdict(msgspec.Struct, frozen=True, gc=False):
     message: str = ""
     cost: float = 0.0
     """What it takes of the node's room for large pods."""
+
+
+class GroupOrder(NamedTuple):
+    """In which order groups of nodes are asked."""
+
+    groups: Mapping[Standing, tuple[str, ...]]
+    closed: list[Standing]
+    """Those that a cordon or a taint may keep out."""
+    ranked: list[tuple[float, tuple[str, ...], Standing]]
+    """How much is free there, the names of the nodes, how they stand."""
 
 
 def shape_digest(pod: Pod) -> bytes:
@@ -78,6 +89,8 @@ class VerdictMemory:
         """With its containers started, and before."""
         self._freedoms: OrderedDict[bytes, Freedom] = OrderedDict()
         self._free: dict[bytes, float] = {}
+        self.order: GroupOrder | None = None
+        """The one that was wanted last."""
         self.decided = 0
         """How often the engine was asked."""
 

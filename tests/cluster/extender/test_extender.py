@@ -205,3 +205,38 @@ def test_an_offer_that_ends_wakes_who_was_refused_for_it() -> None:
     own.extender.refused.to_wake(own.time)
     own.time += 1
     assert [found.uid for found in own.extender.refused.to_wake(own.time)] == ["b"]
+
+
+def test_what_the_next_of_a_row_of_equal_pods_is_told_is_found_before_it_is_asked_about() -> None:
+    own = AskedExtender()
+    assert [own.offered(pod_object(name)) for name in ("a", "b")] == [["n1"], ["n1"]]
+    memory, fleet, before = own.live.memory, own.live.fleet, own.live.memory.decided
+    own.extender.prepare()
+    prepared = memory.decided
+    assert (own.live.fleet, prepared > before) == (fleet, True)
+    assert own.offered(pod_object("c")) == ["n1"]
+    assert memory.decided == prepared
+
+
+def test_nothing_is_found_beforehand_for_pods_that_differ() -> None:
+    own = AskedExtender()
+    for index in range(4):
+        own.offered(pod_object(f"p{index}", cpus=2 + 2 * index))
+        before = own.live.memory.decided
+        own.extender.prepare()
+        assert own.live.memory.decided == before
+
+
+def test_an_error_while_the_next_one_is_prepared_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = AskedExtender()
+    for name in ("a", "b"):
+        own.offered(pod_object(name))
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("no")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(extender_module, "places", broken)
+        own.extender.prepare()
+    assert own.counts.last == "ZeroDivisionError: no"
+    assert own.offered(pod_object("c")) == ["n1"]

@@ -11,8 +11,9 @@ from collections.abc import Collection, Hashable, Iterator, Mapping
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.place.candidates import PlacedCluster
 from numafit.cluster.place.waiting.queue import WaitingQueue
-from numafit.fleet.fleet import Fleet, FleetNode, Standing
+from numafit.fleet.fleet import Fleet, FleetNode
 from numafit.fleet.places import places
+from numafit.fleet.state import Standing
 from numafit.fleet.verdicts import shape_digest
 
 AGAIN_SECONDS = 0.5
