@@ -31,7 +31,9 @@ def test_sizes_may_be_large_letters_and_have_something_behind_them() -> None:
     assert own.take(b"A;name=value\r\n0123456789\r\n02 \r\nhi\r\n") == b"0123456789hi"
 
 
-@pytest.mark.parametrize("rubbish", [b"x\r\nhi\r\n", b"-1\r\n", b"\r\n", b"2\r\nhix", b"2\r\nhi\rx", b"1" * LONGEST_SIZE])
+@pytest.mark.parametrize(
+    "rubbish", [b"x\r\nhi\r\n", b"-1\r\n", b"\r\n", b"2\r\nhix", b"2\r\nhi\rx", b"1" * LONGEST_SIZE]
+)
 def test_what_is_no_chunk_ends_the_connection(rubbish: bytes) -> None:
     with pytest.raises(ConnectionResetError):
         ChunkReader().take(rubbish)

@@ -44,6 +44,6 @@ def whole_request(data: bytes) -> tuple[str, bytes] | None:
 
 
 def whole_answer(answer: ServerAnswer, *, stays: bool) -> bytes:
-    close = "" if stays else "Connection: close\r\n"
-    head = f"HTTP/1.1 {answer.status} \r\nContent-Type: {answer.kind}\r\nContent-Length: {len(answer.content)}\r\n{close}"
-    return f"{head}\r\n".encode("latin-1") + answer.content
+    head = f"HTTP/1.1 {answer.status} \r\nContent-Type: {answer.kind}\r\nContent-Length: {len(answer.content)}\r\n"
+    end = "\r\n" if stays else "Connection: close\r\n\r\n"
+    return f"{head}{end}".encode("latin-1") + answer.content
