@@ -50,7 +50,7 @@ export function useOther(name: string): Machine | null {
 }
 
 /** Asks after a short pause, and again when the question or the ledger changes; the decision first, then the advice. */
-export function useAnswer(place: WhatIfPlace, side: Side | null, revision: number): Answer {
+export function useAnswer(place: WhatIfPlace, side: Side | null, revision: number, returns: number): Answer {
   const [answer, setAnswer] = useState<Answer>({ result: null, trouble: "", busy: false });
   const key = side && JSON.stringify([place.pods, place.events, place.machine, place.empty, place.kubelet, side]);
   const asked = useRef<string | null>(null);
@@ -98,6 +98,6 @@ export function useAnswer(place: WhatIfPlace, side: Side | null, revision: numbe
     setAnswer((old) => ({ ...old, busy: true }));
     const timer = window.setTimeout(() => void question(), PAUSE);
     return () => (window.clearTimeout(timer), stop.abort());
-  }, [key, onTop]);
+  }, [key, onTop, returns]);
   return answer;
 }

@@ -29,6 +29,8 @@ export function App() {
   const [dropped, setDropped] = useState<Dropped | null>(null);
   const [over, setOver] = useState(false);
   const resting = useRef(0);
+  /** How often the agent was away or not listened to: what was asked before is asked again. */
+  const [returns, setReturns] = useState(0);
 
   const load = async () => {
     try {
@@ -51,7 +53,7 @@ export function App() {
       onDecision: setLatest,
       onProblem: setProblem,
       onConnection: setConnection,
-      onReturn: () => void load(),
+      onReturn: () => (setReturns((number) => number + 1), void load()),
     });
     const moved = () => setPlace(placeOf(location.hash));
     window.addEventListener("hashchange", moved);
@@ -110,6 +112,11 @@ export function App() {
           {problem}
         </p>
       )}
+      {place.unread && (
+        <p class="notice doubtful" role="alert">
+          This link could not be read as a whole; what could not be read is left away.
+        </p>
+      )}
       {trouble && !known && (
         <main class="blank" id="main">
           <p role="alert">{trouble}</p>
@@ -133,6 +140,7 @@ export function App() {
           known={known}
           machine={machine}
           revision={ledger.revision}
+          returns={returns}
           place={place.whatIf}
           onPlace={(whatIf) => go({ whatIf })}
         />
@@ -141,6 +149,7 @@ export function App() {
         <StoryView
           machine={machine}
           latest={latest}
+          returns={returns}
           place={place.story}
           dropped={dropped}
           onDropped={setDropped}

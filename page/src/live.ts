@@ -17,6 +17,8 @@ interface Listener {
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
+/** The agent says something every few seconds; after so long without a word the picture is not live. */
+export const SILENCE = 10_000;
 
 interface Events {
   onConnection: (connection: Connection) => void;
@@ -39,34 +41,63 @@ export function follow(listener: Listener): () => void {
   });
 }
 
-/** Returns the function that ends it. The browser's own retry gives up after some errors; this one does not. */
+/**
+ * Returns the function that ends it. The browser's own retry gives up after some errors; this one does not. A page that
+ * nobody sees listens to nothing: a browser has only a few connections to one server, for all its tabs.
+ */
 export function followEvents(address: string, events: Events): () => void {
   let source: EventSource | null = null;
   let timer = 0;
+  let watchdog = 0;
   let pause = FIRST_PAUSE;
   let gap = false;
+  const close = () => {
+    source?.close();
+    source = null;
+    window.clearTimeout(timer);
+    window.clearTimeout(watchdog);
+  };
+  const lost = () => {
+    close();
+    gap = true;
+    events.onConnection("lost");
+    timer = window.setTimeout(open, pause);
+    pause = Math.min(LONGEST_PAUSE, pause * 1.6);
+  };
+  const alive = () => {
+    window.clearTimeout(watchdog);
+    watchdog = window.setTimeout(lost, SILENCE);
+  };
   const open = () => {
+    close();
     source = new EventSource(address);
+    alive();
     source.addEventListener("open", () => {
+      alive();
       pause = FIRST_PAUSE;
       events.onConnection("open");
       if (gap) events.onReturn?.();
       gap = false;
     });
+    source.addEventListener("alive", alive);
     for (const [name, heard] of Object.entries(events.on))
-      source.addEventListener(name, (event) => heard(JSON.parse((event as MessageEvent<string>).data)));
-    source.addEventListener("error", () => {
-      source?.close();
-      gap = true;
-      events.onConnection("lost");
-      window.clearTimeout(timer);
-      timer = window.setTimeout(open, pause);
-      pause = Math.min(LONGEST_PAUSE, pause * 1.6);
-    });
+      source.addEventListener(name, (event) => (alive(), heard(JSON.parse((event as MessageEvent<string>).data))));
+    source.addEventListener("error", lost);
   };
-  open();
+  const seen = () => {
+    if (document.hidden) {
+      close();
+      gap = true;
+    } else if (!source) {
+      events.onConnection("waiting");
+      pause = FIRST_PAUSE;
+      open();
+    }
+  };
+  document.addEventListener("visibilitychange", seen);
+  if (!document.hidden) open();
   return () => {
-    source?.close();
-    window.clearTimeout(timer);
+    close();
+    document.removeEventListener("visibilitychange", seen);
   };
 }

@@ -3,6 +3,7 @@
 import { render } from "preact";
 import { App } from "./app";
 import { FleetApp } from "./fleet_app";
+import { Mishap } from "./mishap";
 import "./style/tokens.css";
 import "./style/base.css";
 import "./style/drawing.css";
@@ -16,4 +17,4 @@ import { applyTheme, storedTheme } from "./theme";
 
 applyTheme(storedTheme());
 const shows = document.documentElement.dataset["shows"];
-render(shows === "fleet" ? <FleetApp /> : <App />, document.getElementById("page")!);
+render(<Mishap>{shows === "fleet" ? <FleetApp /> : <App />}</Mishap>, document.getElementById("page")!);

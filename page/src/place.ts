@@ -31,6 +31,8 @@ export interface Place {
   holder: string;
   whatIf: WhatIfPlace;
   story: StoryPlace;
+  /** Something in the address made no sense. */
+  unread: boolean;
 }
 
 export const SIDE: Side = { settings: {}, version: "" };
@@ -40,6 +42,7 @@ export const START: Place = {
   holder: "",
   whatIf: { pods: "", events: "", machine: "", empty: false, kubelet: "", left: SIDE, right: null },
   story: { decision: null, pod: "", verdict: "" },
+  unread: false,
 };
 
 /** `#machine`, or `#what-if/` and the choices that differ from the start, as base64url of JSON. */
@@ -54,27 +57,90 @@ export function fragmentOf(place: Place): string {
   return Object.keys(chosen).length > 0 ? `#${place.view}/${encoded(JSON.stringify(chosen))}` : `#${place.view}`;
 }
 
-/** What cannot be read is the start: an address may come from anywhere. */
+/** What cannot be read is as at the start, and that is said: an address may come from anywhere. */
 export function placeOf(fragment: string): Place {
   const [view = "", rest = ""] = fragment.replace(/^#/, "").split("/", 2);
-  const place: Place = { ...START, view: view === "what-if" || view === "story" ? view : "machine" };
+  const known = view === "what-if" || view === "story" || view === "machine";
+  const place: Place = { ...START, view: known ? view : "machine", unread: !known && view !== "" };
   if (!rest) return place;
   try {
-    const found = JSON.parse(decoded(rest)) as Partial<Place>;
-    return {
+    const read = new Reader(JSON.parse(decoded(rest)));
+    const whatIf = read.part("whatIf");
+    const story = read.part("story");
+    const found: Place = {
       ...place,
-      table: found.table === true,
-      holder: typeof found.holder === "string" ? found.holder : "",
-      whatIf: { ...START.whatIf, ...textual(found.whatIf) },
-      story: { ...START.story, ...textual(found.story) },
+      table: read.value("table", "boolean", false),
+      holder: read.value("holder", "string", ""),
+      whatIf: {
+        pods: whatIf.value("pods", "string", ""),
+        events: whatIf.value("events", "string", ""),
+        machine: whatIf.value("machine", "string", ""),
+        empty: whatIf.value("empty", "boolean", false),
+        kubelet: whatIf.value("kubelet", "string", ""),
+        left: sideOf(whatIf.part("left")),
+        right: whatIf.has("right") ? sideOf(whatIf.part("right")) : null,
+      },
+      story: {
+        decision: story.has("decision") ? story.value("decision", "number", null) : null,
+        pod: story.value("pod", "string", ""),
+        verdict: story.value("verdict", "string", ""),
+      },
     };
+    return { ...found, unread: place.unread || read.failed || whatIf.failed || story.failed };
   } catch {
-    return place;
+    return { ...place, unread: true };
   }
 }
 
-function textual<T>(value: T | undefined): Partial<T> {
-  return typeof value === "object" && value !== null ? value : {};
+const CHOICES = ["policy", "scope", "cpuManagerPolicy", "memoryManagerPolicy"] as const;
+const OPTIONS = ["cpuOptions", "topologyOptions"] as const;
+
+function sideOf(read: Reader): Side {
+  const given = read.part("settings");
+  const settings: SettingsChoice = {};
+  for (const name of CHOICES) if (given.has(name)) settings[name] = given.value(name, "string", "");
+  for (const name of OPTIONS) if (given.has(name)) settings[name] = given.part(name).texts();
+  return { settings, version: read.value("version", "string", "") };
+}
+
+/** Of one object in an address; parts tell their failures to the whole. */
+class Reader {
+  failed = false;
+  private readonly fields: Record<string, unknown> = {};
+
+  constructor(
+    value: unknown,
+    private readonly whole: Reader | null = null,
+  ) {
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) this.fields = value as typeof this.fields;
+    else if (value !== undefined) this.fail();
+  }
+
+  has(name: string): boolean {
+    return this.fields[name] !== undefined && this.fields[name] !== null;
+  }
+
+  part(name: string): Reader {
+    return new Reader(this.fields[name], this);
+  }
+
+  value<T>(name: string, type: "string" | "boolean" | "number", other: T): T {
+    const found = this.fields[name];
+    if (typeof found === type && !(typeof found === "number" && !Number.isSafeInteger(found))) return found as T;
+    if (found !== undefined) this.fail();
+    return other;
+  }
+
+  texts(): Record<string, string> {
+    const found = Object.entries(this.fields).filter(([, value]) => typeof value === "string");
+    if (found.length !== Object.keys(this.fields).length) this.fail();
+    return Object.fromEntries(found) as Record<string, string>;
+  }
+
+  private fail(): void {
+    this.failed = true;
+    this.whole?.fail();
+  }
 }
 
 function encoded(text: string): string {

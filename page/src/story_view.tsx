@@ -16,6 +16,7 @@ import { Chapters, Verdict } from "./telling";
 interface Properties {
   machine: Machine;
   latest: Summary | null;
+  returns: number;
   place: StoryPlace;
   dropped: Dropped | null;
   onDropped: (dropped: Dropped | null) => void;
@@ -26,8 +27,8 @@ const PAGE = 50;
 /** A page left open for days must not grow without end. */
 const MOST = 1000;
 
-export function StoryView({ machine, latest, place, dropped, onDropped, onPlace }: Properties) {
-  const list = useDecisions(place, latest);
+export function StoryView({ machine, latest, returns, place, dropped, onDropped, onPlace }: Properties) {
+  const list = useDecisions(place, latest, returns);
   const shown = place.decision ?? list.decisions[0]?.id ?? null;
   const index = list.decisions.findIndex((one) => one.id === shown);
   const step = (by: number) => {
@@ -108,6 +109,7 @@ export function StoryView({ machine, latest, place, dropped, onDropped, onPlace 
       <Chosen
         machine={machine}
         id={shown}
+        returns={returns}
         follows={place.decision === null}
         onStep={step}
         onNewest={() => onPlace({ ...place, decision: null })}
@@ -121,6 +123,7 @@ export function StoryView({ machine, latest, place, dropped, onDropped, onPlace 
 interface ChosenProperties {
   machine: Machine;
   id: number | null;
+  returns: number;
   onStep: (by: number) => void;
   /** The newest decision is shown, whichever it is. */
   follows: boolean;
@@ -129,7 +132,7 @@ interface ChosenProperties {
   hasEarlier: boolean;
 }
 
-function Chosen({ machine, id, follows, onStep, onNewest, hasLater, hasEarlier }: ChosenProperties) {
+function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, hasEarlier }: ChosenProperties) {
   const [answer, setAnswer] = useState<DecisionAnswer | null>(null);
   const [trouble, setTrouble] = useState("");
   const [lit, setLit] = useState<string | null>(null);
@@ -145,7 +148,7 @@ function Chosen({ machine, id, follows, onStep, onNewest, hasLater, hasEarlier }
     return () => {
       stale = true;
     };
-  }, [id]);
+  }, [id, returns]);
   if (trouble)
     return (
       <section class="told">
@@ -192,7 +195,7 @@ function trimmed(decisions: Summary[], next: number | null): { decisions: Summar
   return { decisions: decisions.slice(0, MOST), next: decisions[MOST - 1]!.id };
 }
 
-function useDecisions(place: StoryPlace, latest: Summary | null) {
+function useDecisions(place: StoryPlace, latest: Summary | null, returns: number) {
   const [state, setState] = useState<{ decisions: Summary[]; next: number | null; trouble: string; loaded: boolean }>({
     decisions: [],
     next: null,
@@ -217,7 +220,7 @@ function useDecisions(place: StoryPlace, latest: Summary | null) {
       state.loaded ? 150 : 0,
     );
     return () => ((stale = true), window.clearTimeout(timer));
-  }, [place.pod, place.verdict]);
+  }, [place.pod, place.verdict, returns]);
   useEffect(() => {
     if (!latest || !latest.pod.includes(place.pod)) return;
     if (place.verdict && (latest.kind === "release" || (place.verdict === "admitted") !== latest.admitted)) return;

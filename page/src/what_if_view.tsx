@@ -15,21 +15,22 @@ interface Properties {
   machine: Machine;
   /** Of the ledger: a new one means a new answer. */
   revision: number;
+  returns: number;
   place: WhatIfPlace;
   onPlace: (place: WhatIfPlace) => void;
 }
 
-export function WhatIfView({ known, machine, revision, place, onPlace }: Properties) {
+export function WhatIfView({ known, machine, revision, returns, place, onPlace }: Properties) {
   const [examples, setExamples] = useState<Example[]>([]);
   const [copied, setCopied] = useState("");
   const file = useRef<HTMLInputElement>(null);
   useEffect(() => {
     api.examples().then(setExamples, () => setExamples([]));
-  }, []);
+  }, [returns]);
   const other = useOther(place.machine);
   const drawn = place.machine ? other : machine;
-  const left = useAnswer(place, place.left, revision);
-  const right = useAnswer(place, place.right, revision);
+  const left = useAnswer(place, place.left, revision, returns);
+  const right = useAnswer(place, place.right, revision, returns);
   const change = (part: Partial<WhatIfPlace>) => onPlace({ ...place, ...part });
   const pick = (name: string) => {
     const example = examples.find((one) => one.name === name);

@@ -36,6 +36,29 @@ test.each(["", "#", "#nonsense", "#what-if/%%%", "#machine/bm90IGpzb24", "#story
   },
 );
 
+test.each([
+  "#nonsense",
+  "#what-if/%%%",
+  "#machine/bm90IGpzb24",
+  "#story/bnVsbA",
+  link("what-if", { whatIf: 5 }),
+  link("what-if", { whatIf: { pods: [], left: null } }),
+  link("what-if", { whatIf: { left: { settings: { cpuOptions: "x" } } } }),
+  link("what-if", { whatIf: { right: { settings: { policy: {} }, version: 3 } } }),
+  link("story", { story: { decision: 1.5 } }),
+  link("machine", { table: "yes" }),
+])("%s is told to be unread", (fragment) => {
+  expect(placeOf(fragment).unread).toBe(true);
+});
+
+test.each(["", "#", "#machine", "#story", "#what-if"])("%s is read", (fragment) => {
+  expect(placeOf(fragment).unread).toBe(false);
+});
+
+function link(view: string, chosen: unknown): string {
+  return `#${view}/${btoa(JSON.stringify(chosen)).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")}`;
+}
+
 test("a manifest is told from a log by what it says of itself", () => {
   expect(isManifest("# mine\napiVersion: v1\nkind: Pod\n")).toBe(true);
   expect(isManifest('{"kind": "Pod", "apiVersion": "v1"}')).toBe(true);

@@ -13,7 +13,8 @@ MOST_LISTENERS = 2000
 REMEMBERED = 200
 """Events kept for those who come back with `Last-Event-ID`."""
 
-HEARTBEAT = b": still here\n\n"
+HEARTBEAT = b"event: alive\ndata: {}\n\n"
+"""An event, not a comment: a page hears only those, and knows by them that its picture is live."""
 
 
 class Remembered(msgspec.Struct, frozen=True):

@@ -10,7 +10,8 @@ from numafit.service.broadcast import HEARTBEAT, Broadcast, Listener, event_byte
 from numafit.service.problem import refused
 from numafit.show.records.agent import Hello
 
-HEARTBEAT_SECONDS = 15.0
+HEARTBEAT_SECONDS = 4.0
+"""A page that hears nothing for ten seconds calls itself not live."""
 RETRY = b"retry: 2000\n\n"
 
 
