@@ -26,7 +26,12 @@ BINDING = f"{ADMISSION}/mutatingadmissionpolicybindings/{HOLD_POLICY}"
 MEMORY_PATH = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{MEMORY}"
 TOLD, UNTOLD = "told", "untold"
 """Pools of nodes: with a NodeTopology, and without."""
-KUBELET = {"cpuManagerPolicy": "static", "topologyManagerPolicy": "single-numa-node", "reservedSystemCPUs": "0"}
+KUBELET = {
+    "cpuManagerPolicy": "static",
+    "topologyManagerPolicy": "single-numa-node",
+    "reservedSystemCPUs": "0",
+    "cpuManagerReconcilePeriod": "1s",
+}
 MACHINE = "sketch:2 sockets x 8 cores, 64Gi per numa"
 GROUPS: list[Json] = [
     {

@@ -24,7 +24,9 @@ CONFIG = {
     "cpuManagerPolicy": "static",
     "topologyManagerPolicy": "single-numa-node",
     "reservedSystemCPUs": "0,1",
+    "cpuManagerReconcilePeriod": "1s",
 }
+"""Who has gone holds nothing after a second, so that the next test finds the nodes empty."""
 
 
 class PlacerProcess:

@@ -56,6 +56,19 @@ def test_a_field_of_the_kubelet_that_no_release_knows_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("period", "seconds"),
+    [({}, 10.0), ({"cpuManagerReconcilePeriod": "0s"}, 10.0), ({"cpuManagerReconcilePeriod": "1.5s"}, 1.5)],
+)
+def test_the_cpu_manager_looks_as_often_as_its_configuration_says(period: dict[str, str], seconds: float) -> None:
+    node = nodes(group({**STRICT, **period}))[0].kubelet
+    own = bound(pod("a", cpu="2"))
+    node.add([own], 100.0)
+    node.advance(101.0)
+    node.forget(own.pod.uid, 102.0)
+    assert node.due == 102.0 + seconds
+
+
 def test_what_was_held_is_held_again(tmp_path: Path) -> None:
     first = nodes(group(), tmp_path)[1]
     assert first.state is not None

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cluster.sim.file import SimulatedGroup
-from numafit.cluster.sim.kubelet import SimulatedKubelet
+from numafit.cluster.sim.kubelet import RECONCILE_SECONDS, SimulatedKubelet
 from numafit.cluster.sim.node_object import STORAGE, NodeMark, node_labels
 from numafit.cluster.sim.state import StateFolder
 from numafit.cluster.sim.status import StatusStyle, style_of
@@ -16,13 +16,18 @@ from numafit.decision.history.situation import Situation, situation_of
 from numafit.decision.start import Start, again, start
 from numafit.document import read_document
 from numafit.errors import InputError, KubeletError, StartError
+from numafit.golang.text import parse_duration
 from numafit.ledger.state_files import read_state_files
 from numafit.quantity import Quantity, parse_quantity
 from numafit.settings.config import KubeletConfig
 from numafit.settings.eviction import thresholds
 from numafit.settings.facts import NodeFacts
+from numafit.settings.read.forms import config_document
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.settings.versions import KubeVersion, behaviour_of
+
+SHORTEST_RECONCILE = 0.1
+"""Of a loop that never rests there would be thousands in one process."""
 
 
 class SimulatedNode(msgspec.Struct, frozen=True):
@@ -43,9 +48,13 @@ def simulated_nodes(groups: Iterable[SimulatedGroup], state: Path | None) -> Ite
     for group in groups:
         known = _started(group)
         style = style_of(known.settings)
+        reconcile = _reconcile_seconds(group)
         for name in group.names:
             folder = None if state is None else state / name
-            kubelet = _kubelet(group, known, name, number, folder)
+            situation = _situation(group, known, name, folder)
+            kubelet = SimulatedKubelet(
+                name, situation, number=number, start_seconds=group.start_seconds, reconcile_seconds=reconcile
+            )
             own = None if folder is None else StateFolder(folder)
             config = known.config if group.topology else None
             yield SimulatedNode(kubelet, group.mark, style, group.sockets, own, config)
@@ -97,7 +106,7 @@ def _refuse_unknown(group: SimulatedGroup, known: Start) -> None:
         raise InputError(error.message, source=source, field=error.field, cure=error.cure) from None
 
 
-def _kubelet(group: SimulatedGroup, known: Start, name: str, number: int, folder: Path | None) -> SimulatedKubelet:
+def _situation(group: SimulatedGroup, known: Start, name: str, folder: Path | None) -> Situation:
     facts = replace(known.facts, name=name, labels=node_labels(name, group.mark.labels))
     node = replace(known.node, facts=facts)
     # Where there are sockets, real plugins register; whatever the machine has, nobody did that yet.
@@ -110,9 +119,16 @@ def _kubelet(group: SimulatedGroup, known: Start, name: str, number: int, folder
         except StartError as error:
             raise _not_starting(f"{name} over {folder}", error) from None
     situation = situation_of(node, ledger, known.allocatable)
-    if group.sockets:
-        situation = replace(situation, plugins={})
-    return SimulatedKubelet(name, situation, number=number, start_seconds=group.start_seconds)
+    return replace(situation, plugins={}) if group.sockets else situation
+
+
+def _reconcile_seconds(group: SimulatedGroup) -> float:
+    """As the configuration says it, which a kubelet has started with. Zero is the default, as for a kubelet."""
+    own = group.config
+    fields = config_document(own.text, own.name, group.version).document.value if own is not None else None
+    text = fields.get("cpuManagerReconcilePeriod") if isinstance(fields, dict) else None
+    seconds = parse_duration(text) / 1e9 if isinstance(text, str) and text else 0.0
+    return max(seconds, SHORTEST_RECONCILE) if seconds else RECONCILE_SECONDS
 
 
 def _not_starting(what: str, error: StartError) -> InputError:

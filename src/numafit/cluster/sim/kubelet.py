@@ -36,7 +36,7 @@ from numafit.workload.pod import Pod
 START_SECONDS = 0.5
 """From the admission of a pod to the start of its containers."""
 RECONCILE_SECONDS = 10.0
-"""The CPU manager looks so often for what nobody holds any more (cpuManagerReconcilePeriod)."""
+"""The CPU manager looks so often for what nobody holds any more, where cpuManagerReconcilePeriod says nothing."""
 CRASH_SECONDS = 10.0
 """After which a kubelet that crashed is started again, as systemd does."""
 ACTUATE_SECONDS = 0.5
@@ -64,7 +64,13 @@ class SimulatedKubelet:
     read at any time."""
 
     def __init__(
-        self, name: str, situation: Situation, *, number: int = 0, start_seconds: float = START_SECONDS
+        self,
+        name: str,
+        situation: Situation,
+        *,
+        number: int = 0,
+        start_seconds: float = START_SECONDS,
+        reconcile_seconds: float = RECONCILE_SECONDS,
     ) -> None:
         """`number` makes its addresses: no two nodes have the same."""
         self.name = name
@@ -80,7 +86,7 @@ class SimulatedKubelet:
         """What it said when it crashed, while it is down."""
         self.starts = 0
         """How often it has started since it is there."""
-        self.start_seconds = start_seconds
+        self.start_seconds, self.reconcile_seconds = start_seconds, reconcile_seconds
         self._due: list[Due] = []
         self._reconciles = False
 
@@ -293,7 +299,7 @@ class SimulatedKubelet:
     def _reconcile_later(self, now: float) -> None:
         if self.situation.node.cpu.static and not self._reconciles:
             self._reconciles = True
-            self._plan(now + RECONCILE_SECONDS, "reconcile")
+            self._plan(now + self.reconcile_seconds, "reconcile")
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 
