@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import yaml
+from click.testing import CliRunner
 
+from numafit.cli import numafit
 from tests.kube.api import Json
 from tests.kube.build import HELM, binaries
 from tests.kube.control_plane import ControlPlane
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 CHART = DEPLOY / "helm" / "numafit"
+IMAGE_NAME = "example.com/numafit:0.1.0"
 IMAGE = "--set=image.repository=example.com/numafit"
 RELEASE_NAME = "numafit"
 
@@ -36,6 +39,12 @@ def templated(*options: str, namespace: str = "numafit") -> list[Json]:
     done = helm("template", RELEASE_NAME, str(CHART), f"--namespace={namespace}", IMAGE, *options)
     assert done.status == 0, done.text
     return objects(done.text)
+
+
+def place_manifest(namespace: str, *options: str) -> str:
+    """What the chart's place must be, as the command prints it."""
+    words = ["place", "--manifest", f"--image={IMAGE_NAME}", f"--namespace={namespace}", *options]
+    return CliRunner().invoke(numafit, words, catch_exceptions=False).stdout
 
 
 def kustomized(cluster: ControlPlane, folder: str) -> str:
