@@ -124,3 +124,21 @@ def test_an_object_that_is_something_else_is_an_error_that_can_be_caught() -> No
     with pytest.raises(msgspec.MsgspecError):
         size_of("Job", b'{"spec": {"parallelism": "many"}}')
     assert size_of("PodGroup", b"{}") == GroupSize(None)
+
+
+def test_with_exclusive_placement_a_jobset_is_not_waited_for_as_a_whole() -> None:
+    """The webhook of JobSet (v0.12.0) refuses the others of a Job until the pod with index 0 is bound."""
+    exclusive = {"numafit.io/together": "true", "alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}
+    leader, worker = (
+        found(membership("ns", JOBSET_LABELS, {**exclusive, "batch.kubernetes.io/job-completion-index": index}, JOB))
+        for index in "01"
+    )
+    assert leader.source == worker.source == GroupObject("Job", "ns", "train")
+    read = GroupSize(4)
+    assert [(needed(own, read).key, needed(own, read).size) for own in (leader, worker)] == [
+        ("ns/Job/job-uid/leader", 1),
+        ("ns/Job/job-uid/workers", 3),
+    ]
+    assert needed(worker, None).size == 1
+    labelled = {**exclusive, "alpha.jobset.sigs.k8s.io/node-selector": "true"}
+    assert found(membership("ns", JOBSET_LABELS, labelled, JOB)).key == "ns/JobSet/set/u/2"

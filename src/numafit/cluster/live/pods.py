@@ -16,7 +16,7 @@ NOTHING = msgspec.Raw(b"{}")
 KEPT = (
     "numafit.io/",
     "leaderworkerset.sigs.k8s.io/",
-    "jobset.sigs.k8s.io/",
+    "alpha.jobset.sigs.k8s.io/",
     "batch.kubernetes.io/",
     "scheduling.x-k8s.io/",
 )

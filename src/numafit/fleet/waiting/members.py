@@ -17,7 +17,9 @@ no group: such pods come one by one, rather than to wait for what nobody knows.
 
 Who makes its pods one after the other must not be waited for: a LeaderWorkerSet with startupPolicy LeaderReady, or with
 exclusive placement, makes the workers when the leader is there. There the leader comes alone, and the workers together;
-so it is where the set cannot be read. A JobSet whose Jobs wait for each other has a group for each of them.
+so it is where the set cannot be read. A JobSet whose Jobs wait for each other has a group for each of them. One with
+exclusive placement makes the others of a Job when the pod with index 0 is bound (seen with v0.12.0): there each Job has
+a group of its own, without that pod, which comes alone.
 
 Where the scheduler itself keeps a gang (spec.schedulingGroup with gang) it waits for all of them at its last step, and
 holds their shares meanwhile. So we let its pods go together, too, each to a node that has room for it.
@@ -32,6 +34,9 @@ GROUP, GROUP_SIZE, TOGETHER = "numafit.io/group", "numafit.io/group-size", "numa
 POD_GROUP_LABEL = "scheduling.x-k8s.io/pod-group"
 LWS = "leaderworkerset.sigs.k8s.io/"
 JOBSET = "jobset.sigs.k8s.io/"
+EXCLUSIVE, BY_SELECTOR = "alpha.jobset.sigs.k8s.io/exclusive-topology", "alpha.jobset.sigs.k8s.io/node-selector"
+"""Annotations of a JobSet's pods. With the second somebody has labelled the nodes, and no pod waits for another."""
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
 NO_TEXT: Mapping[str, str] = {}
 
 GroupObjectKind = Literal["PodGroup", "SchedulingPodGroup", "LeaderWorkerSet", "JobSet", "Job"]
@@ -64,7 +69,9 @@ class Membership(msgspec.Struct, frozen=True):
     source: GroupObject | None = None
     """Where the size stands, or whether the pods are made one after the other."""
     leader: bool = False
-    """Of a LeaderWorkerSet."""
+    """Of a LeaderWorkerSet, or of a Job whose others come after it."""
+    led: bool = False
+    """The others are made after the leader, whatever its object says."""
     part: str = ""
     """Of a JobSet: the name of its replicated Job."""
 
@@ -105,6 +112,10 @@ def membership(
     if f"{LWS}name" in labels:
         return _of_leader_set(namespace, labels, annotations)
     if together == "true" and owner is not None:
+        if EXCLUSIVE in annotations and BY_SELECTOR not in annotations:
+            source = GroupObject("Job", namespace, owner.name)
+            leader = annotations.get(COMPLETION_INDEX) == "0"
+            return Membership(f"{namespace}/Job/{owner.uid}", owner.name, None, source, leader=leader, led=True)
         if f"{JOBSET}jobset-name" in labels:
             source = GroupObject("JobSet", namespace, labels[f"{JOBSET}jobset-name"])
             return _of_owner(namespace, labels, owner, None, source)
@@ -164,14 +175,20 @@ def needed(member: Membership, read: GroupSize | None) -> NeededNumber:
         size = member.size or 1
         if read is not None and not read.stepwise:
             return NeededNumber(member.key, member.name, size)
-        which = "leader" if member.leader else "workers"
-        return NeededNumber(f"{member.key}/{which}", member.name, 1 if member.leader else max(1, size - 1))
+        return _without_leader(member, size)
+    if member.led:
+        return _without_leader(member, (read.size if read is not None else None) or 1)
     if read is not None and read.stepwise and member.part:
         part = read.parts.get(member.part)
         size = part if part is not None and member.size is None else member.size or 1
         return NeededNumber(f"{member.key}/{member.part}", f"{member.name}-{member.part}", size)
     size = member.size or (read.size if read is not None else None) or 1
     return NeededNumber(member.key, member.name, size)
+
+
+def _without_leader(member: Membership, size: int) -> NeededNumber:
+    which = "leader" if member.leader else "workers"
+    return NeededNumber(f"{member.key}/{which}", member.name, 1 if member.leader else max(1, size - 1))
 
 
 # --- what objects say ------------------------------------------------------------------------------------------------
