@@ -34,29 +34,12 @@ from numafit.decision.story.claims import (
     Places,
     TooMuch,
 )
-from numafit.decision.story.grid import Row
-from numafit.decision.story.story import Chapter, Story
+from numafit.decision.story.story import Story
 from numafit.managers.ask import Ask, ask_of
-from numafit.managers.refused import (
-    BudgetUsedUp,
-    CpusNotPicked,
-    CpusShort,
-    DeviceCountChanged,
-    DevicesShort,
-    HeldDevicesUnhealthy,
-    MemoryGroups,
-    MemoryNotPreferred,
-    NoHealthyDevices,
-    NoMemoryPlace,
-    NoPlugin,
-    NoWiderMemory,
-    OddCpus,
-    WholeCoresShort,
-)
 from tests.decision.evictions import check_victims, may_go, missing_of, still_missing
-from tests.decision.story.world import Nodes, World, bits, is_bytes
-
-# --- the cause -------------------------------------------------------------------------------------------------------
+from tests.decision.story.grid_truth import check_grid
+from tests.decision.story.refused_truth import check_budget, check_crash, check_refused
+from tests.decision.story.world import Nodes, World, bits, is_bytes, needs_of
 
 
 def check_story(node: Node, decision: Decision, story: Story) -> None:
@@ -84,7 +67,7 @@ def check_cause(node: Node, decision: Decision, ask: Ask, story: Story) -> None:
         check_merge(node, ask, step, cause.cause, cause.policy == "single-numa-node")
     elif isinstance(cause, ManagerRefused):
         assert decision.reason != "TopologyAffinityError"
-        _check_refused(World(node, ask, cause.container, decision.ledger), decision, cause)
+        check_refused(World(node, ask, cause.container, decision.ledger), decision, cause)
     elif isinstance(cause, NodeShort):
         assert cause.asked > cause.capacity - cause.used
         # The kubelet's own message has the same numbers; recordings hold it.
@@ -95,7 +78,7 @@ def check_cause(node: Node, decision: Decision, ask: Ask, story: Story) -> None:
     elif isinstance(cause, NothingToEvict):
         _check_no_set(node, decision, cause)
     elif isinstance(cause, Crash):
-        _check_crash(World(node, ask, cause.container, decision.ledger), cause)
+        check_crash(World(node, ask, cause.container, decision.ledger), cause)
     else:
         raise AssertionError(f"nothing is told: {cause}")
 
@@ -156,12 +139,6 @@ def _check_admitted(node: Node, decision: Decision, ask: Ask, cause: Admitted) -
         check_merge(node, ask, step, each, node.topology.policy == "single-numa-node")
 
 
-def needs_of(ask: Ask, container: str) -> dict[str, int]:
-    if container:
-        return {"cpu": ask.cpus[container], **(ask.memory[container] or {}), **ask.devices[container]}
-    return {"cpu": ask.pod_cpus, **(ask.pod_memory or {}), **ask.pod_devices}
-
-
 def check_merge(node: Node, ask: Ask, step: MergeStep, cause: MergeCause, single: bool) -> None:
     world = World(node, ask, step.container, step.ledger)
     asked = needs_of(ask, step.container)
@@ -218,7 +195,7 @@ def check_offer(world: World, offer: Offer, single: bool) -> None:
         assert offer.asked != offer.held
         return
     if isinstance(offer, NothingToShare):
-        _check_budget(world, offer.resource, offer.budget, offer.used)
+        check_budget(world, offer.resource, offer.budget, offer.used)
         return
     assert not accepted
     if isinstance(offer, HeldAcross):
@@ -305,218 +282,3 @@ def check_places(places: Places, sets: set[Nodes]) -> None:
     assert len(set(places.listed)) == len(places.listed) == min(MOST_LISTED, len(narrow))
     assert {bits(mask) for mask in places.listed} <= narrow
     assert places.wider == (len(narrow) < len(sets))
-
-
-# --- what a manager refuses ------------------------------------------------------------------------------------------
-
-
-def _check_refused(world: World, decision: Decision, refused: ManagerRefused) -> None:
-    cause, ask, ledger = refused.cause, world.ask, world.ledger
-    name = refused.container
-    assert name == "" or name in decision.containers
-    needs = needs_of(ask, name)
-    if isinstance(cause, OddCpus | WholeCoresShort | CpusShort | CpusNotPicked):
-        assert cause.cpus == needs["cpu"]
-    if isinstance(cause, OddCpus | WholeCoresShort):
-        assert world.node.cpu.options.full_pcpus_only
-        assert cause.threads == len(world.cpu_numa) // len(world.cores)
-    if isinstance(cause, OddCpus):
-        assert cause.cpus % cause.threads
-    elif isinstance(cause, WholeCoresShort):
-        reserved = set().union(*[core for core in world.cores.values() if core & world.reserved])
-        assert cause.free == len(bits(ledger.cpu.default) - reserved) < cause.cpus
-    elif isinstance(cause, CpusShort | CpusNotPicked):
-        free = bits(ledger.cpu.default) - world.reserved | (world.reused_cpus() if name else frozenset())
-        if name or not isinstance(cause, CpusNotPicked):
-            assert cause.free == len(free)
-        assert (cause.free < cause.cpus) == isinstance(cause, CpusShort)
-    elif isinstance(cause, BudgetUsedUp):
-        _check_budget(world, cause.resource, cause.budget, cause.used)
-    elif isinstance(cause, DevicesShort):
-        free = len(world.free_devices(cause.resource) | world.reused_devices(cause.resource))
-        assert cause.asked == needs[cause.resource]
-        assert cause.free == free < cause.asked
-    elif isinstance(cause, NoHealthyDevices):
-        assert not ledger.device.healthy[cause.resource]
-    elif isinstance(cause, HeldDevicesUnhealthy):
-        assert cause.devices
-        assert not set(cause.devices) & ledger.device.healthy[cause.resource]
-        assert set(cause.devices) <= world.own_devices(cause.resource)
-    elif isinstance(cause, NoPlugin):
-        assert cause.resource not in ledger.device.healthy
-    elif isinstance(cause, DeviceCountChanged):
-        assert len(world.own_devices(cause.resource)) == cause.held != cause.asked
-    else:
-        _check_memory_refused(world, decision, refused)
-
-
-def _check_budget(world: World, resource: str, budget: int, used: int) -> None:
-    own = world.ask.pod.resources
-    assert own is not None
-    assert used >= budget
-    sums = {0}
-    for container in world.ask.pod.all_containers:
-        if resource in container.requests:
-            sums |= {each + container.requests[resource].value() for each in sums}
-    assert used in sums
-    assert budget == needs_of(world.ask, "")[resource]
-
-
-def _check_memory_refused(world: World, decision: Decision, refused: ManagerRefused) -> None:
-    cause = refused.cause
-    if not isinstance(cause, NoMemoryPlace | NoWiderMemory | MemoryNotPreferred | MemoryGroups):
-        return
-    needs = dict(cause.needs)
-    asked = needs_of(world.ask, refused.container)
-    assert needs == {name: size for name, size in asked.items() if is_bytes(name)}
-    fitting = world.all_that_fit(needs)
-    if isinstance(cause, NoMemoryPlace):
-        assert not fitting
-        return
-    where = bits(cause.nodes)
-    hint = decision.merges[-1].best[0] if decision.merges else None
-    assert not where or hint is None or cause.nodes == hint or isinstance(cause, MemoryGroups)
-    if isinstance(cause, MemoryGroups):
-        states = world.ledger.memory.nodes
-        assert len(where) > 1
-        assert any(states[i].assignments > 0 and frozenset(states[i].cells) != where for i in where)
-        return
-    if where:
-        tables = [world.ledger.memory.nodes[i].tables for i in where]
-        assert any(sum(table[name].free for table in tables) < need for name, need in needs.items())
-    if isinstance(cause, NoWiderMemory):
-        wider = [each for each in fitting if where < each]
-        assert not wider or not world.node.settings.behaviour.memory_widens_down
-    else:
-        assert (decision.merges or ())[-1].best[1]
-
-
-def _check_crash(world: World, crash: Crash) -> None:
-    if crash.code == "page-size-missing":
-        resource = crash.facts["resource"]
-        # a sum over the pod leaves out what only init containers ask for
-        asked = [world.ask.memory[name] or {} for name in world.ask.memory] + [world.ask.pod_memory or {}]
-        assert any(resource in own for own in asked)
-        assert any(resource not in state.tables for state in world.ledger.memory.nodes.values())
-    elif crash.code == "device-vanished":
-        assert crash.facts["device"] not in world.ledger.device.devices[crash.facts["resource"]]
-    else:
-        assert crash.code in ("pick-hangs", "no-plain-memory", "distances-short"), crash
-
-
-# --- the grid --------------------------------------------------------------------------------------------------------
-
-
-def check_grid(world: World, chapter: Chapter) -> None:
-    asked = needs_of(world.ask, world.container)
-    for row in chapter.grid:
-        assert row.needed == asked[row.resource]
-        assert [cell.numa for cell in row.cells] == _nodes_of(world, row.resource)
-        if row.resource == "cpu":
-            _check_cpu_row(world, row)
-        elif is_bytes(row.resource):
-            _check_memory_row(world, row)
-        else:
-            _check_device_row(world, row)
-
-
-def _nodes_of(world: World, resource: str) -> list[int]:
-    if resource == "cpu":
-        return sorted(set(world.cpu_numa.values()))
-    states = world.ledger.memory.nodes
-    return sorted(i for i in states if resource in states[i].tables) if is_bytes(resource) else world.numa
-
-
-def _name(world: World, uid: str) -> str:
-    pod = world.ledger.active.get(uid)
-    return uid if pod is None else pod.known_name
-
-
-def _check_cpu_row(world: World, row: Row) -> None:
-    ledger = world.ledger.cpu
-    held: dict[str, set[int]] = {uid: set(bits(cpus)) for uid, cpus in ledger.pod_entries.items()}
-    for uid, containers in ledger.entries.items():
-        for cpus in containers.values():
-            held.setdefault(uid, set()).update(bits(cpus))
-    for cell in row.cells:
-        here = {cpu for cpu, numa in world.cpu_numa.items() if numa == cell.numa}
-        assert cell.free == len(here & bits(ledger.default) - world.reserved)
-        assert cell.allocatable == len(here - world.reserved)
-        assert cell.held == {_name(world, uid): len(own & here) for uid, own in held.items() if own & here}
-        nodes = frozenset((cell.numa,))
-        fits = world.fits({"cpu": row.needed}, nodes) if _count_unchanged(world) else False
-        if fits and world.node.cpu.options.full_pcpus_only and not world.cpus_held():
-            own = world.cpus() & here
-            whole = [core for core in world.cores.values() if core <= own]
-            fits = sum(len(core) for core in whole) >= row.needed
-            fits = fits and row.needed % (len(world.cpu_numa) // len(world.cores)) == 0
-            if world.node.settings.behaviour.physical_cpu_check:
-                reserved = set().union(*[core for core in world.cores.values() if core & world.reserved])
-                fits = fits and row.needed <= len(bits(ledger.default) - reserved)
-        assert cell.fits == (fits and not _nothing_left(world))
-
-
-def _count_unchanged(world: World) -> bool:
-    """A container from before a restart that asks for another number fits nowhere."""
-    own = world.own_cpus()
-    names = [world.container] if world.container else list(world.ask.cpus)
-    return all(len(own[name]) == world.ask.cpus[name] for name in names if name in own)
-
-
-def _nothing_left(world: World) -> bool:
-    """A pod that is managed as a whole must leave CPUs to its containers that ask for none."""
-    ask = world.ask
-    if world.container or ask.pod_level != "managed":
-        return False
-    used, shared = 0, False
-    for each in ask.pod.all_containers:
-        own = ask.cpus[each.name]
-        if each in ask.pod.init_containers and not each.restartable:
-            if own == 0 and used >= ask.pod_cpus:
-                return True
-            continue
-        used, shared = used + own, shared or own == 0
-    return shared and used >= ask.pod_cpus
-
-
-def _check_memory_row(world: World, row: Row) -> None:
-    memory = world.ledger.memory
-    for cell in row.cells:
-        table = memory.nodes[cell.numa].tables[row.resource]
-        assert (cell.free, cell.allocatable) == (table.free, table.allocatable)
-        nodes = frozenset((cell.numa,))
-        assert cell.fits == (world.amount(row.resource, nodes) >= row.needed and not world.barred(nodes))
-        alone: dict[str, int] = {}
-        across: set[tuple[str, int, Nodes]] = set()
-        for uid in {*memory.entries, *memory.pod_entries}:
-            blocks = memory.pod_entries.get(uid) or [b for own in memory.entries.get(uid, {}).values() for b in own]
-            sums: dict[Nodes, int] = {}
-            for block in blocks:
-                if block.type == row.resource and cell.numa in block.numa:
-                    sums[frozenset(block.numa)] = sums.get(frozenset(block.numa), 0) + block.size
-            for where, size in sums.items():
-                if size and len(where) == 1:
-                    alone[_name(world, uid)] = size
-                elif size:
-                    across.add((_name(world, uid), size, where))
-        assert dict(cell.held) == alone
-        assert {(each.pod, each.amount, frozenset(each.nodes)) for each in cell.across} == across
-
-
-def _check_device_row(world: World, row: Row) -> None:
-    ledger = world.ledger.device
-    for cell in row.cells:
-        here = {d for d in ledger.devices.get(row.resource, {}) if cell.numa in world.numa_of(row.resource, d)}
-        healthy = ledger.healthy.get(row.resource, frozenset())
-        assert cell.free == len(here & world.free_devices(row.resource))
-        assert cell.allocatable == len(here & healthy)
-        held = {}
-        for uid, containers in ledger.held.items():
-            ids = {each for own in containers.values() if row.resource in own for each in own[row.resource].ids}
-            if ids & here:
-                held[_name(world, uid)] = len(ids & here)
-        assert dict(cell.held) == held
-        own = world.own_devices(row.resource)
-        nodes = frozenset((cell.numa,))
-        expected = world.fits({row.resource: row.needed}, nodes) and (not own or len(own) == row.needed)
-        assert cell.fits == (expected or not row.needed)

@@ -216,3 +216,9 @@ class World:
                 if all(self.empty_amount(resource, frozenset(each)) >= need for resource, need in needs.items()):
                     return size
         return None
+
+
+def needs_of(ask: Ask, container: str) -> dict[str, int]:
+    if container:
+        return {"cpu": ask.cpus[container], **(ask.memory[container] or {}), **ask.devices[container]}
+    return {"cpu": ask.pod_cpus, **(ask.pod_memory or {}), **ask.pod_devices}
