@@ -6,6 +6,7 @@ build          the programs, built once from published Go modules and kept outsi
 processes      programs that end with the process that started them, from `numafit.cluster.up`
 api            requests to the API server
 control_plane  the control plane of `numafit cluster up`, and requests to it
+controllers    those of JobSet and LeaderWorkerSet, which are no part of it
 outside        containers and device plugins as the kubelet sees them: `programs/cri`
 mounts         a mount namespace in which another machine's /sys lies over ours
 kubelet        a kubelet on a captured machine, and what can be done to it

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from tests.kube.build import BUILD_SECONDS, HELM, RELEASE, RELEASES, RIVAL, build, missing_for_kubelets
+from tests.kube.build import BUILD_SECONDS, HELM, JOBSET, KUBELETS, LWS, RELEASE, RELEASES, build, missing_for_kubelets
 
 
 def main() -> int:
@@ -19,7 +19,7 @@ def main() -> int:
     # so that Go's compilers end, too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     end = time.monotonic() + own.seconds
-    for release in (own.release,) if own.release else (RELEASE, HELM):
+    for release in (own.release,) if own.release else (RELEASE, HELM, JOBSET, LWS):
         try:
             left = end - time.monotonic()
             folder = build(release, lambda text: print(f"kube: {text}", flush=True), left)
@@ -27,7 +27,7 @@ def main() -> int:
             print(f"kube: {error}", file=sys.stderr)
             return 1
         print(f"kube: ready, with the programs in {folder}")
-        if release not in (HELM, RIVAL) and (lacking := missing_for_kubelets(release)):
+        if release in KUBELETS and (lacking := missing_for_kubelets(release)):
             print(f"kube: some tests will be skipped: {lacking}")
     return 0
 

@@ -22,6 +22,9 @@ compiled already."""
 RIVAL = "scheduler-plugins-v0.34.7"
 """A scheduler of the older release with the plugin NodeResourceTopologyMatch; only for the comparison, and only built
 when it is asked for. Of its newer releases no module can be had."""
+JOBSET, LWS = "jobset-v0.12.0", "lws-v0.9.0"
+"""Controllers that are no part of Kubernetes, against its modules that are compiled already. Of the newest one of the
+second no module can be had."""
 SOURCES = Path(__file__).with_name("programs")
 BUILD_SECONDS = 3600.0
 CURE = "run `python -m tests.kube`"
@@ -55,7 +58,12 @@ RELEASES = {
     OLDER: (Program("kubelet", "kubelet-1.34", KUBELET),),
     HELM: (Program("helm", "helm", "helm.sh/helm/v3/cmd/helm"),),
     RIVAL: (Program("kube-scheduler", "scheduler-plugins", "."),),
+    JOBSET: (Program("jobset", "controllers", "sigs.k8s.io/jobset"),),
+    LWS: (Program("lws", "controllers", "sigs.k8s.io/lws/cmd"),),
 }
+OBJECTS = {JOBSET: ("sigs.k8s.io/jobset", "config/components"), LWS: ("sigs.k8s.io/lws", "config")}
+"""Release -> its module, and the folder in there that has `OBJECT_FOLDERS`, which are kept beside the program."""
+OBJECT_FOLDERS = ("crd", "webhook")
 KUBELETS = tuple(release for release, own in RELEASES.items() if any(program.name == "kubelet" for program in own))
 """The releases of which there is a kubelet."""
 
@@ -72,7 +80,8 @@ def flags(release: str) -> tuple[str, ...]:
         )
         version = release.removeprefix("helm-")
         return (*FLAGS, f"-ldflags=-s -w -X {helm}/internal/version.version={version}{known}")
-    version = OLDER if release == RIVAL else release
+    # A program that is not one of Kubernetes names the release whose modules it is made of.
+    version = OLDER if release == RIVAL else RELEASE if release in OBJECTS else release
     linked = f"-s -w -X {_VERSION}.gitVersion={version} -X {_VERSION}.gitTreeState=clean"
     return (*FLAGS, f"-ldflags={linked}")
 
@@ -85,7 +94,7 @@ def cache() -> Path:
 def digest(release: str = RELEASE) -> str:
     """Of all that the programs are made of: another recipe is another folder."""
     programs = RELEASES[release]
-    content = hashlib.sha256(repr((programs, flags(release))).encode())
+    content = hashlib.sha256(repr((programs, flags(release), *OBJECTS.get(release, ()))).encode())
     for module in sorted({own.module for own in programs}):
         for path in sorted((SOURCES / module).iterdir()):
             content.update(f"{module}/{path.name}\n".encode() + path.read_bytes())
@@ -142,7 +151,8 @@ def _build(release: str, target: Path, tell: Callable[[str], None], end: float) 
             continue
         began = time.monotonic()
         new = path.with_suffix(".new")
-        said = _said_by_go([go, "build", *flags(release), "-o", str(new), own.package], SOURCES / own.module, end)
+        command = [go, "build", *flags(release), "-o", str(new), own.package]
+        said, _ = _said_by_go(command, SOURCES / own.module, end)
         if said is None:
             done = f"{number - 1} of {len(programs)} programs are built and kept"
             raise RuntimeError(f"there was no time to build {own.name}; {done}, and the next build goes on there")
@@ -152,23 +162,46 @@ def _build(release: str, target: Path, tell: Callable[[str], None], end: float) 
             raise RuntimeError(f"{own.name} cannot be built: {why}{said[-2000:]}")
         new.replace(path)
         tell(f"{number} of {len(programs)}: {own.name}, {time.monotonic() - began:.0f} s")
+    if release in OBJECTS:
+        _keep_objects(go, release, unfinished, end)
     unfinished.replace(target)
 
 
-def _said_by_go(command: Sequence[str], folder: Path, end: float) -> str | None:
-    """Its complaint; empty when it succeeded, None when it had to be ended. It ends with its compilers."""
+def _keep_objects(go: str, release: str, target: Path, end: float) -> None:
+    """The definitions of a controller's objects and its webhooks, as its module has them."""
+    module, within = OBJECTS[release]
+    command = [go, "list", "-m", "-f", "{{.Dir}}", module]
+    said, printed = _said_by_go(command, SOURCES / RELEASES[release][0].module, end)
+    if said != "":
+        raise RuntimeError(f"the folder of {module} cannot be found: {said}")
+    source = Path(printed.strip()) / within
+    for path in (path for folder in OBJECT_FOLDERS for path in sorted((source / folder).rglob("*.yaml"))):
+        copy = target / path.relative_to(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(path.read_bytes())
+
+
+def _said_by_go(command: Sequence[str], folder: Path, end: float) -> tuple[str | None, str]:
+    """Its complaint, empty when it succeeded and None when it had to be ended; what it printed. It ends with its
+    compilers."""
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off"}
     with subprocess.Popen(
-        command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     ) as process:
         try:
-            _, said = process.communicate(timeout=max(end - time.monotonic(), 0))
+            printed, said = process.communicate(timeout=max(end - time.monotonic(), 0))
         except subprocess.TimeoutExpired:
-            return None
+            return None, ""
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-        return (said.strip() or f"status {process.returncode}") if process.returncode else ""
+        return ((said.strip() or f"status {process.returncode}") if process.returncode else ""), printed
 
 
 def missing() -> str:
@@ -199,6 +232,13 @@ def missing_for_helm() -> str:
     if not program("go"):
         return "helm is not built, and there is no Go to build it with"
     return f"helm is not built: {CURE} --release {HELM}"
+
+
+def missing_for_controller(release: str) -> str:
+    """What a controller that is no part of Kubernetes needs beside a cluster."""
+    if lacking := missing():
+        return lacking
+    return "" if binaries(release).exists() else f"{release} is not built: {CURE} --release {release}"
 
 
 def missing_for_rival() -> str:

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.kube import build as own
-from tests.kube.build import PROGRAMS, binaries, build, digest, missing
+from tests.kube.build import JOBSET, PROGRAMS, binaries, build, digest, missing
 
 GO = """#!/bin/sh
+if [ "$1" = "list" ]; then echo "$GO_FOLDER"; exit 0; fi
 while [ "$1" != "-o" ]; do shift; done
 echo "$3" >> "$GO_LOG"
 if [ "$3" = "$GO_FAILS" ]; then echo "${GO_SAYS:-no such module}" >&2; exit 1; fi
@@ -50,6 +51,18 @@ def test_a_build_that_ended_in_the_middle_goes_on(go: Path, monkeypatch: pytest.
     go.unlink()
     build()
     assert go.read_text().splitlines() == [program.package for program in PROGRAMS[3:]]
+
+
+def test_what_a_controller_defines_is_kept_beside_it(go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As its module has it, which is not in the repository."""
+    module = tmp_path / "module"
+    for name in ("crd/bases/a.yaml", "webhook/manifests.yaml", "manager/manager.yaml"):
+        (module / "config/components" / name).parent.mkdir(parents=True)
+        (module / "config/components" / name).write_text(name)
+    monkeypatch.setenv("GO_FOLDER", str(module))
+    folder = build(JOBSET).parent
+    kept = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*.yaml")}
+    assert kept == {name: name for name in ("crd/bases/a.yaml", "webhook/manifests.yaml")}
 
 
 def test_a_build_without_time_says_so_and_the_next_one_goes_on(go: Path) -> None:

@@ -2,12 +2,14 @@
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
 from tests.kube.api import Json
+from tests.kube.build import JOBSET, LWS, missing_for_controller
 from tests.kube.control_plane import ControlPlane
+from tests.kube.controllers import controlling
 from tests.kube.placing import (
     CONFIG,
     NAMESPACE,
@@ -28,6 +30,8 @@ pytestmark = pytest.mark.real
 SPACE = "waits"
 PODS = f"/api/v1/namespaces/{SPACE}/pods"
 JOBS = f"/apis/batch/v1/namespaces/{SPACE}/jobs"
+SETS = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{SPACE}/jobsets"
+LEADERS = f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/{SPACE}/leaderworkersets"
 EVENTS = f"/api/v1/namespaces/{SPACE}/events"
 GATE = "numafit.io/place"
 MACHINE = "sketch:2 sockets x 8 cores x 2 threads, 32Gi per numa"
@@ -61,10 +65,27 @@ def placer(fleet: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield own
 
 
+@pytest.fixture(scope="module")
+def job_sets(fleet: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Their own controller makes their Jobs."""
+    if lacking := missing_for_controller(JOBSET):
+        pytest.skip(lacking)
+    with controlling(fleet, tmp_path_factory.mktemp("jobset"), JOBSET):
+        yield
+
+
+@pytest.fixture(scope="module")
+def leader_sets(fleet: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    if lacking := missing_for_controller(LWS):
+        pytest.skip(lacking)
+    with controlling(fleet, tmp_path_factory.mktemp("lws"), LWS):
+        yield
+
+
 @pytest.fixture
 def empty(fleet: ControlPlane, placer: PlacerProcess) -> Iterator[ControlPlane]:
     yield fleet
-    for path in (JOBS, PODS):
+    for path in (SETS, LEADERS, JOBS, PODS):
         fleet.api.ask("DELETE", f"{path}?propagationPolicy=Background")
     until("all pods are gone", 60, lambda: not fleet.api.pods(SPACE))
     until("nobody holds anything", 60, lambda: not reported(fleet.api, "w-"))
@@ -173,6 +194,76 @@ def test_a_job_whose_pods_start_together_starts_whole_or_not_at_all(empty: Contr
     assert "Failed" not in phases(empty)
 
 
+def job_set(name: str, jobs: Mapping[str, tuple[int, int]], annotations: Json, **spec: object) -> Json:
+    """`jobs`: replicated Job -> how many Jobs of how many pods. Each pod wants 12 CPUs."""
+    replicated = [
+        {"name": own, "replicas": count, "template": {"spec": job(own, size, 12, annotations)["spec"]}}
+        for own, (count, size) in jobs.items()
+    ]
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": name},
+        "spec": {"replicatedJobs": replicated, **spec},
+    }
+
+
+TOGETHER = {"numafit.io/together": "true"}
+
+
+@pytest.mark.usefixtures("job_sets")
+def test_a_job_set_starts_whole_or_not_at_all_and_so_does_its_next_attempt(empty: ControlPlane) -> None:
+    """Its pods are those of two Jobs, and three of four have room."""
+    make(empty, "there", 12)
+    until("somebody is there", 60, lambda: running(empty, "there") == 1)
+    own = job_set("train", {"driver": (1, 1), "workers": (1, 3)}, TOGETHER, failurePolicy={"maxRestarts": 1})
+    empty.api.post(SETS, own)
+    until("its pods are there", 60, lambda: gated(empty, "train") == 4)
+    name = min(own for own in empty.api.pods(SPACE) if own.startswith("train"))
+    expected = "3 of the 4 pods of group train that start together have room now. 12 CPUs on one node: "
+    until("they are told why", 60, lambda: told(empty, name).startswith(expected))
+    assert (running(empty, "train"), gated(empty, "train")) == (0, 4)
+    empty.api.delete(f"{PODS}/there")
+    until("all of it run", 60, lambda: running(empty, "train") == 4)
+    # One Job of it fails: its controller makes all of them anew, while somebody else waits for room.
+    make(empty, "other", 12)
+    until("somebody else waits", 30, lambda: told(empty, "other"))
+    driver = next(own for own in empty.api.pods(SPACE) if own.startswith("train-driver"))
+    empty.api.delete(f"{PODS}/{driver}")
+    until("its next attempt is there", 90, lambda: len(attempt(empty, "train", "1")) == 4)
+    until("one of them runs", 90, lambda: running(empty, "other") or "Running" in attempt(empty, "train", "1"))
+    if running(empty, "other"):
+        assert attempt(empty, "train", "1") == ["Pending"] * 4
+        empty.api.delete(f"{PODS}/other")
+    until("all of it run again", 90, lambda: attempt(empty, "train", "1") == ["Running"] * 4)
+
+
+def attempt(cluster: ControlPlane, name: str, number: str) -> list[str]:
+    """Phases of the pods of that attempt of a JobSet."""
+    wanted = {"jobset.sigs.k8s.io/jobset-name": name, "jobset.sigs.k8s.io/restart-attempt": number}
+    pods = cluster.api.pods(SPACE).values()
+    return [pod["status"]["phase"] for pod in pods if wanted.items() <= pod["metadata"].get("labels", {}).items()]
+
+
+@pytest.mark.usefixtures("job_sets")
+def test_a_job_set_whose_jobs_wait_for_each_other_is_not_waited_for_as_a_whole(empty: ControlPlane) -> None:
+    order = {"startupPolicyOrder": "InOrder"}
+    empty.api.post(SETS, job_set("steps", {"driver": (1, 1), "workers": (1, 3)}, TOGETHER, startupPolicy=order))
+    until("all of it run", 60, lambda: running(empty, "steps") == 4)
+
+
+@pytest.mark.usefixtures("job_sets")
+def test_a_job_set_with_exclusive_placement_is_not_waited_for_as_a_whole(empty: ControlPlane) -> None:
+    """Its webhook refuses a Job's other pods until the first one is bound."""
+    own = job_set("apart", {"workers": (2, 2)}, TOGETHER)
+    own["metadata"]["annotations"] = {"alpha.jobset.sigs.k8s.io/exclusive-topology": "kubernetes.io/hostname"}
+    empty.api.post(SETS, own)
+    until("all of it run", 90, lambda: running(empty, "apart") == 4)
+    nodes = {(pod["metadata"]["labels"]["jobset.sigs.k8s.io/job-index"], pod["spec"]["nodeName"])
+             for pod in empty.api.pods(SPACE).values()}  # fmt: skip
+    assert len(nodes) == len({node for _, node in nodes}) == 2
+
+
 def test_a_group_that_is_not_complete_waits_and_says_so(empty: ControlPlane) -> None:
     own = {"numafit.io/group": "pair", "numafit.io/group-size": "3"}
     for name in ("p0", "p1"):
@@ -193,8 +284,24 @@ def test_two_groups_that_each_need_most_of_the_fleet_start_one_after_the_other(e
     assert "Failed" not in phases(empty)
 
 
+@pytest.mark.usefixtures("leader_sets")
+def test_a_group_of_a_leader_worker_set_starts_whole_or_not_at_all(empty: ControlPlane) -> None:
+    """Nobody says anything but its own controller."""
+    make(empty, "there", 12)
+    until("somebody is there", 60, lambda: running(empty, "there") == 1)
+    template = {"size": 4, "workerTemplate": {"spec": aligned(12)}}
+    kind = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {"name": "lead"}}
+    empty.api.post(LEADERS, {**kind, "spec": {"replicas": 1, "leaderWorkerTemplate": template}})
+    until("its pods are there", 60, lambda: gated(empty, "lead") == 4)
+    expected = "3 of the 4 pods of group lead-0 that start together have room now. 12 CPUs on one node: "
+    until("they are told why", 60, lambda: told(empty, "lead-0").startswith(expected))
+    assert (running(empty, "lead"), gated(empty, "lead")) == (0, 4)
+    empty.api.delete(f"{PODS}/there")
+    until("all of it run", 60, lambda: running(empty, "lead") == 4)
+
+
 def test_a_leader_comes_before_its_workers_where_nobody_can_read_its_set(empty: ControlPlane) -> None:
-    """There is no LeaderWorkerSet in this cluster: the pods are made as its controller makes them."""
+    """There is no such set: the pods are made as its controller makes them."""
     label = "leaderworkerset.sigs.k8s.io/"
     for index in range(3):
         labels = {f"{label}name": "serve", f"{label}group-index": "0", f"{label}worker-index": str(index)}

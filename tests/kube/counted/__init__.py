@@ -1,7 +1,7 @@
 """Counted side by side: what becomes of the same owners on the same fleet, stock and with each door of numafit.
 
     fleet       100 simulated nodes that are 90 % full, most of what is free being spread over NUMA nodes
-    owners      a ReplicaSet, a StatefulSet, a Job, and the Jobs of a JobSet; or one Job of thousands of short pods
+    owners      a ReplicaSet, a StatefulSet, a Job, and a JobSet with its controller; or thousands of short pods
     watched     every pod that was made, what became of it, and when
     ways        stock, guard, place, extender, and the rival: which programs run, each on a control plane of its own
 

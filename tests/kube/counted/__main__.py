@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tests.kube.build import binaries, missing, missing_for_rival
+from tests.kube.build import JOBSET, binaries, missing_for_controller, missing_for_rival
 from tests.kube.counted.fleet import RESTRICTED
 from tests.kube.counted.owners import PODS, WANTED, make_all, make_many
 from tests.kube.counted.watched import Watched
@@ -28,13 +28,13 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=80, help="of the many")
     parser.add_argument("--json", action="store_true")
     own = parser.parse_args()
-    if lacking := missing_for_rival() if RIVAL in own.ways.split(",") else missing():
+    if lacking := missing_for_rival() if RIVAL in own.ways.split(",") else missing_for_controller(JOBSET):
         raise SystemExit(lacking)
     rows: list[tuple[object, ...]] = []
     for name in own.ways.split(","):
         folder = Path(tempfile.mkdtemp(prefix="numafit-counted-"))
         try:
-            with begun(name, folder, binaries(), own.seconds / 2, policy=own.policy) as way:
+            with begun(name, folder, binaries(), own.seconds / 2, policy=own.policy, controllers=(JOBSET,)) as way:
                 counted(way, own.seconds, own.many, own.at_once)
                 rows += lines(name, way.watched, () if own.many else tuple(PODS))
                 tell_rejections(name, way.watched)

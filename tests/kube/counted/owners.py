@@ -5,7 +5,7 @@ from tests.kube.counted.fleet import RUN_SECONDS, pod_spec
 
 SPACE = "work"
 PODS = {"replicas": 8, "stateful": 4, "job": 2, "set": 2}
-"""Owner -> pods that it wants. The last is a JobSet's: two Jobs of one pod, labelled as its controller does it."""
+"""Owner -> pods that it wants. The last is a JobSet: two Jobs of one pod."""
 WANTED = sum(PODS.values())
 OWNER = "counted"
 """Label of a pod: for which of them it was made."""
@@ -22,16 +22,10 @@ def make_all(api: Api) -> None:
     stateful["spec"] |= {"serviceName": "none", "podManagementPolicy": "Parallel"}
     api.post(f"{apps}/statefulsets", stateful)
     api.post(f"{batch}/jobs", _job("job", PODS["job"]))
-    for index in range(PODS["set"]):
-        own = _job("set", 1, f"set-workers-{index}")
-        labels = {
-            "jobset.sigs.k8s.io/jobset-name": "set",
-            "jobset.sigs.k8s.io/replicatedjob-name": "workers",
-            "jobset.sigs.k8s.io/job-index": str(index),
-        }
-        own["metadata"]["labels"] = labels
-        own["spec"]["template"]["metadata"]["labels"] |= labels
-        api.post(f"{batch}/jobs", own)
+    workers = {"name": "workers", "replicas": PODS["set"], "template": {"spec": _job("set", 1)["spec"]}}
+    kind = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet"}
+    own = {**kind, "metadata": {"name": "set"}, "spec": {"replicatedJobs": [workers]}}
+    api.post(f"/apis/{kind['apiVersion']}/namespaces/{SPACE}/jobsets", own)
 
 
 def make_many(api: Api, count: int, at_once: int) -> None:
@@ -54,11 +48,11 @@ def _set(name: str) -> Json:
     }
 
 
-def _job(owner: str, parallel: int, name: str = "", completions: int = 0) -> Json:
+def _job(owner: str, parallel: int, completions: int = 0) -> Json:
     template = _template(owner)
     template["spec"]["restartPolicy"] = "Never"
     wanted = {"parallelism": parallel, "completions": completions or parallel, "template": template}
-    return {"metadata": {"name": name or owner}, "spec": wanted}
+    return {"metadata": {"name": owner}, "spec": wanted}
 
 
 def _template(owner: str) -> Json:

@@ -4,11 +4,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.kube.api import Json
 from tests.kube.control_plane import ControlPlane
+from tests.kube.controllers import controlling
 from tests.kube.counted.fleet import HOLDERS, RESTRICTED, fill, group
 from tests.kube.counted.owners import prepare
 from tests.kube.counted.watched import Watched
@@ -117,9 +118,13 @@ def begun(
     leaving_seconds: float,
     groups: Sequence[Json] = (),
     policy: str = RESTRICTED,
+    controllers: Sequence[str] = (),
 ) -> Iterator[Way]:
-    """A cluster whose fleet is filled, and whose programs are ready. `groups`: these nodes instead, with nobody."""
-    with standing(name, folder, binaries, list(groups) or [group(policy)]) as way:
+    """A cluster whose fleet is filled, and whose programs are ready. `groups`: these nodes instead, with nobody.
+    `controllers`: those of others that run there, too."""
+    with standing(name, folder, binaries, list(groups) or [group(policy)]) as way, ExitStack() as stack:
+        for release in controllers:
+            stack.enter_context(controlling(way.cluster, folder / release, release))
         count = 0 if groups else fill(way.cluster.api, leaving_seconds)
         prepare(way.cluster.api)
         until("all holders run", 120, lambda: _running(way.cluster, count))
