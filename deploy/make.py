@@ -18,7 +18,7 @@ import yaml
 from click.testing import CliRunner
 
 from numafit import __version__
-from numafit.cli import numafit
+from numafit.cli.commands import numafit
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.guard.manifest import guard_manifest
 from numafit.cluster.live.words import GUARD

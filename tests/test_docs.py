@@ -18,7 +18,7 @@ from typing import NamedTuple
 import click
 import pytest
 
-from numafit.cli import COMMANDS, numafit
+from numafit.cli.commands import COMMANDS, numafit
 from tests.cluster.api_server import ApiServer, serving
 from tests.cluster.api_server import kubeconfig as write_kubeconfig
 

@@ -11,7 +11,7 @@ import click
 import pytest
 
 from numafit import __main__ as process
-from numafit import cli
+from numafit.cli import commands as cli
 from numafit.errors import InputError, KubeletError
 
 

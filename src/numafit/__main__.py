@@ -7,11 +7,10 @@ may end with a status of its own.
 import io
 import os
 import sys
+from collections.abc import Callable
 
 try:
-    import click
-
-    from numafit.cli import numafit
+    from numafit.cli.start import load_msgspec, quickly
     from numafit.errors import NeedsLinuxError, NumafitError
 except KeyboardInterrupt:
     # Before `main`, which would give this status, too.
@@ -28,28 +27,59 @@ UNIX_MODULES = frozenset({"fcntl", "grp", "pwd", "resource", "termios"})
 
 def main(arguments: list[str] | None = None) -> int:
     """`arguments` are those of the process when None. A command chooses its exit status by returning it."""
-    return _run(numafit, "numafit", arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    return _ended(lambda: _run_quickly(words, own=arguments is None) if words[:1] == ["run"] else _run(words))
 
 
 def kubectl(arguments: list[str] | None = None) -> int:
     """`kubectl numafit`: kubectl starts the program `kubectl-numafit`, whose commands are those of `numafit fleet`."""
-    # Not at the top: `numafit --help` loads no command.
-    from numafit.cli.fleet.group import fleet
 
-    return _run(fleet, "kubectl numafit", arguments)
+    def run() -> int:
+        with quickly():
+            load_msgspec()
+            # Not at the top: `numafit --help` loads no command.
+            from numafit.cli.commands import run_group
+            from numafit.cli.fleet.group import fleet
+        return run_group(fleet, "kubectl numafit", arguments)
+
+    return _ended(run)
 
 
-def _run(command: click.Group, name: str, arguments: list[str] | None) -> int:
+def _run(words: list[str]) -> int:
+    with quickly():
+        # A job starts quicker without click.
+        from numafit.cli.commands import numafit, run_group
+    return run_group(numafit, "numafit", words)
+
+
+def _run_quickly(words: list[str], *, own: bool) -> int:
+    """`own`: the process has nothing else to do."""
+    with quickly():
+        load_msgspec()
+        from numafit.cli.quick import quick_job
+
+        job = quick_job(words[1:])
+        status = None if job is None else job()
+    if status is None:
+        return _run(words)
+    if own:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # To take apart what was loaded takes longer than the work.
+        os._exit(status)
+    return status
+
+
+def _ended(run: Callable[[], int]) -> int:
     _open_streams()
     try:
-        status = command.main(args=arguments, prog_name=name, standalone_mode=False)
+        status = run()
         # Flushed here and not at interpreter exit, where a failure could only be complained about.
         sys.stdout.flush()
-    except click.Abort:
+    except KeyboardInterrupt:
+        # Behind the ^C that the terminal shows.
+        print(file=sys.stderr)
         return INTERRUPTED
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
     except NumafitError as error:
         _say(str(error))
         return BAD_INPUT
@@ -72,12 +102,12 @@ def _run(command: click.Group, name: str, arguments: list[str] | None) -> int:
             raise
         _say(f"this is a bug in numafit: {type(error).__name__}: {error} (NUMAFIT_DEBUG=1 shows the traceback)")
         return BUG
-    return status if isinstance(status, int) else 0
+    return status
 
 
 def _say(message: str) -> None:
     # Only for trouble: a command starts quicker without.
-    from numafit.cli.terminal import warn
+    from numafit.cli.warning import warn
 
     warn(message)
 

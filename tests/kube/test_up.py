@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from numafit.cli import COMMANDS
+from numafit.cli.commands import COMMANDS
 from tests.kube.build import RELEASE, binaries, missing
 from tests.kube.processes import stop, until
 

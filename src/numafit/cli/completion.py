@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from numafit.cli import numafit
+from numafit.cli.commands import numafit
 from numafit.cli.options.one_of import OneOf
 
 

@@ -1,15 +1,15 @@
-"""The screen that answers go to, words on standard error, a bar for long work, and signals that end it tidily."""
+"""The screen that answers go to, a bar for long work, and signals that end it tidily."""
 
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from numafit.cli.warning import columns
 from numafit.show.table import Screen
 
 if TYPE_CHECKING:
@@ -18,31 +18,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-USUAL_WIDTH = 80
-
 LONG_WORK = 500
 """So many items take long enough for a bar."""
 
 
 def this_screen() -> Screen:
     """That of standard output: no end and no colours where it is a file or a pipe."""
-    return Screen(_columns(sys.stdout), _shows_colours(sys.stdout.isatty()))
-
-
-def _columns(stream: TextIO) -> int:
-    """0: it is no terminal."""
-    return _width(stream) if stream.isatty() else 0
-
-
-def _width(stream: TextIO) -> int:
-    """COLUMNS where somebody set it, else what the terminal says; 80 where it does not know."""
-    told = os.environ.get("COLUMNS", "")
-    if told.isdecimal() and int(told):
-        return int(told)
-    try:
-        return os.get_terminal_size(stream.fileno()).columns or USUAL_WIDTH
-    except (OSError, ValueError):
-        return USUAL_WIDTH
+    return Screen(columns(sys.stdout), _shows_colours(sys.stdout.isatty()))
 
 
 def _shows_colours(terminal: bool) -> bool:
@@ -67,13 +49,6 @@ def draws_boxes() -> bool:
 def answer(text: str, screen: Screen) -> None:
     """On standard output, with long lines folded where it is a terminal."""
     click.echo(screen.folded(screen.cleaned(text)), color=screen.coloured)
-
-
-def warn(message: str) -> None:
-    """One line on standard error, in the manner of all complaints; a terminal gets it in as many as it needs."""
-    screen = Screen(_columns(sys.stderr))
-    line = "numafit: " + " ".join(re.split(r"[\n\t]", message))
-    click.echo(screen.folded(screen.cleaned(line)), err=True)
 
 
 def progress_bar(length: int) -> "ProgressBar[int]":

@@ -5,9 +5,10 @@ import sys
 
 LOADED = """
 import sys
-import click
-from numafit.cli import numafit
-numafit.get_command(click.Context(numafit), "run")
+from numafit.cli.start import load_msgspec
+load_msgspec()
+from numafit.cli.quick import quick_job
+quick_job(["--cpus", "1", "--", "true"])
 print(*(name for name in sys.modules if name in {names!r} or name.startswith("numafit.decision")))
 """
 
@@ -25,6 +26,18 @@ def test_the_engine_is_loaded_by_jobs_that_ask_it_only() -> None:
 
 
 def test_what_only_other_jobs_need_is_not_loaded() -> None:
-    """Tools of the machine, YAML, the API of processes, and what msgspec takes from elsewhere if it is there."""
-    assert loaded("subprocess", "yaml", "typing_extensions", "ctypes", "numafit.machine.combine.machine") == ""
+    """click, tools of the machine, YAML, the API of processes, and what msgspec takes from elsewhere if it is there."""
+    assert (
+        loaded(
+            "click",
+            "inspect",
+            "socket",
+            "subprocess",
+            "yaml",
+            "typing_extensions",
+            "ctypes",
+            "numafit.machine.combine.machine",
+        )
+        == ""
+    )
     assert loaded("msgspec") == "msgspec"

@@ -2,7 +2,7 @@
 
 import click
 
-from numafit.cli import LazyCommand, LazyGroup
+from numafit.cli.commands import LazyCommand, LazyGroup
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.terminal import answer, this_screen
 from numafit.service.metrics.table import METRICS

@@ -12,7 +12,7 @@ from numafit.cli.files import read_text
 from numafit.cli.options.facts import facts_told
 from numafit.cli.options.lease import state_option
 from numafit.cli.options.live import ClusterOptions, held, new_access, new_client, node_cluster_options
-from numafit.cli.terminal import warn
+from numafit.cli.warning import warn
 from numafit.cluster.case.case import NODE
 from numafit.errors import InputError, NeedsLinuxError
 from numafit.settings.versions import DEFAULT_VERSION, parse_version

@@ -2,7 +2,7 @@
 
 import click
 
-from numafit.cli import LazyCommand, LazyGroup
+from numafit.cli.commands import LazyCommand, LazyGroup
 
 COMMANDS: dict[str, LazyCommand] = {
     "up": LazyCommand("numafit.cli.cluster.up:up", "Start a control plane on this host, for tests.", linux=True),

@@ -2,7 +2,7 @@
 
 import click
 
-from numafit.cli.terminal import warn
+from numafit.cli.warning import warn
 from numafit.cluster.extender.configuration import COST, ExtenderTls, SchedulerConfig, configuration_text
 from numafit.cluster.extender.second import second_scheduler as second_manifest
 from numafit.errors import InputError

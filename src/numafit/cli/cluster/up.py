@@ -13,7 +13,8 @@ import msgspec
 
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.options.simulated import simulated_groups
-from numafit.cli.terminal import tidy_end, warn
+from numafit.cli.terminal import tidy_end
+from numafit.cli.warning import warn
 from numafit.cluster.sim.group import check_groups
 from numafit.cluster.topology.definition import definition
 from numafit.cluster.topology.model import GROUP, PATH, PLURAL

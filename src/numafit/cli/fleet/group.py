@@ -3,7 +3,7 @@
 import click
 
 from numafit import __version__
-from numafit.cli import LazyCommand, LazyGroup
+from numafit.cli.commands import LazyCommand, LazyGroup
 
 COMMANDS: dict[str, LazyCommand] = {
     "doctor": LazyCommand("numafit.cli.fleet.doctor:doctor", "Check configuration and release of every node."),

@@ -10,7 +10,7 @@ import click
 from numafit.cli.options.answer import NOT_SURE, say
 from numafit.cli.options.live import ClusterOptions, cluster_options, new_client
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import warn
+from numafit.cli.warning import warn
 from numafit.cluster.view.rights import NO_AGENT, role_text
 from numafit.errors import ApiServerError
 from numafit.show.json import json_text

@@ -1,6 +1,7 @@
 """Jobs on this host: commands that take, show and give back leases.
 
-    run       a command on what is free and aligned, held while it runs
+    run       a command on what is free and aligned, held while it runs; its options
+    job       the same once they are understood
     docker/   the same for a container: run, plan, adopt
     plan      the plan without taking anything: `run --dry-run` and `--print`
     rank      one process of a torchrun, mpirun or srun job on its share

@@ -9,7 +9,8 @@ import click
 from numafit.cli.options.lease import state_option
 from numafit.cli.options.machine import machine_option, resolve_machine
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import answer, this_screen, tidy_end, warn
+from numafit.cli.terminal import answer, this_screen, tidy_end
+from numafit.cli.warning import warn
 from numafit.errors import InputError, NumafitError
 from numafit.host.audit import watch as watching
 from numafit.host.audit.holders import docker_promises, lease_promises

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from numafit.cli.host.release import found_lease, no_lease, say_it_was
-from numafit.cli.options.lease import seconds_of, state_option
-from numafit.cli.terminal import warn
+from numafit.cli.options.asked import seconds_of
+from numafit.cli.options.lease import state_option
+from numafit.cli.warning import warn
 from numafit.errors import InputError
 from numafit.host.book.book import Book
 from numafit.host.lease import PENDING, Lease

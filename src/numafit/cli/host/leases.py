@@ -13,7 +13,8 @@ from numafit.bits import members, parse_cpuset
 from numafit.cli.files import check_picture, write_whole
 from numafit.cli.options.lease import state_option
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import answer, this_screen, warn
+from numafit.cli.terminal import answer, this_screen
+from numafit.cli.warning import warn
 from numafit.errors import InputError
 from numafit.host.bind.ladder import remove_orphans
 from numafit.host.book.folder import NOT_SHARED, NoLedgerError, is_private, ledger_folder

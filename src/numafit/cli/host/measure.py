@@ -10,7 +10,8 @@ import click
 from numafit.amounts import parse_amount
 from numafit.cli.options.lease import state_option
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import answer, draws_boxes, progress_bar, this_screen, tidy_end, warn
+from numafit.cli.terminal import answer, draws_boxes, progress_bar, this_screen, tidy_end
+from numafit.cli.warning import warn
 from numafit.errors import InputError
 from numafit.host.book.folder import NoLedgerError, ledger_folder
 from numafit.host.environment import LEASE

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import click
 
 from numafit.cli.host.refusal import REFUSED
-from numafit.cli.options.lease import LeaseOptions
+from numafit.cli.options.asked import LeaseOptions
 from numafit.cli.options.machine import resolve_machine
-from numafit.cli.terminal import answer, this_screen, warn
+from numafit.cli.terminal import answer, this_screen
+from numafit.cli.warning import warn
 from numafit.host.environment import LEASE, lease_variables
 from numafit.host.grant import PlannedLease, Refused, planned_lease, sentence_of
 from numafit.host.host import Host

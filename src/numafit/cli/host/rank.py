@@ -9,7 +9,8 @@ import click
 from numafit.bits import cpuset_text, mask_of
 from numafit.cli.options.machine import machine_option, resolve_machine
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import answer, this_screen, warn
+from numafit.cli.terminal import answer, this_screen
+from numafit.cli.warning import warn
 from numafit.errors import InputError
 from numafit.host.bind import kernel
 from numafit.host.bind.ladder import bind_affinity

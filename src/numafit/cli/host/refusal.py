@@ -2,8 +2,8 @@
 
 import os
 
-from numafit.cli.options.lease import LeaseOptions
-from numafit.cli.terminal import warn
+from numafit.cli.options.asked import LeaseOptions
+from numafit.cli.warning import warn
 from numafit.host.environment import LEASE, SHARED
 from numafit.host.grant import Refused, sentence_of
 

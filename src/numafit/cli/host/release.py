@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from numafit.cli.options.lease import state_option
-from numafit.cli.terminal import warn
+from numafit.cli.warning import warn
 from numafit.errors import InputError
 from numafit.host.book.book import Book
 from numafit.host.lease import Lease

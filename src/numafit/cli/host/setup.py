@@ -8,7 +8,7 @@ import click
 
 from numafit.bits import CpusetError, cpuset_text, parse_cpuset
 from numafit.cli.options.lease import state_option
-from numafit.cli.terminal import warn
+from numafit.cli.warning import warn
 from numafit.errors import InputError
 from numafit.host.book.folder import GROUP, SYSTEM, ledger_folder
 from numafit.host.book.rebuild import running_leases

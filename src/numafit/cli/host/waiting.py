@@ -1,7 +1,7 @@
 """A lease for a command, now or later; who waits is told where he stands and for what."""
 
-from numafit.cli.options.lease import LeaseOptions
-from numafit.cli.terminal import warn
+from numafit.cli.options.asked import LeaseOptions
+from numafit.cli.warning import warn
 from numafit.host.book.bell import GO
 from numafit.host.book.book import Book
 from numafit.host.grant import Owner, Refused, sentence_of

@@ -16,7 +16,8 @@ import msgspec
 from numafit.cli.files import WholeFile
 from numafit.cli.kubelet.run_folder import CASE, RESULT, case_of_folder, is_run, left_out_of
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import answer, progress_bar, this_screen, tidy_end, warn
+from numafit.cli.terminal import answer, progress_bar, this_screen, tidy_end
+from numafit.cli.warning import warn
 from numafit.errors import InputError, KubeletError, NumafitError
 from numafit.replay.replay import FAMILIES
 from numafit.replay.replay import replay as replay_case

@@ -2,7 +2,7 @@
 
 import click
 
-from numafit.cli import LazyCommand, LazyGroup
+from numafit.cli.commands import LazyCommand, LazyGroup
 
 COMMANDS: dict[str, LazyCommand] = {
     "capture": LazyCommand(

@@ -10,7 +10,8 @@ from numafit.cli.files import read_text
 from numafit.cli.options.extra import kubernetes_extra
 from numafit.cli.options.machine import complete_machine, resolve_machine
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import answer, this_screen, warn
+from numafit.cli.terminal import answer, this_screen
+from numafit.cli.warning import warn
 from numafit.cluster.device.listing import offers_record, offers_text
 from numafit.cluster.device.socket import PLUGINS, ROOT
 from numafit.cluster.device.source.described import DescribedDevices

@@ -2,7 +2,7 @@
 
 import click
 
-from numafit.cli import LazyCommand, LazyGroup
+from numafit.cli.commands import LazyCommand, LazyGroup
 
 COMMANDS: dict[str, LazyCommand] = {
     "pull": LazyCommand("numafit.cli.node.pull:pull", "Keep a node, its kubelet and its pods as a folder."),

@@ -7,7 +7,7 @@ import click
 from msgspec.structs import replace
 
 from numafit.cli.options.live import ClusterOptions, cluster_options, new_access
-from numafit.cli.terminal import warn
+from numafit.cli.warning import warn
 from numafit.errors import InputError, some_of
 
 

@@ -12,7 +12,8 @@ import click
 from numafit.cli.files import read_text
 from numafit.cli.options.answer import ANSWERED, FAILED
 from numafit.cli.options.live import ClusterOptions, new_access
-from numafit.cli.terminal import answer, this_screen, warn
+from numafit.cli.terminal import answer, this_screen
+from numafit.cli.warning import warn
 from numafit.cluster.orders.words import KEPT, MESSAGE, PLAN, PLANNED, REFUSED, SAME, SWITCHED, TEXT, UNDONE, UNFINISHED
 from numafit.errors import InputError
 from numafit.show.json import json_text

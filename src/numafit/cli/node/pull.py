@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from numafit.cli.options.live import ClusterOptions, cluster_options, fetched_case
 from numafit.cli.options.machine import machine_option, resolve_machine
-from numafit.cli.terminal import warn
+from numafit.cli.warning import warn
 from numafit.cluster.case.case import MACHINE, PUBLISHED, TOPOLOGY, NodeCase
 from numafit.cluster.case.folder import write_case
 from numafit.cluster.case.strip import stripped

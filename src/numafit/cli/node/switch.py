@@ -18,7 +18,8 @@ from numafit.cli.options.live import ClusterOptions, cluster_options, new_access
 from numafit.cli.options.machine import machine_option, resolve_machine
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.options.state import state_of
-from numafit.cli.terminal import answer, this_screen, warn
+from numafit.cli.terminal import answer, this_screen
+from numafit.cli.warning import warn
 from numafit.cluster.switch.drain import DrainChoice
 from numafit.cluster.switch.edit import with_changes
 from numafit.cluster.switch.journal import (

@@ -17,6 +17,7 @@
     live      `--node`: the same, pulled now
     simulated a file of nodes to simulate
     lease     CPUs, memory, devices, policy and waiting: what is asked of this host; `--state-dir`
+    asked     the value that these stand for
 
 A decorator adds the options and hands them to the command as one value. `agent` and `live` go above `node`, whose
 parameters they fill.

@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 import click
 
-from numafit.cli.terminal import answer, this_screen, warn
+from numafit.cli.terminal import answer, this_screen
+from numafit.cli.warning import warn
 from numafit.decision.simulation import Simulation
 from numafit.decision.stage import Stage
 from numafit.notes import Note

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from numafit.cli import did_you_mean
+from numafit.cli.commands import did_you_mean
 
 
 class OneOf(click.Choice[str]):

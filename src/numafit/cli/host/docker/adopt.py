@@ -3,8 +3,9 @@
 import click
 
 from numafit.cli.host.refusal import refuse
-from numafit.cli.options.lease import LeaseOptions, lease_options
-from numafit.cli.terminal import warn
+from numafit.cli.options.asked import LeaseOptions
+from numafit.cli.options.lease import lease_options
+from numafit.cli.warning import warn
 from numafit.errors import InputError
 from numafit.host.docker.engine import local_engine, local_podman
 from numafit.host.grant import Refused

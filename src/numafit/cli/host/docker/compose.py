@@ -12,7 +12,8 @@ from numafit.bits import cpuset_text
 from numafit.cli.files import read_text, write_whole
 from numafit.cli.options.lease import state_option
 from numafit.cli.options.machine import machine_option, resolve_machine
-from numafit.cli.terminal import answer, this_screen, warn
+from numafit.cli.terminal import answer, this_screen
+from numafit.cli.warning import warn
 from numafit.document import read_document
 from numafit.errors import InputError
 from numafit.host.book.tables import Transaction

@@ -2,7 +2,7 @@
 
 import click
 
-from numafit.cli import LazyCommand, LazyGroup
+from numafit.cli.commands import LazyCommand, LazyGroup
 
 COMMANDS: dict[str, LazyCommand] = {
     "adopt": LazyCommand("numafit.cli.host.docker.adopt:adopt", "Put a running container under a lease."),

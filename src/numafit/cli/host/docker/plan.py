@@ -10,10 +10,11 @@ from numafit.cli.files import read_text
 from numafit.cli.host.plan import planning_host
 from numafit.cli.host.refusal import refuse
 from numafit.cli.options.answer import check_option
-from numafit.cli.options.lease import LeaseOptions, lease_options
+from numafit.cli.options.asked import LeaseOptions
+from numafit.cli.options.lease import lease_options
 from numafit.cli.options.machine import machine_option
 from numafit.cli.options.one_of import OneOf
-from numafit.cli.terminal import warn
+from numafit.cli.warning import warn
 from numafit.errors import InputError
 from numafit.host.docker.command_line import DockerRun, docker_lines, parse_docker_run
 from numafit.host.docker.options import check_gpu_names, check_options

@@ -6,7 +6,8 @@ import click
 
 from numafit.cli.host.docker.adopt import adopt_running
 from numafit.cli.host.docker.run import start_container
-from numafit.cli.options.lease import LeaseOptions, lease_options
+from numafit.cli.options.asked import LeaseOptions
+from numafit.cli.options.lease import lease_options
 
 
 @click.group(

@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from numafit.cli.host.refusal import refuse
 from numafit.cli.host.waiting import take
-from numafit.cli.options.lease import LeaseOptions, lease_options, limited, seconds_of, time_options
-from numafit.cli.terminal import warn
+from numafit.cli.options.asked import LeaseOptions, limited, seconds_of
+from numafit.cli.options.lease import lease_options, time_options
+from numafit.cli.warning import warn
 from numafit.errors import InputError
 from numafit.host.book.book import caller
 from numafit.host.docker.command_line import parse_docker_run
