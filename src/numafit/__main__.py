@@ -7,14 +7,6 @@ may end with a status of its own.
 import io
 import os
 import sys
-from collections.abc import Callable
-
-try:
-    from numafit.cli.start import load_msgspec, quickly
-    from numafit.errors import NeedsLinuxError, NumafitError
-except KeyboardInterrupt:
-    # Before `main`, which would give this status, too.
-    sys.exit(130)
 
 OUTPUT_FAILED = 1
 BAD_INPUT = 2
@@ -27,33 +19,58 @@ UNIX_MODULES = frozenset({"fcntl", "grp", "pwd", "resource", "termios"})
 
 def main(arguments: list[str] | None = None) -> int:
     """`arguments` are those of the process when None. A command chooses its exit status by returning it."""
-    words = sys.argv[1:] if arguments is None else arguments
-    return _ended(lambda: _run_quickly(words, own=arguments is None) if words[:1] == ["run"] else _run(words))
+    return _ended("numafit", arguments)
 
 
 def kubectl(arguments: list[str] | None = None) -> int:
     """`kubectl numafit`: kubectl starts the program `kubectl-numafit`, whose commands are those of `numafit fleet`."""
-
-    def run() -> int:
-        with quickly():
-            load_msgspec()
-            # Not at the top: `numafit --help` loads no command.
-            from numafit.cli.commands import run_group
-            from numafit.cli.fleet.group import fleet
-        return run_group(fleet, "kubectl numafit", arguments)
-
-    return _ended(run)
+    return _ended("kubectl numafit", arguments)
 
 
-def _run(words: list[str]) -> int:
+def _ended(name: str, arguments: list[str] | None) -> int:
+    _open_streams()
+    try:
+        words = sys.argv[1:] if arguments is None else arguments
+        quick = name == "numafit" and words[:1] == ["run"]
+        status = _run_quickly(words, own=arguments is None) if quick else _run(name, words)
+        # Flushed here and not at interpreter exit, where a failure could only be complained about.
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        # Behind the ^C that the terminal shows.
+        print(file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _drop_output()
+        return OUTPUT_FAILED
+    except Exception as error:
+        return _told(error)
+    return status
+
+
+def _run(name: str, words: list[str]) -> int:
+    # A job starts quicker without click, and `numafit --help` loads no command.
+    from numafit.cli.start import quickly
+
     with quickly():
-        # A job starts quicker without click.
         from numafit.cli.commands import numafit, run_group
-    return run_group(numafit, "numafit", words)
+
+        group = numafit
+        if name != "numafit":
+            from numafit.cli.fleet.group import fleet
+
+            group = fleet
+    return run_group(group, name, words)
 
 
 def _run_quickly(words: list[str], *, own: bool) -> int:
     """`own`: the process has nothing else to do."""
+    from numafit.cli.bundle import own_bundle
+
+    bundle = own_bundle() if own else None
+    if bundle is not None:
+        bundle.use()
+    from numafit.cli.start import load_msgspec, quickly
+
     with quickly():
         load_msgspec()
         from numafit.cli.quick import quick_job
@@ -61,48 +78,38 @@ def _run_quickly(words: list[str], *, own: bool) -> int:
         job = quick_job(words[1:])
         status = None if job is None else job()
     if status is None:
-        return _run(words)
+        return _run("numafit", words)
     if own:
         sys.stdout.flush()
         sys.stderr.flush()
+        if bundle is not None:
+            bundle.keep()
         # To take apart what was loaded takes longer than the work.
         os._exit(status)
     return status
 
 
-def _ended(run: Callable[[], int]) -> int:
-    _open_streams()
-    try:
-        status = run()
-        # Flushed here and not at interpreter exit, where a failure could only be complained about.
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        # Behind the ^C that the terminal shows.
-        print(file=sys.stderr)
-        return INTERRUPTED
-    except NumafitError as error:
+def _told(error: Exception) -> int:
+    from numafit.errors import NeedsLinuxError, NumafitError
+
+    if isinstance(error, NumafitError):
         _say(str(error))
         return BAD_INPUT
-    except BrokenPipeError:
-        _drop_output()
-        return OUTPUT_FAILED
-    except OSError as error:
-        if error.filename:
-            # Writers report their files themselves: a named file is one that could not be read.
-            _say(f"{os.fsdecode(error.filename)}: {error.strerror}")
-            return BAD_INPUT
+    if isinstance(error, OSError) and error.filename:
+        # Writers report their files themselves: a named file is one that could not be read.
+        _say(f"{os.fsdecode(error.filename)}: {error.strerror}")
+        return BAD_INPUT
+    if isinstance(error, OSError):
         _drop_output()
         _say(str(error.strerror or error))
         return OUTPUT_FAILED
-    except Exception as error:
-        if isinstance(error, ModuleNotFoundError) and error.name in UNIX_MODULES:
-            _say(str(NeedsLinuxError("this command")))
-            return BAD_INPUT
-        if os.environ.get("NUMAFIT_DEBUG"):
-            raise
-        _say(f"this is a bug in numafit: {type(error).__name__}: {error} (NUMAFIT_DEBUG=1 shows the traceback)")
-        return BUG
-    return status
+    if isinstance(error, ModuleNotFoundError) and error.name in UNIX_MODULES:
+        _say(str(NeedsLinuxError("this command")))
+        return BAD_INPUT
+    if os.environ.get("NUMAFIT_DEBUG"):
+        raise error
+    _say(f"this is a bug in numafit: {type(error).__name__}: {error} (NUMAFIT_DEBUG=1 shows the traceback)")
+    return BUG
 
 
 def _say(message: str) -> None:

@@ -3,6 +3,7 @@
     commands    the table of subcommands, each loaded only when it is called
     quick       `run` as most people write it, understood without loading click
     start       loading without delay
+    bundle      all that `run` loads, in one file
     kubelet/    what would a kubelet do: simulate explain advise fit compare lint doctor replay
     host/       jobs on this host: run rank docker podman ps free history release cancel audit measure, host setup
     machine/    looking at machines: show links list convert capture

@@ -1,9 +1,11 @@
 """Loading without delay."""
 
 import gc
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 
 @contextmanager
@@ -19,12 +21,15 @@ def quickly() -> Iterator[None]:
 
 
 def load_msgspec() -> None:
-    """It takes typing's own where `typing_extensions` is missing, which takes longer to load than all of click."""
-    missing = "typing_extensions" not in sys.modules
-    if missing:
-        sys.modules["typing_extensions"] = None  # type: ignore[assignment]
+    """It takes typing's own where `typing_extensions` is missing, which takes longer to load than all of click. And it
+    loads `uuid`, which asks `platform` for one word at that time: whose loading takes longer than that of `uuid`."""
+    stand_ins = {"typing_extensions": None, "platform": SimpleNamespace(system=lambda: os.uname().sysname)}
+    missing = {name: module for name, module in stand_ins.items() if name not in sys.modules}
+    if sys.platform != "linux" or "msgspec" in sys.modules:
+        return
+    sys.modules.update(missing)  # type: ignore[arg-type]
     try:
         import msgspec  # noqa: F401
     finally:
-        if missing:
-            del sys.modules["typing_extensions"]
+        for name in missing:
+            del sys.modules[name]

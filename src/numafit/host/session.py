@@ -24,18 +24,28 @@ if TYPE_CHECKING:
     from numafit.host.book.glance import Glance
 
 
-class Session(msgspec.Struct, frozen=True):
-    host: Host
-    folder: Path
-    warn: Callable[[str], None]
+class Session:
+    def __init__(self, host: Host | Callable[[], Host], folder: Path, warn: Warn) -> None:
+        """A host that is to be read is read when somebody asks for it."""
+        self._host = host
+        self.folder = folder
+        self.warn = warn
+
+    @property
+    def host(self) -> Host:
+        if not isinstance(self._host, Host):
+            self._host = self._host()
+        return self._host
 
     def book(self) -> Book:
         return open_book(self.folder, self.warn)
 
 
-def open_session(chosen: Path | None, warn: Warn, *, devices: bool = True, quiet: bool = False) -> Session:
+def open_session(
+    chosen: Path | None, warn: Warn, *, devices: bool = True, quiet: bool = False, later: bool = False
+) -> Session:
     """Without `devices` the drivers are not asked, which is quicker. A user whose ledger knows of nobody else is told,
-    unless it is to be `quiet`. Nothing is made."""
+    unless it is to be `quiet`. Nothing is made. `later`: the host is read when somebody asks for it."""
     folder = ledger_folder(chosen)
     if not quiet and is_private(chosen):
         warn(NOT_SHARED)
