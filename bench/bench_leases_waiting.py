@@ -76,7 +76,8 @@ def _queue(count: int) -> Iterator[tuple[Path, subprocess.Popen[bytes], list[sub
         processes: list[subprocess.Popen[bytes]] = []
 
         def start(devices: int, *words: str) -> subprocess.Popen[bytes]:
-            line = [sys.executable, "-m", "numafit", "run", "-q", f"--device={DEVICE}={devices}", *words]
+            numafit = str(Path(sys.executable).with_name("numafit"))
+            line = [numafit, "run", "-q", f"--device={DEVICE}={devices}", *words]
             processes.append(subprocess.Popen(line, env=environment, stdin=subprocess.DEVNULL))
             return processes[-1]
 

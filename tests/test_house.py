@@ -84,6 +84,7 @@ IN_FUNCTIONS = {
     "cli/node/node_agent.py": "grpcio and lightkube are an extra, which --help does without: 200 ms",
     "cli/node/over_agent.py": "an extra, for --over-agent only: 200 ms",
     "cli/node/switch.py": "an extra, which --help does without: 180 ms",
+    "cli/bundle.py": "what it loads itself is loaded one by one: 1 ms",
     "cli/start.py": "msgspec, which is loaded in a way of its own: 10 ms",
     "cli/warning.py": "most lines need nothing of click: 14 ms",
     "cli/options/answer.py": "only a kubelet that does not start again: 20 ms",

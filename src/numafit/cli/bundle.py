@@ -76,13 +76,17 @@ class Bundle:
         ]
         if not new:
             return
+        from contextlib import suppress
+
         made = f"{self.path}.{os.getpid()}"
         try:
             with open(made, "xb") as file:
                 file.write(self._with(new))
             os.replace(made, self.path)
         except OSError:
-            return
+            # Not here, or not now: as without it.
+            with suppress(OSError):
+                os.unlink(made)
 
     def _with(self, new: list[str]) -> bytes:
         table: dict[str, tuple[str, bool, int, int, int, int]] = {}

@@ -6,7 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec.structs import replace
 
 from numafit.host.bind.kernel import allowed_now
@@ -49,9 +48,12 @@ def open_session(
     folder = ledger_folder(chosen)
     if not quiet and is_private(chosen):
         warn(NOT_SHARED)
-    machine = live_machine(devices=devices)
-    host = host_of(machine, _host_file(folder, machine), allowed=_allowed())
-    return Session(replace(host, live=True), folder, warn)
+
+    def read() -> Host:
+        machine = live_machine(devices=devices)
+        return replace(host_of(machine, _host_file(folder, machine), allowed=_allowed()), live=True)
+
+    return Session(read if later else read(), folder, warn)
 
 
 def glance_at(chosen: Path | None, *, history: int = 0) -> "tuple[Host, Glance]":

@@ -48,9 +48,10 @@ def run_job(
     if note := launcher_note(command, several=bool(request.ranks) or sum(request.devices.values()) > 1):
         warn(note)
     quiet = quiet and not explain
-    devices = bool(request.devices) and not has_lease()
-    session = open_session(options.folder, warn, devices=devices, quiet=quiet)
-    if request.memory and not quiet:
+    # Who has waited was given his lease by another, who knew the host.
+    given = has_lease()
+    session = open_session(options.folder, warn, devices=bool(request.devices) and not given, quiet=quiet, later=given)
+    if request.memory and not quiet and not given:
         for note in session.host.notes:
             warn(note)
     return _run(
@@ -98,7 +99,8 @@ def _run(
     watcher = identify(os.getpid())
     assert watcher is not None
     with session.book() as book:
-        look_around(book, session.host, warn)
+        if not has_lease():
+            look_around(book, session.host, warn)
         got = take(session, book, options, caller([watcher], shlex.join(command)), quiet=quiet)
     if isinstance(got, Refused):
         return refuse(options, got)
@@ -124,7 +126,7 @@ def _run(
 
 
 def _environment(session: Session, lease: Lease, cpus: int, *, omp: bool) -> dict[str, str]:
-    ours = lease_variables(lease, cpus, session.host.cores, omp=omp)
+    ours = lease_variables(lease, cpus, session.host.cores if omp else (), omp=omp)
     # The job's own numafit commands mean the same ledger, and a ledger that is made anew knows its jobs by it.
     ours[VARIABLE] = str(session.folder.absolute())
     ours[HOST] = os.uname().nodename
