@@ -41,19 +41,21 @@ class Session:
 
 
 def open_session(
-    chosen: Path | None, warn: Warn, *, devices: bool = True, quiet: bool = False, later: bool = False
+    chosen: Path | None, warn: Warn, *, devices: bool = True, quiet: bool = False, pool: bool = False
 ) -> Session:
     """Without `devices` the drivers are not asked, which is quicker. A user whose ledger knows of nobody else is told,
-    unless it is to be `quiet`. Nothing is made. `later`: the host is read when somebody asks for it."""
+    unless it is to be `quiet`. Nothing is made. `pool`: nothing but where shared work may run will be asked of the
+    host; it is read when that is asked, and without `host.yaml`."""
     folder = ledger_folder(chosen)
     if not quiet and is_private(chosen):
         warn(NOT_SHARED)
 
     def read() -> Host:
-        machine = live_machine(devices=devices)
-        return replace(host_of(machine, _host_file(folder, machine), allowed=_allowed()), live=True)
+        machine = live_machine(devices=devices and not pool)
+        file = HostFile() if pool else _host_file(folder, machine)
+        return replace(host_of(machine, file, allowed=_allowed()), live=True)
 
-    return Session(read if later else read(), folder, warn)
+    return Session(read if pool else read(), folder, warn)
 
 
 def glance_at(chosen: Path | None, *, history: int = 0) -> "tuple[Host, Glance]":

@@ -50,7 +50,7 @@ def run_job(
     quiet = quiet and not explain
     # Who has waited was given his lease by another, who knew the host.
     given = has_lease()
-    session = open_session(options.folder, warn, devices=bool(request.devices) and not given, quiet=quiet, later=given)
+    session = open_session(options.folder, warn, devices=bool(request.devices), quiet=quiet, pool=given)
     if request.memory and not quiet and not given:
         for note in session.host.notes:
             warn(note)
