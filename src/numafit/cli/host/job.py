@@ -102,9 +102,9 @@ def _run(
         if not has_lease():
             look_around(book, session.host, warn)
         got = take(session, book, options, caller([watcher], shlex.join(command)), quiet=quiet)
-    if isinstance(got, Refused):
-        return refuse(options, got)
-    target = target_of(session, got)
+        if isinstance(got, Refused):
+            return refuse(options, got)
+        target = target_of(session, book, got)
     environment = dict(os.environ) if no_env else _environment(session, got, target.cpus, omp=omp)
 
     def report(lease: Lease, bound: Bound) -> None:

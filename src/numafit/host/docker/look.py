@@ -84,9 +84,13 @@ def podman_containers(root: Path = PROC) -> list[tuple[str, str]]:
     """(lease, container) of this user's Podman that run; root's, for root."""
     found = []
     for pid in processes(root):
-        folder = root / str(pid)
         try:
-            if (folder / "comm").read_bytes() != b"conmon\n" or folder.stat().st_uid != os.geteuid():
+            # A host has thousands of processes: plain files are read in a third of the time that `Path` takes.
+            with open(f"{root}/{pid}/comm", "rb", buffering=0) as file:
+                if file.read(16) != b"conmon\n":
+                    continue
+            folder = root / str(pid)
+            if folder.stat().st_uid != os.geteuid():
                 continue
             words = os.fsdecode((folder / "cmdline").read_bytes()).split("\0")
             container, files = (words[words.index(option) + 1] for option in ("-c", "-b"))

@@ -9,6 +9,7 @@ from numafit.errors import NumafitError
 from numafit.host.bind.ladder import bind_self, group_pids, remove_group
 from numafit.host.bind.mark import is_marked, mark_self
 from numafit.host.bind.target import Bound, Target
+from numafit.host.book.book import Book
 from numafit.host.book.work import LEASE_VARIABLE
 from numafit.host.lease import Lease
 from numafit.host.pool import shared_cpus
@@ -88,11 +89,8 @@ def run_leased(
                 remove_group(cgroup)
 
 
-def target_of(session: Session, lease: Lease) -> Target:
-    cpus = lease.exclusive
-    if not cpus:
-        with session.book() as book:
-            cpus = shared_cpus(session.host, book.leases(), lease)
+def target_of(session: Session, book: Book, lease: Lease) -> Target:
+    cpus = lease.exclusive or shared_cpus(session.host, book.leases(), lease)
     return Target(cpus, lease.mems, lease.bind, lease.limit_memory)
 
 
