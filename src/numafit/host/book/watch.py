@@ -53,8 +53,9 @@ class Watcher:
         self._poll.register(self._bell, select.POLLIN)
         self._state = b""
 
-    def until_left(self, ticket: int) -> None:
-        """As long as this one waits: what runs for his sake ends with him."""
+    def until_left(self, ticket: int, further: int = 0) -> None:
+        """As long as this one waits: what runs for his sake ends with him. So many `further` looks are taken before
+        that, while each lets somebody start: to begin a watch takes longer than a look."""
         for path in pipes(self._folder):
             # Some may be of those that are gone; the others are greeted.
             self._pipes.setdefault(path, -1)
@@ -66,7 +67,9 @@ class Watcher:
             self._state = served.state
             self._tell(served)
             if all(place.ticket != ticket for place in served.waiting):
-                return
+                if not served.given or not further:
+                    return
+                further -= 1
             # Others want to write the ledger, too: a look that took long is followed by as long a rest.
             time.sleep(min(LONGEST_REST, time.monotonic() - began))
             if not served.given:

@@ -33,6 +33,8 @@ from numafit.host.session import Session, open_session
 SHELL = "/bin/sh"
 PATIENCE = 5.0
 """Seconds after which a watcher that does not answer (it was stopped) is helped by another one."""
+FURTHER_LOOKS = 32
+"""For those behind the one for whose sake it watches; some start by each."""
 PAUSE = 0.02
 """Seconds between two looks for a watcher that begins."""
 _LAST_DIGIT = 9
@@ -163,7 +165,7 @@ def _watch(folder: Path, ticket: int, lock: int) -> None:
 def _is_left(watcher: Watcher, ticket: int) -> bool:
     """A disk that is full now may have room later, and others wait for this process."""
     try:
-        watcher.until_left(ticket)
+        watcher.until_left(ticket, FURTHER_LOOKS)
     except NumafitError:
         return False
     return True
