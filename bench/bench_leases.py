@@ -60,7 +60,7 @@ def _pairs(held: int) -> Callable[[], float]:
         host = Host(machine_named("dgx-a100"))
         with TemporaryDirectory(dir=DISK) as folder, Book.open(Path(folder)) as book:
             for _ in range(held):
-                _take(book, host, JobRequest(cpus=1))
+                _take(book, host, JobRequest(cpus=1, threads=True))
             return min(_batch(book, host) for _ in range(BATCHES))
 
     return run
@@ -69,7 +69,7 @@ def _pairs(held: int) -> Callable[[], float]:
 def _batch(book: Book, host: Host) -> float:
     started = perf_counter()
     for _ in range(PAIRS):
-        book.release(_take(book, host, JobRequest(cpus=2)).id)
+        book.release(_take(book, host, JobRequest(cpus=2, threads=True)).id)
     return (perf_counter() - started) / PAIRS
 
 
