@@ -11,8 +11,8 @@ import pytest
 
 USE = """
 import sys
-from numafit.cli.bundle import Bundle
-bundle = Bundle(sys.argv[1])
+from numafit.cli.bundle import ModuleBundle
+bundle = ModuleBundle(sys.argv[1])
 bundle.use()
 import house.room
 bundle.keep()

@@ -24,7 +24,7 @@ _HEAD = 8
 """Bytes with the length of the table, which comes next; then the codes."""
 
 
-class Bundle:
+class ModuleBundle:
     def __init__(self, path: str) -> None:
         self.path = path
         self._before = set(sys.modules)
@@ -110,13 +110,13 @@ class Bundle:
         return (*about, self._data[place : place + length])  # type: ignore[return-value]
 
 
-def own_bundle() -> Bundle | None:
+def own_bundle() -> ModuleBundle | None:
     """None: this Python keeps compiled modules elsewhere, or not at all."""
     tag = sys.implementation.cache_tag
     if tag is None or sys.pycache_prefix is not None or sys.flags.optimize:
         return None
     folder = os.path.dirname(os.path.dirname(__file__))
-    return Bundle(os.path.join(folder, "__pycache__", NAME.format(tag)))
+    return ModuleBundle(os.path.join(folder, "__pycache__", NAME.format(tag)))
 
 
 def _places() -> tuple[str, ...]:
