@@ -4,6 +4,7 @@ Built once per machine and kubelet release. All sets are bit masks, all id lists
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Protocol
 
 import msgspec
@@ -106,7 +107,14 @@ class CpuTopology(msgspec.Struct, frozen=True):
 
 
 def cpu_topology(machine: Machine, rules: DiscoveryRules) -> CpuTopology:
-    online = [cpu for cpu in machine.cpus if cpu.online]
+    sockets = len(machine.numa_nodes) if rules.sockets_are_numa_nodes else machine.sockets
+    return _topology(machine.cpus, sockets, uncore_default=rules.cpu_uncore_default)
+
+
+@lru_cache(maxsize=16)
+def _topology(cpus: tuple[Cpu, ...], num_sockets: int | None, *, uncore_default: bool) -> CpuTopology:
+    """A search for advice starts the same machine again and again."""
+    online = [cpu for cpu in cpus if cpu.online]
     if not online:
         raise TopologyError("could not detect number of cpus")
     physical = _physical_cores(online)
@@ -120,16 +128,14 @@ def cpu_topology(machine: Machine, rules: DiscoveryRules) -> CpuTopology:
         _add(numa_nodes, first.numa, mask)
         _add(sockets, first.socket, mask)
         _add(cores, min(cpu.id for cpu in threads), mask)
-        if rules.cpu_uncore_default:
+        if uncore_default:
             _add(uncore_caches, first.socket if first.uncore_cache is None else first.uncore_cache, mask)
     numa_nodes, sockets, uncore_caches, cores = (
         dict(sorted(table.items())) for table in (numa_nodes, sockets, uncore_caches, cores)
     )
 
-    if rules.sockets_are_numa_nodes:
-        num_sockets = len(machine.numa_nodes)
-    else:
-        num_sockets = len(sockets) if machine.sockets is None else machine.sockets
+    if num_sockets is None:
+        num_sockets = len(sockets)
     sizes = {mask.bit_count() for mask in cores.values()}
     return CpuTopology(
         cpus=sum(cores.values()),
