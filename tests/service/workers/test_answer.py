@@ -14,6 +14,7 @@ from numafit.__main__ import main
 from numafit.errors import InputError
 from numafit.service.node import Snapshot
 from numafit.service.sources.demo import Demo
+from numafit.service.workers import answer as worker_answer
 from numafit.service.workers.answer import ANSWERS
 from numafit.service.workers.question import BODIES
 from numafit.service.workers.scene import Scenes
@@ -201,3 +202,16 @@ def test_a_question_may_hold_events(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_events_of_a_question_read_no_files_and_have_an_end(events: str, problem: str) -> None:
     with pytest.raises(InputError, match=re.escape(problem)):
         answer("simulate", {**PLACE, "pods": PODS, "events": events})
+
+
+def test_advice_that_takes_long_is_given_as_far_as_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And each pod that was not looked at is named."""
+    body = {**PLACE, "pods": PODS}
+    whole = answer("advise", body)
+    names = [one["pod"] for one in whole["advice"]]
+    assert len(names) > 1
+    assert "advice-cut-short" not in {note["code"] for note in whole["notes"]}
+    monkeypatch.setattr(worker_answer, "ADVICE_SECONDS", 0.0)
+    cut = answer("advise", body)
+    assert cut["advice"] == whole["advice"][:1]
+    assert [note["about"] for note in cut["notes"] if note["code"] == "advice-cut-short"] == names[1:]

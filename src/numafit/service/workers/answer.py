@@ -4,14 +4,15 @@ Runs in a worker: nothing in here knows of HTTP.
 """
 
 import io
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from numafit.advice.compare import compare
 from numafit.advice.fit import count_fits, shapes_of
 from numafit.advice.lint.lint import LintFile, lint
 from numafit.advice.logs.report import report_of
-from numafit.advice.propose.advise import advise, proposal_notes
+from numafit.advice.propose.advise import Advice, advices, proposal_notes
 from numafit.advice.variants import variants
 from numafit.decision.doubt.chance import told_chances
 from numafit.decision.history.lines import read_events
@@ -42,6 +43,9 @@ Answer = (
 
 MOST_EVENTS = 1000
 """In one question, those of pods that come included."""
+ADVICE_SECONDS = 8.0
+"""Of processor time: after so long no other pod is begun. A worker that takes longer than its lane allows is ended, and
+all that it has found is lost."""
 
 
 def simulate(scenes: Scenes, asked: question.Simulate) -> SimulateAnswer:
@@ -68,10 +72,28 @@ def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> Adv
     own = asked if isinstance(asked, question.Advise) else None
     chosen = _chosen(own.pod if own else None, stage.pods)
     simulation = stage.play(stage.pods)
-    advices = advise(stage, stage.pods, stage.maker_names, only=chosen, simulation=simulation)
+    found: list[Advice] = []
+    end, is_cut = time.process_time() + ADVICE_SECONDS, False
+    for advice in advices(stage, stage.pods, stage.maker_names, only=chosen, simulation=simulation):
+        found.append(advice)
+        is_cut = time.process_time() >= end
+        if is_cut:
+            break
     most = own.most if own else question.MOST_PROPOSALS
-    notes = stage.notes_on(simulation) + proposal_notes(stage, advices)
-    return advice_record(advices, stage.config, stage.makers, most, notes, simulation.undecided)
+    notes = stage.notes_on(simulation) + proposal_notes(stage, found)
+    if is_cut and chosen is None:
+        notes += _without_advice(simulation, found, stage.maker_names)
+    return advice_record(found, stage.config, stage.makers, most, notes, simulation.undecided)
+
+
+def _without_advice(simulation: Simulation, found: Sequence[Advice], makers: Mapping[str, str]) -> tuple[Note, ...]:
+    """For the pods that nobody speaks for."""
+    told = {advice.decision.pod.full_name for advice in found} | {name for advice in found for name in advice.same}
+    objects = {makers.get(advice.decision.pod.uid, advice.decision.pod.uid) for advice in found if advice.fault}
+    pods = [step.decision.pod for step in simulation.steps]
+    rest = [pod for pod in pods if pod.full_name not in told and makers.get(pod.uid, pod.uid) not in objects]
+    text = "whether it is placed well was not looked at: the search for advice took too long before"
+    return tuple(Note("advice-cut-short", pod.full_name, text) for pod in rest)
 
 
 def fit(scenes: Scenes, asked: question.Fit) -> FitAnswer:
