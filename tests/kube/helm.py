@@ -7,7 +7,7 @@ from typing import NamedTuple
 import yaml
 from click.testing import CliRunner
 
-from numafit.cli import numafit
+from numafit.cli.commands import numafit
 from tests.kube.api import Json
 from tests.kube.build import HELM, binaries
 from tests.kube.control_plane import ControlPlane
