@@ -11,6 +11,8 @@ const PAUSE = 200;
 export interface Answer {
   result: WhatIfAnswer | null;
   trouble: string;
+  /** The line of the pods that is wrong; 0: none, or not known. */
+  line?: number;
   busy: boolean;
 }
 
@@ -92,7 +94,8 @@ export function useAnswer(place: WhatIfPlace, side: Side | null, revision: numbe
       } catch (failure) {
         if (stop.signal.aborted) return;
         const trouble = failure instanceof Refusal ? failure.message : "The answer could not be read: reload the page.";
-        setAnswer((old) => ({ ...old, trouble, busy: false }));
+        const line = failure instanceof Refusal ? failure.line : 0;
+        setAnswer((old) => ({ ...old, trouble, line, busy: false }));
       }
     };
     setAnswer((old) => ({ ...old, busy: true }));

@@ -25,6 +25,8 @@ export class Refusal extends Error {
   constructor(
     message: string,
     readonly status = 0,
+    /** The line of the pods, from 1; 0: it has none. */
+    readonly line = 0,
   ) {
     super(message);
   }
@@ -38,7 +40,10 @@ async function ask<T>(path: string, options: RequestInit = {}): Promise<T> {
     if (options.signal?.aborted) throw failure;
     throw new Refusal("The agent does not answer: see whether `numafit serve` still runs.");
   }
-  if (!answer.ok) throw new Refusal(sentence(await answer.text(), answer.status), answer.status);
+  if (!answer.ok) {
+    const body = await answer.text();
+    throw new Refusal(sentence(body, answer.status), answer.status, lineOf(body));
+  }
   return (await answer.json()) as T;
 }
 
@@ -52,6 +57,16 @@ function sentence(body: string, status: number): string {
     // Not JSON: only the status is known.
   }
   return `The agent answered with status ${status}.`;
+}
+
+/** Where in the pods it is wrong, if it is there. */
+export function lineOf(body: string): number {
+  try {
+    const { source, line } = JSON.parse(body) as Partial<Problem>;
+    return source === "pods" && typeof line === "number" ? line : 0;
+  } catch {
+    return 0;
+  }
 }
 
 function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {

@@ -86,6 +86,13 @@ export interface SettingsAnswer extends Resolved {
   options: { name: string; manager: "cpu" | "topology"; since: string }[];
 }
 
+/** How a holder lies: aligned, split, remote GPU, remote NIC, remote device or shared. */
+export interface Alignment {
+  verdict: string;
+  why: string;
+  parts: { container: string; resource: string; device: string; nodes: number[]; remoteFrom: string[] }[];
+}
+
 export interface Holder {
   id: string;
   name: string;
@@ -100,6 +107,8 @@ export interface Holder {
   new?: boolean;
   /** Its pod has ended or was rejected; the kubelet frees this at the next admission. */
   gone?: boolean;
+  /** Null for what is gone, and for what is not for this agent. */
+  alignment?: Alignment | null;
 }
 
 export interface Share {
@@ -117,6 +126,8 @@ export interface LedgerView {
   reservedCpus: string;
   sharedCpus: string;
   freeCpus: string;
+  /** How many holders lie how. */
+  alignment?: Record<string, number>;
   nodes: { id: number; cpus: Share; memory: Share; devices: Record<string, Share> }[];
 }
 
@@ -161,7 +172,7 @@ export interface Chapter {
   walk?: Walk;
 }
 
-/** The combinations of one hint per resource, as the kubelet goes through them. */
+/** The combinations of one hint per resource that matter: the best first, then the nearest others. */
 export interface Walk {
   /** Null where the hints are described, not listed. */
   combinations: number | null;
@@ -171,7 +182,12 @@ export interface Walk {
     nodes: number[];
     preferred: boolean;
     best: boolean;
+    /** Why the merge does not end with it. */
+    lost?: string;
   }[];
+  /** So many were looked at, and so many of these have nothing in common. */
+  walked?: number;
+  apart?: number;
 }
 
 export interface Story {
@@ -251,6 +267,8 @@ export interface WhatIfAnswer {
   /** Where the question has events. */
   events?: RunEvent[];
   stories: ToldPod[];
+  /** The NUMA nodes before the pods of the question came. */
+  before?: LedgerView["nodes"];
   ledger: LedgerView;
   advice: Advice | null;
   settings: Resolved;

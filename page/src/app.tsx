@@ -6,6 +6,7 @@ import type { LedgerView, MachineAnswer, SettingsAnswer, Summary } from "./api_t
 import { dropHandlers, type Dropped, isEvents, isManifest } from "./dropped";
 import { Header } from "./header";
 import { Patterns } from "./legend";
+import { MOST_LOG, MOST_QUESTION, tooLarge } from "./limits";
 import { type Connection, follow } from "./live";
 import { machineOf } from "./machine";
 import { MachineView } from "./machine_view";
@@ -28,6 +29,7 @@ export function App() {
   const [place, setPlace] = useState<Place>(() => placeOf(location.hash));
   const [dropped, setDropped] = useState<Dropped | null>(null);
   const [over, setOver] = useState(false);
+  const [refused, setRefused] = useState("");
   const resting = useRef(0);
   /** How often the agent was away or not listened to: what was asked before is asked again. */
   const [returns, setReturns] = useState(0);
@@ -71,7 +73,12 @@ export function App() {
   };
   const take = async (file: File) => {
     setOver(false);
+    // The first lines say what it is; the rest is not read before its size is known to be one that the agent takes.
     const text = await file.slice(0, 65536).text();
+    const asks = isManifest(text) || isEvents(text);
+    const refusal = tooLarge(file, asks ? MOST_QUESTION : MOST_LOG);
+    setRefused(refusal);
+    if (refusal) return;
     if (isManifest(text)) go({ view: "what-if", whatIf: { ...place.whatIf, pods: await file.text() } });
     else if (isEvents(text)) go({ view: "what-if", whatIf: { ...place.whatIf, events: await file.text() } });
     else {
@@ -107,6 +114,14 @@ export function App() {
           The connection to the agent is lost; this is the last that it said. Trying again …
         </p>
       )}
+      {refused && (
+        <p class="notice trouble" role="alert">
+          {refused}{" "}
+          <button type="button" onClick={() => setRefused("")}>
+            Close
+          </button>
+        </p>
+      )}
       {problem && known && (
         <p class="notice doubtful" role="alert">
           {problem}
@@ -133,6 +148,7 @@ export function App() {
           measured={known.machine.measured}
           place={place}
           onPlace={go}
+          onTry={(pods) => go({ view: "what-if", whatIf: { ...place.whatIf, pods, events: "", machine: "" } })}
         />
       )}
       {machine && ledger && known && place.view === "what-if" && (
@@ -143,6 +159,7 @@ export function App() {
           returns={returns}
           place={place.whatIf}
           onPlace={(whatIf) => go({ whatIf })}
+          onRefused={setRefused}
         />
       )}
       {machine && ledger && place.view === "story" && (
@@ -152,7 +169,11 @@ export function App() {
           returns={returns}
           place={place.story}
           dropped={dropped}
-          onDropped={setDropped}
+          onDropped={(next) => {
+            const refusal = next ? tooLarge(next.file, MOST_LOG) : "";
+            setRefused(refusal);
+            if (!refusal) setDropped(next);
+          }}
           onPlace={(story) => go({ story })}
         />
       )}

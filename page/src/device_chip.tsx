@@ -2,6 +2,7 @@
 
 import { bytesText } from "./amounts";
 import type { LedgerView } from "./api_types";
+import { ghostClass } from "./ghost";
 import type { Machine } from "./machine";
 import { MemoryBar } from "./memory_bar";
 import type { Shown } from "./node_tile";
@@ -26,6 +27,7 @@ export function DeviceChip({ box, machine, ledger, ...shown }: Properties) {
     holder !== undefined && occupancy.holders.get(holder)?.new ? "new" : "",
     holder !== undefined && occupancy.holders.get(holder)?.gone ? "gone" : "",
     device.healthy ? "" : "sick",
+    ghostClass(shown.ghost.devices.get(device.id)),
   ];
   const { x, y, width, height } = box;
   return (

@@ -2,11 +2,14 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { LedgerView } from "./api_types";
+import type { GridRow, LedgerView } from "./api_types";
 import { Card } from "./card";
+import { ghostOf } from "./ghost";
+import { Joins } from "./joins";
 import { layoutOf, type Room, scaleOf } from "./layout";
 import { Legend } from "./legend";
 import { Links } from "./links";
+import { Tally } from "./lying";
 import type { Machine } from "./machine";
 import { NodeTile } from "./node_tile";
 import { DeviceChip } from "./device_chip";
@@ -23,6 +26,10 @@ interface Properties {
   onLit: (holder: string | null) => void;
   onPick?: (holder: string | null) => void;
   links?: boolean;
+  /** What a refused pod wanted: drawn as a ghost on each NUMA node. */
+  demand?: GridRow[];
+  /** The NUMA nodes before the question, where the picture shows them after it. */
+  before?: LedgerView["nodes"];
   /** Part of a page that scrolls: as tall as it needs, and the wheel scrolls. */
   inText?: boolean;
   label: string;
@@ -30,6 +37,7 @@ interface Properties {
   tools?: ComponentChildren;
 }
 
+const NOTHING: GridRow[] = [];
 /** CPU numbers smaller than this are noise. */
 const SMALLEST_TEXT = 5.6;
 /** Of the window; the style sheet stacks the views at the same width. */
@@ -44,6 +52,8 @@ export function Drawing({
   onLit,
   onPick,
   links = false,
+  demand = NOTHING,
+  before = [],
   inText = false,
   label,
   tools,
@@ -63,13 +73,23 @@ export function Drawing({
   const scrolls = inText || window.innerWidth <= NARROW;
   const room: Room = {
     width: Math.max(1, size.width - 2 * EDGE),
-    height: scrolls ? (inText ? 440 : Infinity) : Math.max(1, size.height - 2 * EDGE),
+    height: scrolls ? (inText && window.innerWidth > NARROW ? 440 : Infinity) : Math.max(1, size.height - 2 * EDGE),
   };
   const layout = useMemo(
-    () => layoutOf(machine, room),
-    [machine, Math.round(room.width / 8), Math.round(room.height / 8)],
+    () => layoutOf(machine, room, demand.length),
+    [machine, demand.length, Math.round(room.width / 8), Math.round(room.height / 8)],
   );
   const occupancy = useMemo(() => occupancyOf(ledger), [ledger]);
+  const ghost = useMemo(
+    () =>
+      ghostOf(
+        demand,
+        layout.tiles,
+        (cpu) => !occupancy.cpus.has(cpu) && occupancy.free.has(cpu),
+        new Set(occupancy.devices.keys()),
+      ),
+    [demand, layout, occupancy],
+  );
   const slots = useMemo(() => slotsOf(ledger.holders), [ledger]);
   const scale = scaleOf(layout, room);
   const height = scrolls ? Math.ceil(layout.height * scale) + 2 * EDGE : size.height;
@@ -99,9 +119,10 @@ export function Drawing({
     light(found && { target: found, x: event.clientX - frame.x, y: event.clientY - frame.y });
     onPick?.((found && tellingOf(found, machine, ledger, occupancy).holder?.id) ?? null);
   };
-  const shown = { occupancy, slots, lit, offline: machine.offline };
+  const shown = { occupancy, slots, lit, offline: machine.offline, ghost };
   return (
     <div class={`picture ${inText ? "in-text" : ""}`}>
+      <Tally counts={ledger.alignment ?? {}} />
       <div
         class={`room ${scrolls ? "scrolls" : ""} ${zoom > 1 ? "zoomed" : ""}`}
         ref={element}
@@ -132,11 +153,20 @@ export function Drawing({
                 </g>
               ))}
               {layout.tiles.map((tile) => (
-                <NodeTile key={tile.node.id} tile={tile} machine={machine} ledger={ledger} {...shown} onFocus={focus} />
+                <NodeTile
+                  key={tile.node.id}
+                  tile={tile}
+                  machine={machine}
+                  ledger={ledger}
+                  before={before.find((one) => one.id === tile.node.id)}
+                  {...shown}
+                  onFocus={focus}
+                />
               ))}
               {layout.loose.map((box) => (
                 <DeviceChip key={box.device.id} box={box} machine={machine} ledger={ledger} {...shown} />
               ))}
+              <Joins layout={layout} ledger={ledger} {...shown} />
               {links && (
                 <Links
                   layout={layout}
@@ -156,7 +186,7 @@ export function Drawing({
       </div>
       <div class="tools">
         {tools}
-        <Legend machine={machine} ledger={ledger} />
+        <Legend machine={machine} ledger={ledger} wanted={demand.length > 0} />
         <div class="zoom">
           <button type="button" title="Zoom in (+)" aria-label="Zoom in" onClick={() => port.zoomBy(1.4)}>
             +

@@ -2,6 +2,7 @@
 
 import { bytesOfText, bytesText, plural } from "./amounts";
 import type { GridCell, GridRow } from "./api_types";
+import { isBytes } from "./ghost";
 import { textOf } from "./numbers";
 import { membersText } from "./words";
 
@@ -115,11 +116,6 @@ function Meter({ part }: { part: number }) {
       <rect class="level" width={Math.max(0, Math.min(1, part)) * 100} height="4" />
     </svg>
   );
-}
-
-/** Memory comes in bytes, everything else in pieces. */
-function isBytes(resource: string): boolean {
-  return resource === "memory" || resource.startsWith("hugepages");
 }
 
 function amount(resource: string, value: number): string {

@@ -2,9 +2,11 @@
 
 import { agoText, bytesText, plural } from "./amounts";
 import type { Holder, LedgerView } from "./api_types";
+import { liesApart, lookOf, LyingMark } from "./lying";
 import { textOf } from "./numbers";
 import { holdings, resourceText } from "./occupancy";
 import { slotClass, slotsOf } from "./palette";
+import { podLike } from "./try_pod";
 import { LEFT_OVER } from "./words";
 
 interface Properties {
@@ -13,9 +15,10 @@ interface Properties {
   picked: string;
   onLit: (holder: string | null) => void;
   onPick: (holder: string) => void;
+  onTry: (pods: string) => void;
 }
 
-export function Holders({ ledger, lit, picked, onLit, onPick }: Properties) {
+export function Holders({ ledger, lit, picked, onLit, onPick, onTry }: Properties) {
   const slots = slotsOf(ledger.holders);
   const ordered = [...ledger.holders].sort(
     (a, b) =>
@@ -56,15 +59,32 @@ export function Holders({ ledger, lit, picked, onLit, onPick }: Properties) {
                 )}
                 {holder.kind === "lease" && <span class="label">lease</span>}
                 <span class="what">{amountsText(holder)}</span>
+                {holder.alignment && (
+                  <span class={`lies ${lookOf(holder.alignment.verdict)}`} title={holder.alignment.why}>
+                    <LyingMark verdict={holder.alignment.verdict} /> {holder.alignment.verdict}
+                    {liesApart(holder.alignment) && <span class="why">{holder.alignment.why}</span>}
+                  </span>
+                )}
               </span>
               <span class="when" title={holder.since ? `since ${holder.since}` : ""}>
                 {holder.new ? "" : agoText(holder.since, Date.now())}
               </span>
             </button>
+            {picked === holder.id && <TryButton holder={holder} onTry={onTry} />}
           </li>
         ))}
       </ul>
     </section>
+  );
+}
+
+function TryButton({ holder, onTry }: { holder: Holder; onTry: (pods: string) => void }) {
+  const pods = podLike(holder);
+  if (pods === null) return null;
+  return (
+    <button type="button" class="try" title="Ask what would come of another pod like it" onClick={() => onTry(pods)}>
+      Try this pod
+    </button>
   );
 }
 

@@ -18,7 +18,7 @@ export interface Layout {
 const FRAME = { pad: 10, head: 26, gap: 10 };
 const COLUMNS = [4, 8, 9, 10, 12, 16, 18, 20, 24, 32];
 /** Beyond this size of a CPU a larger picture tells nothing more. */
-export const LARGEST_SCALE = 2.4;
+export const LARGEST_SCALE = 3.2;
 
 export interface Room {
   width: number;
@@ -26,11 +26,11 @@ export interface Room {
   height: number;
 }
 
-export function layoutOf(machine: Machine, room: Room): Layout {
+export function layoutOf(machine: Machine, room: Room, lines = 0): Layout {
   let best: Layout | null = null;
   let bestScore = -Infinity;
   for (const columns of COLUMNS) {
-    const tiles = machine.sockets.map((socket) => socket.nodes.map((node) => tileOf(node, columns, machine)));
+    const tiles = machine.sockets.map((socket) => socket.nodes.map((node) => tileOf(node, columns, machine, lines)));
     const most = Math.max(1, ...tiles.map((list) => (list[0]?.cores.length ? list.length : 1)));
     for (let beside = 1; beside <= Math.min(most, 16); beside += 1) {
       for (const abreast of choices(machine.sockets.length)) {

@@ -13,7 +13,7 @@ const WORDS: [CpuState, string, string][] = [
   ["offline", "offline", "crossed"],
 ];
 
-export function Legend({ machine, ledger }: { machine: Machine; ledger: LedgerView }) {
+export function Legend({ machine, ledger, wanted = false }: { machine: Machine; ledger: LedgerView; wanted?: boolean }) {
   const occupancy = occupancyOf(ledger);
   const isLeftOver = (cpu: number) => occupancy.holders.get(occupancy.cpus.get(cpu) ?? "")?.gone;
   const cpus = [...machine.nodeOfCpu.keys()].filter((cpu) => !isLeftOver(cpu));
@@ -40,6 +40,16 @@ export function Legend({ machine, ledger }: { machine: Machine; ledger: LedgerVi
             </g>
           </svg>
           new: would be given
+        </li>
+      )}
+      {wanted && (
+        <li>
+          <svg width="22" height="14" aria-hidden="true">
+            <g class="cpu free ghost short">
+              <rect class="base" x="1" y="1" width="20" height="12" rx="2" />
+            </g>
+          </svg>
+          wanted, and too little here
         </li>
       )}
       {ledger.holders.some((holder) => holder.gone) && (

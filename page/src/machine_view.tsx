@@ -17,9 +17,11 @@ interface Properties {
   measured: MeasuredAnswer | undefined;
   place: Place;
   onPlace: (change: Partial<Place>) => void;
+  /** Asks "what if" with this manifest. */
+  onTry: (pods: string) => void;
 }
 
-export function MachineView({ machine, ledger, measured, place, onPlace }: Properties) {
+export function MachineView({ machine, ledger, measured, place, onPlace, onTry }: Properties) {
   const [pointed, setPointed] = useState<string | null>(null);
   const [links, setLinks] = useState(false);
   const [, setTick] = useState(0);
@@ -74,6 +76,7 @@ export function MachineView({ machine, ledger, measured, place, onPlace }: Prope
           picked={place.holder}
           onLit={setPointed}
           onPick={(holder) => onPlace({ holder })}
+          onTry={onTry}
         />
         <Past revision={ledger.revision} />
       </aside>

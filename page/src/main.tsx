@@ -10,6 +10,7 @@ import "./style/drawing.css";
 import "./style/machine.css";
 import "./style/what_if.css";
 import "./style/telling.css";
+import "./style/lying.css";
 import "./style/story.css";
 import "./style/fleet.css";
 import "./style/narrow.css";

@@ -1,6 +1,7 @@
 // The memory of one NUMA node as a bar: what is reserved, what each holder has, what is free.
 
 import type { Share } from "./api_types";
+import { ghostClass } from "./ghost";
 import type { Shown } from "./node_tile";
 import { SLOTS, slotClass } from "./palette";
 import type { Box } from "./tile";
@@ -12,7 +13,7 @@ interface Properties extends Shown {
   share: Share | undefined;
 }
 
-export function MemoryBar({ box, node, total, share, occupancy, slots, lit }: Properties) {
+export function MemoryBar({ box, node, total, share, occupancy, slots, lit, ghost }: Properties) {
   const whole = share?.total || total || 1;
   const width = (bytes: number) => Math.max(0, Math.min(1, bytes / whole)) * box.width;
   let x = box.x;
@@ -22,6 +23,8 @@ export function MemoryBar({ box, node, total, share, occupancy, slots, lit }: Pr
     return piece;
   };
   const reserved = share?.reserved ?? 0;
+  const memory = ghost.rows.find((row) => row.resource === "memory");
+  const wanted = memory?.cells.find((cell) => cell.numa === node);
   return (
     <g class="memory">
       <rect class={`base free ${lit ? "dim" : ""}`} {...box} data-memory={node} data-holder="" />
@@ -55,6 +58,7 @@ export function MemoryBar({ box, node, total, share, occupancy, slots, lit }: Pr
         );
       })}
       <rect class="edge" {...box} rx={2} />
+      {memory && wanted && <rect class={ghostClass(wanted.fits)} {...place(memory.needed)} />}
     </g>
   );
 }

@@ -1,10 +1,8 @@
-// The merge: what each manager hinted, the combinations that the kubelet went through, and what came of it.
+// The merge: what each manager hinted, what the kubelet took, what came near and why not, and how many more there were.
 
 import { plural } from "./amounts";
 import type { Chapter, Walk } from "./api_types";
 import { textOf } from "./numbers";
-
-const FIRST_ROWS = 12;
 
 export function Merge({ chapter, admitted }: { chapter: Chapter; admitted: boolean | null }) {
   const hints = Object.entries(chapter.hints);
@@ -53,6 +51,23 @@ function HintPart({ text, preferred, node }: { text: string; preferred: boolean;
   );
 }
 
+const LOST: Record<string, string> = {
+  "nothing-in-common": "nothing in common",
+  "not-preferred": "not preferred",
+  wider: "more NUMA nodes",
+  "other-size": "another size: the one nearest to what the managers need is taken",
+  tie: "as good; the other is nearer together or has the lower numbers",
+};
+
+/** What is not shown: `and 60 more, 12 of them with nothing in common`; empty where that is nothing. */
+export function restText(walk: Walk): string {
+  const more = (walk.combinations ?? 0) - walk.shown.length;
+  if (more <= 0) return "";
+  const apart = (walk.apart ?? 0) - walk.shown.filter((one) => one.nodes.length === 0).length;
+  const seen = (walk.walked ?? 0) < (walk.combinations ?? 0) ? ` among the first ${walk.walked} combinations` : "";
+  return `And ${more} more${apart > 0 ? `, ${apart === more ? "all" : apart} of them with nothing in common${seen}` : ""}.`;
+}
+
 function Steps({ walk, admitted }: { walk: Walk; admitted: boolean | null }) {
   if (walk.combinations === null) return <p class="note">The hints are too many to list one by one.</p>;
   const dropped =
@@ -67,57 +82,46 @@ function Steps({ walk, admitted }: { walk: Walk; admitted: boolean | null }) {
       </p>
     );
   const resources = walk.shown[0]!.picks.map((pick) => pick.resource);
-  const row = (one: Walk["shown"][number], number: number) => (
-    <tr key={number} class={one.best ? "best" : ""}>
-      <td>{number + 1}</td>
-      {one.picks.map((pick) => (
-        <td key={pick.resource}>
-          {pick.nodes === null ? "any" : textOf(pick.nodes)}
-          {pick.preferred ? " ★" : ""}
-        </td>
-      ))}
-      <td>
-        {one.nodes.length === 0 ? "nothing in common" : textOf(one.nodes)}
-        {one.preferred && one.nodes.length > 0 ? " ★" : ""}
-        {one.best ? (admitted ? " ← taken" : " ← best") : ""}
-      </td>
-    </tr>
-  );
-  const table = (rows: Walk["shown"], from: number) => (
-    <div class="scroll">
-      <table class="walk">
-        <thead>
-          <tr>
-            <th scope="col">step</th>
-            {resources.map((name) => (
-              <th scope="col" key={name}>
-                {name}
-              </th>
-            ))}
-            <th scope="col">in common</th>
-          </tr>
-        </thead>
-        <tbody>{rows.map((one, number) => row(one, from + number))}</tbody>
-      </table>
-    </div>
-  );
-  const rest = walk.shown.slice(FIRST_ROWS);
+  const rest = restText(walk);
   return (
     <>
       <h4>
-        How the merge walked <span class="count">{walk.combinations}</span>
+        What the merge came to <span class="count">{plural(walk.combinations, "combination")}</span>
       </h4>
       <p class="note">{dropped}★ preferred: as few NUMA nodes as this could ever need.</p>
-      {table(walk.shown.slice(0, FIRST_ROWS), 0)}
-      {rest.length > 0 && (
-        <details open={rest.some((one) => one.best)}>
-          <summary>
-            {walk.combinations - FIRST_ROWS} more
-            {walk.combinations > walk.shown.length ? `, of which ${rest.length} are listed` : ""}
-          </summary>
-          {table(rest, FIRST_ROWS)}
-        </details>
-      )}
+      <div class="scroll">
+        <table class="walk">
+          <thead>
+            <tr>
+              {resources.map((name) => (
+                <th scope="col" key={name}>
+                  {name}
+                </th>
+              ))}
+              <th scope="col">in common</th>
+              <th scope="col" />
+            </tr>
+          </thead>
+          <tbody>
+            {walk.shown.map((one, number) => (
+              <tr key={number} class={one.best ? "best" : ""}>
+                {one.picks.map((pick) => (
+                  <td key={pick.resource}>
+                    {pick.nodes === null ? "any" : textOf(pick.nodes)}
+                    {pick.preferred ? " ★" : ""}
+                  </td>
+                ))}
+                <td>
+                  {one.nodes.length === 0 ? "–" : textOf(one.nodes)}
+                  {one.preferred && one.nodes.length > 0 ? " ★" : ""}
+                </td>
+                <td class="lost">{one.best ? (admitted ? "← taken" : "← best, and yet refused") : LOST[one.lost ?? ""]}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {rest && <p class="note rest">{rest}</p>}
     </>
   );
 }

@@ -4,12 +4,13 @@ import { useState } from "preact/hooks";
 import { bytesOfText } from "./amounts";
 import type { LedgerView } from "./api_types";
 import { DeviceChip } from "./device_chip";
+import { demandLines, type Ghost, ghostClass } from "./ghost";
 import type { Machine } from "./machine";
 import { MemoryBar } from "./memory_bar";
 import { cpuState, isSharer, type Occupancy } from "./occupancy";
 import { slotClass } from "./palette";
 import { type Target, nodeLines } from "./target";
-import { type Box, type CoreBox, THREAD, type Tile } from "./tile";
+import { type Box, type CoreBox, LINE, THREAD, type Tile } from "./tile";
 
 /** What all parts of the picture need to know to be coloured. */
 export interface Shown {
@@ -17,22 +18,25 @@ export interface Shown {
   slots: Map<string, number>;
   lit: string | null;
   offline: Set<number>;
+  ghost: Ghost;
 }
 
 interface Properties extends Shown {
   tile: Tile;
   machine: Machine;
   ledger: LedgerView;
+  before: LedgerView["nodes"][number] | undefined;
   onFocus: (target: Target | null, box?: { x: number; y: number }) => void;
 }
 
-export function NodeTile({ tile, machine, ledger, onFocus, ...shown }: Properties) {
+export function NodeTile({ tile, machine, ledger, before, onFocus, ...shown }: Properties) {
   const { node } = tile;
   const cpus = tile.cores.flatMap((box) =>
     box.core.cpus.map((cpu, thread) => ({ cpu, x: box.x + 20, y: box.y + (thread + 1) * THREAD.height })),
   );
   const share = ledger.nodes.find((one) => one.id === node.id);
   const [free, total] = bytesOfText(share?.memory.free ?? node.memory, share?.memory.total ?? node.memory);
+  const wanted = demandLines(shown.ghost.rows, node.id);
   const [cursor, setCursor] = useState(-1);
   // Left and right walk through the CPUs of the node that has the focus.
   const walk = (event: KeyboardEvent) => {
@@ -50,7 +54,7 @@ export function NodeTile({ tile, machine, ledger, onFocus, ...shown }: Propertie
       class="node"
       tabIndex={0}
       role="img"
-      aria-label={`NUMA node ${node.id}: ${nodeLines(node.id, ledger).join(", ")}`}
+      aria-label={`NUMA node ${node.id}: ${[...nodeLines(node.id, ledger, before), ...wanted.map((line) => line.text)].join(", ")}`}
       data-node={node.id}
       onFocus={(event) =>
         (event.currentTarget as Element).matches(":focus-visible") &&
@@ -65,6 +69,7 @@ export function NodeTile({ tile, machine, ledger, onFocus, ...shown }: Propertie
       </text>
       {share && share.cpus.total > 0 && (
         <text class="node-free" x={tile.x + tile.width - 10} y={tile.y + 18} text-anchor="end">
+          <Was before={before?.cpus.free} after={share.cpus.free} text={String} />
           <tspan class="number">{share.cpus.free}</tspan> of {share.cpus.total} CPUs free
         </text>
       )}
@@ -92,16 +97,45 @@ export function NodeTile({ tile, machine, ledger, onFocus, ...shown }: Propertie
             y={tile.cores.length > 0 ? tile.memory.y - 5 : tile.y + 18}
             text-anchor="end"
           >
+            <Was before={before?.memory.free} after={share?.memory.free} text={(bytes) => bytesOfText(bytes, share?.memory.total ?? 0)[0]} />
             <tspan class="number">{free}</tspan> {tile.cores.length > 0 ? `of ${total}` : total.split(" ")[1]} free
           </text>
           <MemoryBar box={tile.memory} node={node.id} total={node.memory} share={share?.memory} {...shown} />
         </>
+      )}
+      {tile.lines && wanted.length > 0 && (
+        <g class="wanted">
+          {wanted.map((line, number) => (
+            <text
+              key={line.resource}
+              class={line.fits ? "fits" : "short"}
+              x={tile.lines!.x}
+              y={tile.lines!.y + (number + 1) * LINE - 3}
+            >
+              {line.fits ? "✓" : "✕"} {line.text}
+            </text>
+          ))}
+        </g>
       )}
       {tile.devices.map((box) => (
         <DeviceChip key={box.device.id} box={box} machine={machine} ledger={ledger} {...shown} />
       ))}
     </g>
   );
+}
+
+/** What was free before, where that differs: `64 → `. */
+function Was({
+  before,
+  after,
+  text,
+}: {
+  before: number | undefined;
+  after: number | undefined;
+  text: (amount: number) => string;
+}) {
+  if (before === undefined || before === after) return null;
+  return <tspan class="was">{text(before)} → </tspan>;
 }
 
 function CoreCell({
@@ -111,6 +145,7 @@ function CoreCell({
   slots,
   lit,
   offline,
+  ghost,
 }: Shown & { box: CoreBox; cursor: number | undefined }) {
   return (
     <g class={`core ${box.core.kind}`}>
@@ -131,6 +166,7 @@ function CoreCell({
           lit && !glows ? "dim" : "",
           fresh ? "new" : "",
           gone ? "gone" : "",
+          ghostClass(ghost.cpus.get(cpu)),
           cursor === cpu ? "cursor" : "",
         ];
         return (

@@ -11,7 +11,7 @@ import { LogView } from "./log_view";
 import type { Machine } from "./machine";
 import { Notes } from "./notes";
 import type { StoryPlace } from "./place";
-import { Chapters, Verdict } from "./telling";
+import { Chapters, demandOf, Verdict } from "./telling";
 
 interface Properties {
   machine: Machine;
@@ -175,13 +175,17 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
           Newest
         </button>
       </div>
-      <Verdict {...answer} />
+      <Verdict
+        {...answer}
+        alignment={answer.kind === "release" ? null : answer.ledger.holders.find((one) => one.name === answer.pod)?.alignment}
+      />
       <Drawing
         machine={machine}
         ledger={answer.ledger}
         lit={lit}
         onLit={setLit}
         inText
+        demand={answer.story && !answer.admitted ? demandOf(answer.story) : undefined}
         label={`The machine after decision ${answer.id}`}
       />
       {answer.story && <Chapters story={answer.story} admitted={answer.admitted} />}

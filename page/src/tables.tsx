@@ -3,6 +3,7 @@
 import { bytesText } from "./amounts";
 import type { LedgerView } from "./api_types";
 import { amountsText } from "./holders";
+import { LyingMark, Tally } from "./lying";
 import type { Machine } from "./machine";
 import { textOf } from "./numbers";
 import { cpuState, type CpuState, occupancyOf } from "./occupancy";
@@ -25,6 +26,7 @@ export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerVi
   const name = (id: string | undefined) => (id === undefined ? "" : (occupancy.holders.get(id)?.name ?? id));
   return (
     <div class="tables">
+      <Tally counts={ledger.alignment ?? {}} />
       <table>
         <caption>NUMA nodes</caption>
         <thead>
@@ -62,7 +64,7 @@ export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerVi
         <caption>Holders</caption>
         <thead>
           <tr>
-            {["holder", "has", "CPUs", "devices", "since"].map((head) => (
+            {["holder", "lies", "has", "CPUs", "devices", "since"].map((head) => (
               <th scope="col" key={head}>
                 {head}
               </th>
@@ -73,6 +75,16 @@ export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerVi
           {ledger.holders.map((holder) => (
             <tr key={holder.id}>
               <th scope="row">{holder.name}</th>
+              <td>
+                {holder.alignment ? (
+                  <>
+                    <LyingMark verdict={holder.alignment.verdict} /> <strong>{holder.alignment.verdict}</strong>:{" "}
+                    {holder.alignment.why}
+                  </>
+                ) : (
+                  "–"
+                )}
+              </td>
               <td>{amountsText(holder)}</td>
               <td class="ids">{holder.kind === "shared" ? "shared" : holder.cpus || "shared"}</td>
               <td class="ids">{Object.values(holder.devices).flat().join(", ") || "–"}</td>

@@ -108,14 +108,25 @@ function memoryTelling(node: number, id: string, machine: Machine, ledger: Ledge
   return { title, holder, lines: [`${bytesText(bytes)} of ${bytesText(total)}`] };
 }
 
-export function nodeLines(id: number, ledger: LedgerView): string[] {
+/** With `before`, what was free then stands before what is free now: `8 → 4 of 8 CPUs free`. */
+export function nodeLines(id: number, ledger: LedgerView, before?: LedgerView["nodes"][number]): string[] {
   const node = ledger.nodes.find((one) => one.id === id);
   if (!node) return ["Not in the ledger."];
+  const was = (then: number | undefined, now: number, text: (amount: number) => string) =>
+    then === undefined || then === now ? "" : `${text(then)} → `;
   const lines: string[] = [];
-  if (node.cpus.total > 0) lines.push(`${node.cpus.free} of ${plural(node.cpus.total, "CPU")} free`);
-  if (node.memory.total > 0) lines.push(`${bytesOfText(node.memory.free, node.memory.total).join(" of ")} free`);
-  for (const [resource, share] of Object.entries(node.devices))
-    lines.push(`${share.free} of ${share.total} ${resourceText(resource, share.total)} free`);
+  if (node.cpus.total > 0)
+    lines.push(`${was(before?.cpus.free, node.cpus.free, String)}${node.cpus.free} of ${plural(node.cpus.total, "CPU")} free`);
+  if (node.memory.total > 0) {
+    const text = (bytes: number) => bytesOfText(bytes, node.memory.total)[0];
+    lines.push(
+      `${was(before?.memory.free, node.memory.free, text)}${bytesOfText(node.memory.free, node.memory.total).join(" of ")} free`,
+    );
+  }
+  for (const [resource, share] of Object.entries(node.devices)) {
+    const then = was(before?.devices[resource]?.free, share.free, String);
+    lines.push(`${then}${share.free} of ${share.total} ${resourceText(resource, share.total)} free`);
+  }
   return lines.length > 0 ? lines : ["No CPUs, memory or devices."];
 }
 
@@ -140,6 +151,7 @@ export function holderLines(holder: Holder, now: number): string[] {
   const since = agoText(holder.since, now);
   return [
     ...amounts,
+    holder.alignment ? `${holder.alignment.verdict}: ${holder.alignment.why}` : "",
     holder.gone ? LEFT_OVER : "",
     membersText(holder.nodes),
     holder.rung ? `bound by ${holder.rung}` : "",

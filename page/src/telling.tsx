@@ -1,8 +1,9 @@
 // One decision told: verdict, sentence, and per container the grid and the merge.
 
-import type { Story } from "./api_types";
+import type { Alignment, GridRow, Story } from "./api_types";
 import { Grid } from "./grid";
 import { GuessMark } from "./guess";
+import { liesApart, LyingMark } from "./lying";
 import { Merge } from "./merge";
 import { membersOf } from "./numbers";
 import { verdictOf } from "./words";
@@ -18,23 +19,31 @@ interface VerdictProperties {
   guess?: boolean;
   /** What came of it, where that is neither admitted nor rejected: evicted, resized. */
   word?: string;
+  /** How it lies, where it was admitted. */
+  alignment?: Alignment | null;
 }
 
 export function Verdict({ pod, admitted, reason, sentence, message = "", kind = "pod", ...rest }: VerdictProperties) {
   const { look, word, sign } = verdictOf(admitted, kind);
   const guess = rest.guess ?? false;
   const said = rest.word && rest.word !== reason ? rest.word : word;
+  const lies = admitted ? rest.alignment : null;
   return (
-    <div class={`verdict ${look}`}>
+    <div class={`verdict ${look} ${liesApart(lies) ? "apart" : ""}`}>
       <p class="verdict-head">
         <span class="sign" aria-hidden="true">
-          {sign}
+          {lies ? <LyingMark verdict={lies.verdict} /> : sign}
         </span>
-        <strong>{pod}</strong> <span class="word">{said}</span>
+        <strong>{pod}</strong> <span class="word">{lies ? `${said}, ${lies.verdict}` : said}</span>
         {guess && <GuessMark words="rests on a guess" />}
         {!admitted && reason && <code class="reason">{reason}</code>}
       </p>
       {sentence && <p class="sentence">{plain(sentence)}</p>}
+      {lies && liesApart(lies) && (
+        <p class="sentence">
+          {lies.verdict}: {lies.why}
+        </p>
+      )}
       {!admitted && message && (
         <p class="message">
           {kind === "pod" ? "The kubelet says: " : ""}
@@ -43,6 +52,11 @@ export function Verdict({ pod, admitted, reason, sentence, message = "", kind = 
       )}
     </div>
   );
+}
+
+/** What was wanted where it was refused: earlier containers had theirs. */
+export function demandOf(story: Story): GridRow[] {
+  return story.chapters.at(-1)?.grid ?? [];
 }
 
 /** Backticks mark words of the kubelet. */

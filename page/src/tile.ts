@@ -30,6 +30,8 @@ export interface Tile extends Box {
   bands: BandBox[];
   memory: Box | null;
   devices: DeviceBox[];
+  /** Room for lines below the devices. */
+  lines: Box | null;
 }
 
 export const THREAD = { width: 27, height: 17 };
@@ -43,8 +45,10 @@ const CHIP = { width: 54, height: 26, wide: 116, tall: 46, gap: 5 };
 const NARROWEST = 257;
 const MEMORY_ONLY = 180;
 
-/** `columns` cores stand in a row; devices and memory take the width that results. */
-export function tileOf(node: MachineNode, columns: number, machine: Machine): Tile {
+export const LINE = 15;
+
+/** `columns` cores stand in a row; devices and memory take the width that results. `lines` of text stand below. */
+export function tileOf(node: MachineNode, columns: number, machine: Machine, lines = 0): Tile {
   const cores: CoreBox[] = [];
   const bands: BandBox[] = [];
   const banded = node.bands.length > 1;
@@ -83,7 +87,9 @@ export function tileOf(node: MachineNode, columns: number, machine: Machine): Ti
   }
   const devices = chips(node.devices, PAD, bottom + 2, width - 2 * PAD, machine);
   if (devices.length > 0) bottom = Math.max(...devices.map((box) => box.y + box.height)) + 6;
-  return { node, x: 0, y: 0, width, height: bottom + PAD - 4, cores, bands, memory, devices };
+  const below = lines > 0 && !bare ? { x: PAD, y: bottom + 2, width: width - 2 * PAD, height: lines * LINE + 4 } : null;
+  if (below) bottom += below.height + 4;
+  return { node, x: 0, y: 0, width, height: bottom + PAD - 4, cores, bands, memory, devices, lines: below };
 }
 
 function rows(list: Core[], columns: number, x: number, y: number, into: CoreBox[]): number {
@@ -140,6 +146,7 @@ export function movedTile(tile: Tile, x: number, y: number): Tile {
     cores: tile.cores.map(by),
     bands: tile.bands.map(by),
     memory: tile.memory && by(tile.memory),
+    lines: tile.lines && by(tile.lines),
     devices: tile.devices.map((box) => ({ ...by(box), bars: box.bars.map(by) })),
   };
 }

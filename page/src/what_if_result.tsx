@@ -6,10 +6,11 @@ import type { WhatIfAnswer } from "./api_types";
 import { AdviceList } from "./advice";
 import { Drawing } from "./drawing";
 import { GuessMark, restsOnGuess } from "./guess";
+import { LyingMark } from "./lying";
 import type { Machine } from "./machine";
 import { Notes } from "./notes";
 import { outcomeOf, RunStory } from "./run_story";
-import { Chapters, Verdict } from "./telling";
+import { Chapters, demandOf, Verdict } from "./telling";
 
 /** Which decision is told until one is chosen: the first that goes wrong is the interesting one. */
 function firstTold(admitted: boolean[]): number {
@@ -30,6 +31,7 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
   const told = stories[number];
   const decision = answer.decisions[number];
   const admitted = stories.filter((story) => story.admitted).length;
+  const lyingOf = (pod: string) => answer.ledger.holders.find((holder) => holder.new && holder.name === pod)?.alignment;
   return (
     <>
       <p class="resolved">
@@ -49,6 +51,7 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
           message={told.message}
           guess={restsOnGuess(told.pod, notes)}
           word={events && decision ? outcomeOf(decision) : undefined}
+          alignment={events ? null : lyingOf(told.pod)}
         />
       )}
       {events && (
@@ -69,9 +72,20 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
                 class={story.admitted ? "admitted" : "rejected"}
                 onClick={() => setChosen(story.pod)}
               >
-                <span aria-hidden="true">{story.admitted ? "✓" : "✕"}</span> {story.pod}
+                <span class="sign" aria-hidden="true">
+                  {story.admitted && lyingOf(story.pod) ? (
+                    <LyingMark verdict={lyingOf(story.pod)!.verdict} />
+                  ) : story.admitted ? (
+                    "✓"
+                  ) : (
+                    "✕"
+                  )}
+                </span>{" "}
+                {story.pod}
                 {restsOnGuess(story.pod, notes) && <GuessMark />}
-                <span class="spoken">{story.admitted ? "admitted" : "rejected"}</span>
+                <span class="spoken">
+                  {story.admitted ? `admitted, ${lyingOf(story.pod)?.verdict ?? ""}` : "rejected"}
+                </span>
               </button>
             </li>
           ))}
@@ -83,6 +97,8 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
         lit={lit}
         onLit={setLit}
         inText
+        before={answer.before}
+        demand={told && !told.admitted && !events ? demandOf(told.story) : undefined}
         label={`The machine as it would be${name ? `, answer ${name}` : ""}`}
       />
       {told && <Chapters story={told.story} admitted={told.admitted} />}

@@ -5,9 +5,13 @@ import { type Answer, difference, useAnswer, useOther } from "./answer";
 import { api } from "./api";
 import type { Example } from "./api_types";
 import type { Known } from "./app";
+import { Editor } from "./editor";
+import { MOST_QUESTION, tooLarge } from "./limits";
 import type { Machine } from "./machine";
 import { SIDE, type WhatIfPlace } from "./place";
+import { PodForm } from "./pod_form";
 import { SettingsForm } from "./settings_form";
+import { shapeOf, yamlOf } from "./shape";
 import { WhatIfResult } from "./what_if_result";
 
 interface Properties {
@@ -18,9 +22,11 @@ interface Properties {
   returns: number;
   place: WhatIfPlace;
   onPlace: (place: WhatIfPlace) => void;
+  /** A file that is too large, in one sentence; empty: it is not. */
+  onRefused: (sentence: string) => void;
 }
 
-export function WhatIfView({ known, machine, revision, returns, place, onPlace }: Properties) {
+export function WhatIfView({ known, machine, revision, returns, place, onPlace, onRefused }: Properties) {
   const [examples, setExamples] = useState<Example[]>([]);
   const [copied, setCopied] = useState("");
   const file = useRef<HTMLInputElement>(null);
@@ -29,9 +35,15 @@ export function WhatIfView({ known, machine, revision, returns, place, onPlace }
   }, [returns]);
   const other = useOther(place.machine);
   const drawn = place.machine ? other : machine;
+  const resources = [...new Set(drawn?.devices.filter((one) => one.healthy && one.resource).map((one) => one.resource))];
   const left = useAnswer(place, place.left, revision, returns);
   const right = useAnswer(place, place.right, revision, returns);
   const change = (part: Partial<WhatIfPlace>) => onPlace({ ...place, ...part });
+  const open = async (chosen: File) => {
+    const refusal = tooLarge(chosen, MOST_QUESTION);
+    onRefused(refusal);
+    if (!refusal) change({ pods: await chosen.text() });
+  };
   const pick = (name: string) => {
     const example = examples.find((one) => one.name === name);
     if (example)
@@ -78,17 +90,16 @@ export function WhatIfView({ known, machine, revision, returns, place, onPlace }
               type="file"
               tabIndex={-1}
               aria-hidden="true"
-              onChange={(event) => void event.currentTarget.files?.[0]?.text().then((pods) => change({ pods }))}
+              onChange={(event) => event.currentTarget.files?.[0] && void open(event.currentTarget.files[0])}
             />
           </span>
-          <textarea
-            id="pods"
-            rows={14}
-            spellcheck={false}
-            placeholder="Paste or drop a Pod manifest here"
-            value={place.pods}
-            onInput={(event) => change({ pods: event.currentTarget.value })}
+          <PodForm
+            shape={shapeOf(place.pods)}
+            blank={place.pods.trim() === ""}
+            resources={resources}
+            onShape={(shape) => change({ pods: yamlOf(shape) })}
           />
+          <Editor value={place.pods} wrong={left.trouble ? (left.line ?? 0) : 0} onText={(pods) => change({ pods })} />
         </div>
         <div class="field">
           <label for="on">Machine</label>

@@ -48,6 +48,44 @@ def test_a_rejected_pod_comes_with_its_reason_and_advice(open_page: Open, pictur
     assert page.locator(".verdict .reason").inner_text() == "TopologyAffinityError"
 
 
+def test_a_refusal_is_drawn_on_the_picture(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """On each NUMA node what is needed and what is there, what stops it marked by sign and colour, and a ghost on free
+    CPUs; free counts are told as before and after only where they differ."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(HUGE)
+    page.get_by_label("as if it were idle").check()
+    page.get_by_label("Topology policy").select_option("single-numa-node")
+    page.locator(".verdict.rejected").wait_for()
+    picture(page)
+    lines = page.locator(".wanted text").all_text_contents()
+    cpus = [line for line in lines if "CPU" in line]
+    assert cpus == ["✕ 100 CPUs needed, 63 here", "✕ 100 CPUs needed, 64 here"]
+    assert [line for line in lines if "GiB" in line and line.startswith("✓ 1 GiB needed, ")] != []
+    assert page.locator(".drawing .cpu.ghost").count() == 127
+    assert page.locator(".drawing .was").count() == 0
+    assert "100 CPUs needed, 63 here" in (page.locator("g.node").first.get_attribute("aria-label") or "")
+    page.locator("#pods").fill(SMALL)
+    page.locator(".verdict.admitted").wait_for()
+    assert page.locator(".wanted, .ghost").count() == 0
+    assert page.locator(".drawing .node-free").first.text_content() == "63 → 61 of 64 CPUs free"
+
+
+def test_the_merge_shows_what_matters(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """One row is taken and comes first, the others say why not, and the rest is a number."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(SMALL.replace("1Gi", '1Gi, nvidia.com/gpu: "1"'))
+    page.get_by_label("as if it were idle").check()
+    page.get_by_label("Topology policy").select_option("best-effort")
+    page.locator("table.walk").wait_for()
+    picture(page)
+    lost = page.locator("table.walk .lost").all_inner_texts()
+    assert lost[0] == "← taken"
+    assert all(lost[1:])
+    assert not any("taken" in why for why in lost[1:])
+    assert len(lost) <= 5
+    assert page.locator(".rest").inner_text().startswith("And ")
+
+
 def test_an_answer_says_what_it_stands_on(open_page: Open, picture: Callable[..., bytes]) -> None:
     """Below the answer, one line for each thing that was assumed or is left to chance."""
     page = open_page(fragment="#what-if")
@@ -73,6 +111,7 @@ def test_what_a_rejected_pod_leaves_behind_does_not_look_held(open_page: Open, p
     assert page.locator(".legend li").all_inner_texts() == [
         "reserved",
         "free",
+        "wanted, and too little here",
         "left over: freed at the next admission",
     ]
     assert "taken" not in page.locator("table.walk").first.inner_text()
@@ -140,9 +179,52 @@ def test_a_broken_manifest_gets_one_sentence(open_page: Open, picture: Callable[
     trouble.wait_for()
     picture(page)
     assert "2" in trouble.inner_text()
+    assert page.locator(".wrong-line").inner_text() == "2"
+    assert page.locator("#pods").get_attribute("aria-invalid") == "true"
+    page.get_by_role("button", name="Go to line 2").click()
+    assert page.evaluate("getSelection().toString()") == "  broken: ["
     page.locator("#pods").fill(SMALL)
     page.locator(".verdict").wait_for()
     assert trouble.count() == 0
+
+
+def test_form_and_yaml_are_two_views_of_one_pod(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """A step in the form changes the text, and the text the form; a manifest that says more is left alone."""
+    page = open_page(fragment="#what-if")
+    page.get_by_role("button", name="Ask with this pod").click()
+    page.locator(".verdict").wait_for()
+    page.get_by_role("button", name="More: GPUs").click()
+    page.get_by_role("button", name="Less: CPUs").click()
+    page.get_by_label("QoS").select_option("Burstable")
+    text = page.locator("#pods").input_value()
+    assert 'requests:\n        cpu: "1"\n' in text
+    assert 'nvidia.com/gpu: "1"' in text
+    page.locator("#pods").fill(SMALL)
+    assert page.get_by_label("CPUs", exact=True).input_value() == "2"
+    page.get_by_text("Huge pages, init container").click()
+    page.get_by_label("sidecar").check()
+    assert "restartPolicy: Always" in page.locator("#pods").input_value()
+    page.get_by_role("button", name="More: replicas").click()
+    assert "kind: Deployment" in page.locator("#pods").input_value()
+    page.locator(".pod-tabs button").nth(1).wait_for()
+    picture(page)
+    more = SMALL.replace("spec:", "spec:\n  nodeName: here")
+    page.locator("#pods").fill(more)
+    assert page.get_by_label("CPUs", exact=True).count() == 0
+    assert page.locator("#pods").input_value() == more
+
+
+def test_a_file_that_is_too_large_is_refused_by_its_size(open_page: Open) -> None:
+    """Before it is sent or put into the text; what is dropped afterwards is taken."""
+    page = open_page()
+    page.locator("[data-cpu]").first.wait_for()
+    drop(page, "pod.yaml", SMALL + "#" * (3 << 20))
+    notice = page.locator(".notice.trouble")
+    assert notice.inner_text().startswith("pod.yaml has 3 MiB, and at most 1 MiB are taken")
+    assert page.locator("#pods").count() == 0
+    drop(page, "pod.yaml", SMALL)
+    page.locator(".verdict").wait_for()
+    assert notice.count() == 0
 
 
 def test_an_example_is_one_click_away(open_page: Open) -> None:

@@ -8,6 +8,7 @@ from numafit.show.records.alignment import AlignmentRecord, PartRecord, alignmen
 CPUS, MEMORY = HeldPart("cpu", 0b01), HeldPart("memory", 0b01)
 GPU = "nvidia.com/gpu"
 FAR = HeldPart(GPU, 0b10, "uuid-4", ("cpu", "memory"))
+ALSO = HeldPart(GPU, 0b10, "x", ("cpu", "memory"))
 LABELS = {"uuid-4": "GPU4"}
 
 
@@ -44,6 +45,10 @@ def one(unit: UnitLying) -> HolderVerdict:
                 )
             ),
             "GPU4 hangs on NUMA node 1, its CPUs are on NUMA node 0, its memory is on NUMA node 2",
+        ),
+        (
+            one(UnitLying("app", "remote GPU", 0b11, 1, (CPUS, FAR, ALSO, MEMORY))),
+            "GPU4 and x hang on NUMA node 1, the CPUs and memory are on NUMA node 0",
         ),
         (one(UnitLying("app", "shared", 0b01, 1, (MEMORY,))), "no exclusive CPUs; memory on NUMA node 0"),
         (one(UnitLying("app", "shared", 0, 0, (HeldPart(GPU, 0, "x"),))), "no exclusive CPUs"),

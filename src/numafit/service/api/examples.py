@@ -12,17 +12,25 @@ class Example(msgspec.Struct, frozen=True, omit_defaults=True):
     kubelet: str = ""
 
 
+def _lines(amounts: str, indent: int) -> str:
+    """`cpu: "2", memory: 1Gi` as block YAML."""
+    return "\n".join(" " * indent + one for one in amounts.split(", "))
+
+
 def _pod(name: str, requests: str, limits: str) -> str:
     return f"""apiVersion: v1
 kind: Pod
-metadata: {{name: {name}}}
+metadata:
+  name: {name}
 spec:
   containers:
   - name: main
     image: example
     resources:
-      requests: {{{requests}}}
-      limits: {{{limits}}}
+      requests:
+{_lines(requests, 8)}
+      limits:
+{_lines(limits, 8)}
 """
 
 
@@ -44,18 +52,26 @@ EXAMPLES = (
         "A Deployment of four, one GPU each",
         """apiVersion: apps/v1
 kind: Deployment
-metadata: {name: infer}
+metadata:
+  name: infer
 spec:
   replicas: 4
-  selector: {matchLabels: {app: infer}}
+  selector:
+    matchLabels:
+      app: infer
   template:
-    metadata: {labels: {app: infer}}
+    metadata:
+      labels:
+        app: infer
     spec:
       containers:
       - name: model
         image: example
         resources:
-          limits: {cpu: "8", memory: 16Gi, nvidia.com/gpu: "1"}
+          limits:
+            cpu: "8"
+            memory: 16Gi
+            nvidia.com/gpu: "1"
 """,
         machine="gpu8-128cpu",
     ),
@@ -64,20 +80,30 @@ spec:
         "An init container, a sidecar and a main container",
         """apiVersion: v1
 kind: Pod
-metadata: {name: with-sidecar}
+metadata:
+  name: with-sidecar
 spec:
   initContainers:
   - name: fetch
     image: example
-    resources: {limits: {cpu: "4", memory: 1Gi}}
+    resources:
+      limits:
+        cpu: "4"
+        memory: 1Gi
   - name: proxy
     image: example
     restartPolicy: Always
-    resources: {limits: {cpu: "1", memory: 256Mi}}
+    resources:
+      limits:
+        cpu: "1"
+        memory: 256Mi
   containers:
   - name: main
     image: example
-    resources: {limits: {cpu: "4", memory: 2Gi}}
+    resources:
+      limits:
+        cpu: "4"
+        memory: 2Gi
 """,
     ),
 )

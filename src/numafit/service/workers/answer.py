@@ -29,7 +29,7 @@ from numafit.settings.versions import DEFAULT_VERSION, parse_version
 from numafit.show.records.advice import AdviseAnswer, advice_record
 from numafit.show.records.comparison import CompareAnswer, comparison_record, no_start_record
 from numafit.show.records.fit import FitAnswer, fit_record, variants_record
-from numafit.show.records.ledger import Known, ledger_view
+from numafit.show.records.ledger import Known, ledger_view, node_amounts
 from numafit.show.records.lint import LintAnswer, lint_record
 from numafit.show.records.log import LogAnswer, log_record
 from numafit.show.records.simulation import SimulateAnswer, simulation_record
@@ -128,7 +128,8 @@ def whatif(scenes: Scenes, asked: question.WhatIf) -> WhatIfAnswer:
         new=frozenset(named) - scene.known.keys(),
     )
     notes = stage.notes_on(simulation)
-    return whatif_record(simulation, view, scene.kubelet, notes, events=asked.events is not None)
+    before = tuple(node_amounts(stage.node, stage.ledger))
+    return whatif_record(simulation, before, view, scene.kubelet, notes, events=asked.events is not None)
 
 
 def compare_places(scenes: Scenes, asked: question.Compare) -> CompareAnswer:

@@ -1,6 +1,6 @@
 """How a holder lies: the word, why, and the parts that make it so."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -70,7 +70,11 @@ def _why(unit: UnitLying, labels: DeviceLabels) -> str:
     if unit.lying == "split":
         room = "one NUMA node has" if unit.fewest == 1 else f"{unit.fewest} NUMA nodes have"
         return f"{_places(unit, labels)}; {room} room for all of it when nobody else is there"
-    return "; ".join(_remote(unit, part, labels) for part in unit.parts if part.remote_from)
+    groups: dict[tuple[int, tuple[str, ...]], list[HeldPart]] = {}
+    for part in unit.parts:
+        if part.remote_from:
+            groups.setdefault((part.nodes, part.remote_from), []).append(part)
+    return "; ".join(_remote(unit, parts, labels) for parts in groups.values())
 
 
 def _together(unit: UnitLying) -> str:
@@ -93,18 +97,20 @@ def _places(unit: UnitLying, labels: DeviceLabels) -> str:
     return ", ".join(f"{' and '.join(own)} on {_nodes(nodes)}" for (_, nodes), own in names.items())
 
 
-def _remote(unit: UnitLying, part: HeldPart, labels: DeviceLabels) -> str:
-    """`GPU1 hangs on NUMA node 1, its CPUs are on NUMA node 0`."""
+def _remote(unit: UnitLying, parts: Sequence[HeldPart], labels: DeviceLabels) -> str:
+    """`GPU1 hangs on NUMA node 1, its CPUs are on NUMA node 0`; `parts` are devices that lie alike."""
     held = {
         "cpu": _union(other.nodes for other in unit.parts if other.resource == CPU),
         "memory": _union(other.nodes for other in unit.parts if other.resource != CPU and not other.device),
     }
     words = {"cpu": "CPUs are", "memory": "memory is"}
     where: dict[int, list[str]] = {}
-    for name in part.remote_from:
+    for name in parts[0].remote_from:
         where.setdefault(held[name], []).append(words[name])
-    told = [f"its {own[0] if len(own) == 1 else 'CPUs and memory are'} on {_nodes(at)}" for at, own in where.items()]
-    return f"{_name(part, labels)} hangs on {_nodes(part.nodes)}, {', '.join(told)}"
+    told = [f"{own[0] if len(own) == 1 else 'CPUs and memory are'} on {_nodes(at)}" for at, own in where.items()]
+    names = " and ".join(_name(part, labels) for part in parts)
+    verb, whose = ("hangs", "its") if len(parts) == 1 else ("hang", "the")
+    return f"{names} {verb} on {_nodes(parts[0].nodes)}, {', '.join(f'{whose} {each}' for each in told)}"
 
 
 def _union(masks: Iterable[int]) -> int:

@@ -14,7 +14,7 @@ from numafit.decision.simulation import Simulation
 from numafit.decision.story.story import Chapter, story_of
 from numafit.notes import Note
 from numafit.show.records.advice import AdviseAnswer
-from numafit.show.records.ledger import LedgerView
+from numafit.show.records.ledger import LedgerView, NodeAmounts
 from numafit.show.records.settings import Resolved, resolved
 from numafit.show.records.simulation import SimulateAnswer, simulation_record
 from numafit.show.records.story import CauseRecord, cause_record
@@ -41,6 +41,8 @@ class ExplainedWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class WhatIfAnswer(SimulateAnswer, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     stories: tuple[ExplainedWalked, ...]
+    before: tuple[NodeAmounts, ...]
+    """The NUMA nodes before the pods of the question came; `ledger` is after them."""
     ledger: LedgerView
     settings: Resolved
     kubelet: str
@@ -49,7 +51,13 @@ class WhatIfAnswer(SimulateAnswer, frozen=True, rename="camel", forbid_unknown_f
 
 
 def whatif_record(
-    simulation: Simulation, view: LedgerView, kubelet: str, notes: Sequence[Note] = (), *, events: bool = False
+    simulation: Simulation,
+    before: Sequence[NodeAmounts],
+    view: LedgerView,
+    kubelet: str,
+    notes: Sequence[Note] = (),
+    *,
+    events: bool = False,
 ) -> WhatIfAnswer:
     """Without the advice, which is asked for by itself, and without state files, which nobody looks at on a page."""
     node = simulation.node
@@ -57,6 +65,7 @@ def whatif_record(
     return WhatIfAnswer(
         **asdict(simulation_record(simulation, notes, with_files=False, events=events)),
         stories=tuple([_walked(simulation.node_of(step), step.decision) for step in steps]),
+        before=tuple(before),
         ledger=view,
         settings=resolved(node.settings),
         kubelet=kubelet,

@@ -1,0 +1,73 @@
+import { expect, test } from "vitest";
+import type { Alignment, Holder, LedgerView } from "../src/api_types";
+import { partsOf, stepsOf } from "../src/joins";
+import { layoutOf } from "../src/layout";
+import { liesApart, lookOf } from "../src/lying";
+import { machineOf } from "../src/machine";
+import { occupancyOf } from "../src/occupancy";
+
+const machine = machineOf({
+  numaNodes: [0, 1].map((id) => ({ id, memory: "64Gi" })),
+  cpus: [
+    { numa: 0, socket: 0, cpus: "0-7" },
+    { numa: 1, socket: 1, cpus: "8-15" },
+  ],
+  devices: [{ id: "GPU0", resource: "nvidia.com/gpu", numa: [1] }],
+});
+const { tiles } = layoutOf(machine, { width: 800, height: 400 });
+const POD: Holder = {
+  id: "a",
+  name: "a",
+  kind: "pod",
+  since: null,
+  owner: "",
+  cpus: "0-1",
+  memory: [],
+  devices: {},
+  nodes: [0],
+  rung: "",
+};
+
+function parts(holder: Partial<Holder>) {
+  const own = { ...POD, ...holder };
+  const nodes = [0, 1].map((id) => {
+    const none = { total: 8, held: 0, free: 8, reserved: 0 };
+    return { id, cpus: none, memory: { ...none, total: 64 * 2 ** 30 }, devices: {} };
+  });
+  const ledger = { holders: [own], nodes, reservedCpus: "", sharedCpus: "", freeCpus: "" } as unknown as LedgerView;
+  return partsOf(own, tiles, ledger, occupancyOf(ledger));
+}
+
+test.each([
+  ["aligned", "aligned", false],
+  ["split", "split", true],
+  ["remote GPU", "remote", true],
+  ["remote NIC", "remote", true],
+  ["remote device", "remote", true],
+  ["shared", "shared", false],
+])("%s looks %s", (verdict, look, apart) => {
+  expect(lookOf(verdict)).toBe(look);
+  expect(liesApart({ verdict } as Alignment)).toBe(apart);
+});
+
+test("who is together needs no line", () => {
+  expect(stepsOf(parts({}))).toEqual([]);
+});
+
+test("a line goes from NUMA node to NUMA node, where the parts are nearest", () => {
+  const [left, right] = parts({ cpus: "0-7,8-15" });
+  const [step] = stepsOf([left!, right!]);
+  const all = left!.flatMap((from) => right!.map((to) => Math.hypot(from.x - to.x, from.y - to.y)));
+  expect(Math.hypot(step![0].x - step![1].x, step![0].y - step![1].y)).toBe(Math.min(...all));
+});
+
+test("a remote GPU is joined to the CPUs, and memory elsewhere to both", () => {
+  const chip = tiles[1]!.devices[0]!;
+  expect(parts({ devices: { "nvidia.com/gpu": ["GPU0"] } })[1]).toEqual([
+    { x: chip.x + chip.width / 2, y: chip.y },
+  ]);
+  const bar = tiles[1]!.memory!;
+  expect(parts({ memory: [{ nodes: [1], type: "memory", bytes: 32 * 2 ** 30 }] })[1]).toEqual([
+    { x: bar.x + bar.width / 4, y: bar.y + bar.height / 2 },
+  ]);
+});

@@ -1,0 +1,73 @@
+import { describe, expect, test } from "vitest";
+import { FIRST, type Shape, shapeOf, yamlOf } from "../src/shape";
+import { stepped } from "../src/pod_form";
+import { treeOf } from "../src/small_yaml";
+
+const PART = { cpu: 500, memory: 256 };
+const SHAPES: Shape[] = [
+  FIRST,
+  { ...FIRST, cpu: 1500, memory: 1536 },
+  { ...FIRST, qos: "Burstable", devices: { "nvidia.com/gpu": 2 } },
+  { ...FIRST, devices: { "nvidia.com/gpu": 2, "hugepages-2Mi": 64 } },
+  { ...FIRST, qos: "BestEffort" },
+  { ...FIRST, qos: "BestEffort", devices: { "nvidia.com/gpu": 1 } },
+  { ...FIRST, replicas: 4 },
+  { ...FIRST, replicas: 0 },
+  { ...FIRST, init: PART },
+  { ...FIRST, sidecar: PART, replicas: 2 },
+  { ...FIRST, init: PART, sidecar: { cpu: 1000, memory: 1024 }, name: "other" },
+];
+
+test.each(SHAPES.map((shape) => [yamlOf(shape), shape] as const))("what the form writes it reads back: %s", (text, shape) => {
+  expect(shapeOf(text)).toEqual(shape);
+  expect(treeOf(text)).not.toBeNull();
+});
+
+test("a manifest in other words for the same is read, too", () => {
+  const text = `# a comment
+apiVersion: v1
+kind: Pod
+metadata: {name: pod}
+spec:
+  containers:
+    - image: registry/x:1
+      name: app
+      resources:
+        limits: {memory: 1024Mi, cpu: 2000m}
+`;
+  expect(shapeOf(text)).toEqual(FIRST);
+});
+
+describe("what says more than the form is left alone", () => {
+  const pod = yamlOf(FIRST);
+  test.each([
+    ["a second container", `${pod}  - name: more\n    image: example\n`],
+    ["a field", pod.replace("spec:", "spec:\n  nodeName: a")],
+    ["a label", pod.replace("  name: pod", "  name: pod\n  labels:\n    a: b")],
+    ["other requests", pod.replace("limits:", 'requests:\n        cpu: "1"\n        memory: 1Gi\n      limits:')],
+    ["two documents", `${pod}---\n${pod}`],
+    ["an anchor", pod.replace("example", "&a example")],
+    ["a block text", pod.replace("example", "|\n      x")],
+    ["odd amounts", pod.replace("1Gi", "1e9")],
+    ["JSON", '{"kind": "Pod"}'],
+    ["nonsense", "kind: Pod\n  broken: ["],
+    ["a key twice", pod.replace("kind: Pod", "kind: Pod\nkind: Pod")],
+    ["nothing", ""],
+  ])("%s", (_, text) => {
+    expect(shapeOf(text)).toBeNull();
+  });
+});
+
+test.each([
+  [2, 1, 0, 3],
+  [1, -1, 0, 0],
+  [0, 1, 0, 1],
+  [1, -1, 0.001, 0.5],
+  [0.5, 1, 0.001, 1],
+  [0.75, 1, 0.001, 1],
+  [1.5, -1, 0.001, 0.5],
+  [1, -1, 1, 1],
+  [128, -64, 0, 64],
+])("a step from %d by %d, at least %d, ends at %d", (value, by, least, end) => {
+  expect(stepped(value, by, least)).toBe(end);
+});
