@@ -95,6 +95,14 @@ def make(cluster: ControlPlane, name: str, cpus: int, annotations: Json | None =
     cluster.api.post(PODS, {"metadata": {"name": name, "annotations": annotations or {}}, "spec": aligned(cpus)})
 
 
+def hold(cluster: ControlPlane, name: str) -> None:
+    """12 CPUs; its node has told so, and no other one is counted for it."""
+    make(cluster, name, 12)
+    until("it runs", 60, lambda: running(cluster, name) == 1)
+    uid = cluster.api.pods(SPACE)[name]["metadata"]["uid"]
+    until("its node tells so", 60, lambda: uid in reported(cluster.api, "w-"))
+
+
 def phases(cluster: ControlPlane, prefix: str = "") -> list[str]:
     return [pod["status"]["phase"] for name, pod in cluster.api.pods(SPACE).items() if name.startswith(prefix)]
 
@@ -124,7 +132,7 @@ def test_who_is_told_to_wait_for_an_end_starts_after_it(empty: ControlPlane) -> 
         make(empty, name, 12)
     until("the nodes are full", 60, lambda: running(empty) == 4)
     make(empty, "large", 6)
-    sentence = until("it is told why", 30, lambda: told(empty, "large"))
+    sentence = until("it is told why", 60, lambda: told(empty, "large"))
     assert sentence.startswith("6 CPUs on one NUMA node: no node has them; 2 nodes would after one pod ends, such as ")
     assert "It would start now with main: cpu 6 -> 4." in sentence
     events = (empty.api.get(EVENTS) or {})["items"]
@@ -138,7 +146,7 @@ def test_who_is_told_to_wait_for_an_end_starts_after_it(empty: ControlPlane) -> 
 
 def test_the_change_that_it_is_told_lets_it_start(empty: ControlPlane) -> None:
     make(empty, "giant", 20)
-    sentence = until("it is told why", 30, lambda: told(empty, "giant"))
+    sentence = until("it is told why", 60, lambda: told(empty, "giant"))
     assert sentence == (
         "20 CPUs on one NUMA node: no node could ever have them, even with nobody on it. "
         "It would start now with main: cpu 20 -> 16."
@@ -176,18 +184,16 @@ def job(name: str, size: int, cpus: int, annotations: Json) -> Json:
 
 def test_a_job_whose_pods_start_together_starts_whole_or_not_at_all(empty: ControlPlane) -> None:
     """Its size stands in the Job, which the placer reads."""
-    make(empty, "there", 12)
-    until("somebody is there", 60, lambda: running(empty, "there") == 1)
+    hold(empty, "there")
     empty.api.post(JOBS, job("train", 4, 12, {"numafit.io/together": "true"}))
-    name = until("its pods are there", 30, lambda: sorted(n for n in empty.api.pods(SPACE) if n.startswith("train")))[0]
-    # What is told first may still count a node that `there` was offered and is not on.
+    name = until("its pods are there", 60, lambda: sorted(n for n in empty.api.pods(SPACE) if n.startswith("train")))[0]
     expected = "3 of the 4 pods of group train that start together have room now. 12 CPUs on one node: "
     sentence = until("they are told why", 60, lambda: told(empty, name).startswith(expected) and told(empty, name))
     assert "1 node would after waits/there ends." in sentence
     assert gated(empty, "train") == 4
     # Three of them would have room: somebody else may have it.
     make(empty, "alone", 12)
-    until("the other one runs", 30, lambda: running(empty, "alone") == 1)
+    until("the other one runs", 60, lambda: running(empty, "alone") == 1)
     for other in ("there", "alone"):
         empty.api.delete(f"{PODS}/{other}")
     until("all of the group run", 60, lambda: running(empty, "train") == 4)
@@ -214,8 +220,7 @@ TOGETHER = {"numafit.io/together": "true"}
 @pytest.mark.usefixtures("job_sets")
 def test_a_job_set_starts_whole_or_not_at_all_and_so_does_its_next_attempt(empty: ControlPlane) -> None:
     """Its pods are those of two Jobs, and three of four have room."""
-    make(empty, "there", 12)
-    until("somebody is there", 60, lambda: running(empty, "there") == 1)
+    hold(empty, "there")
     own = job_set("train", {"driver": (1, 1), "workers": (1, 3)}, TOGETHER, failurePolicy={"maxRestarts": 1})
     empty.api.post(SETS, own)
     until("its pods are there", 60, lambda: gated(empty, "train") == 4)
@@ -227,7 +232,7 @@ def test_a_job_set_starts_whole_or_not_at_all_and_so_does_its_next_attempt(empty
     until("all of it run", 60, lambda: running(empty, "train") == 4)
     # One Job of it fails: its controller makes all of them anew, while somebody else waits for room.
     make(empty, "other", 12)
-    until("somebody else waits", 30, lambda: told(empty, "other"))
+    until("somebody else waits", 60, lambda: told(empty, "other"))
     driver = next(own for own in empty.api.pods(SPACE) if own.startswith("train-driver"))
     empty.api.delete(f"{PODS}/{driver}")
     until("its next attempt is there", 90, lambda: len(attempt(empty, "train", "1")) == 4)
@@ -268,7 +273,7 @@ def test_a_group_that_is_not_complete_waits_and_says_so(empty: ControlPlane) -> 
     own = {"numafit.io/group": "pair", "numafit.io/group-size": "3"}
     for name in ("p0", "p1"):
         make(empty, name, 2, own)
-    sentence = until("it is told why", 30, lambda: told(empty, "p0"))
+    sentence = until("it is told why", 60, lambda: told(empty, "p0"))
     assert sentence == "2 of 3 pods of group pair are there; it starts when all are."
     make(empty, "p2", 2, own)
     until("all run", 60, lambda: running(empty, "p") == 3)
@@ -287,8 +292,7 @@ def test_two_groups_that_each_need_most_of_the_fleet_start_one_after_the_other(e
 @pytest.mark.usefixtures("leader_sets")
 def test_a_group_of_a_leader_worker_set_starts_whole_or_not_at_all(empty: ControlPlane) -> None:
     """Nobody says anything but its own controller."""
-    make(empty, "there", 12)
-    until("somebody is there", 60, lambda: running(empty, "there") == 1)
+    hold(empty, "there")
     template = {"size": 4, "workerTemplate": {"spec": aligned(12)}}
     kind = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet", "metadata": {"name": "lead"}}
     empty.api.post(LEADERS, {**kind, "spec": {"replicas": 1, "leaderWorkerTemplate": template}})
@@ -308,7 +312,7 @@ def test_a_leader_comes_before_its_workers_where_nobody_can_read_its_set(empty: 
         metadata = {"name": f"serve-{index}", "labels": labels, "annotations": {f"{label}size": "3"}}
         empty.api.post(PODS, {"metadata": metadata, "spec": aligned(4)})
         if index == 0:
-            until("the leader runs", 30, lambda: running(empty, "serve-0") == 1)
+            until("the leader runs", 60, lambda: running(empty, "serve-0") == 1)
         if index == 1:
-            assert "1 of 2 pods of group serve-0 are there" in until("it waits", 30, lambda: told(empty, "serve-1"))
+            assert "1 of 2 pods of group serve-0 are there" in until("it waits", 60, lambda: told(empty, "serve-1"))
     until("all run", 60, lambda: running(empty, "serve") == 3)
