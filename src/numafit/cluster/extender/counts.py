@@ -46,7 +46,7 @@ class ExtenderCollector(Collector):
             ("asked_again", "Pods that were asked about again after an offer", own.again),
             ("expired", "Offers that were neither bound nor asked about again, and were withdrawn", self._expired()),
             ("woken", "Pods that were refused, and of which the scheduler was told that they fit by now", own.woken),
-            ("seconds", "Processor time of answers", own.seconds),
+            ("seconds", "Time that questions took, from being read to being answered", own.seconds),
         ):
             yield CounterMetricFamily(f"{PREFIX}_{name}", text, value)
         for name, (text, value_of) in self._gauges.items():
