@@ -68,9 +68,11 @@ def environment(ledger: Path | None = None) -> dict[str, str]:
     return mine if ledger is None else {**mine, "NUMAFIT_STATE": str(ledger)}
 
 
-def numafit(ledger: Path, *words: str, user: int = 0, before: Sequence[str] = (), interpreter: str = "") -> Done:
+def numafit(
+    ledger: Path, *words: str, user: int = 0, group: int = 0, before: Sequence[str] = (), interpreter: str = ""
+) -> Done:
     """`before`: a command that numafit is started by."""
-    become = {"user": user, "group": user, "extra_groups": []} if user else {}
+    become = {"user": user, "group": group or user, "extra_groups": []} if user else {}
     command = [*before, interpreter or sys.executable, "-m", "numafit", *words]
     return Done(
         subprocess.run(

@@ -108,14 +108,17 @@ def test_setup_makes_one_ledger_for_its_group(interpreter: str, tmp_path: Path) 
     assert {line.rpartition(": ")[2] for line in second if ": " in line and "systemd" not in line} == {
         "as it should be"
     }
-    assert sorted(lines[:6]) == [
-        "3770 root:numafit /var/lib/numafit",
-        "3770 root:numafit /var/lib/numafit/commands",
-        "600 root:numafit /var/lib/numafit/setup.json",
-        "644 root:numafit /var/lib/numafit/host.yaml",
-        "660 root:numafit /var/lib/numafit/leases.db",
-        "660 root:numafit /var/lib/numafit/leases.lock",
+    folder = "root:numafit /var/lib/numafit"
+    files = ("leases.bell", "leases.db", "leases.db-journal", "leases.lock", "leases.watch")
+    assert sorted(lines[:10]) == [
+        f"3770 {folder}",
+        f"3770 {folder}/commands",
+        f"600 {folder}/leases.db-wal",
+        f"600 {folder}/setup.json",
+        f"644 {folder}/host.yaml",
+        *(f"660 {folder}/{name}" for name in files),
     ]
+    lines = lines[4:]
     assert lines[6:8] == ["ann: 1, root: 1, bob: 0", "bob sees: ann"]
     assert lines[8].startswith("numafit: the lease ")
     assert lines[8].endswith(" belongs to ann (root can cancel it)")

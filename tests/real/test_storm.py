@@ -145,5 +145,5 @@ def test_no_cgroup_stays_behind(history: list[dict[str, Any]]) -> None:
 def test_every_job_ended_in_a_way_that_is_documented(storm: dict[str, Any]) -> None:
     """The command's status, a refusal, or a kill; and no traceback on the way."""
     assert set(map(int, storm["statuses"])) <= {0, 3, 75, 137, -9}
-    words = {text for text in storm["told"] if not text.endswith("lease …") and text != "Killed"}
-    assert words == set()
+    known = ("Killed", "numafit: waits for ")
+    assert {text for text in storm["told"] if not text.endswith("lease …") and not text.startswith(known)} == set()

@@ -1,15 +1,18 @@
 """A storm of several users and pid namespaces on one ledger: whole namespaces and all jobs of a user are killed."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from numafit.host.book.folder import SHARED_FOLDER
 from numafit.host.process.identity import INITIAL_NAMESPACE
 from tests.host.ledgers import eventually
 from tests.real.numafit import NOBODY, Done, environment, lacking, numafit, python
@@ -20,7 +23,8 @@ pytestmark = pytest.mark.real
 JOBS = 60
 SECONDS = 60
 """Then it is over, and what still waits is killed."""
-USER = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+GROUP = 54300
+USER = ["setpriv", f"--reuid={NOBODY}", f"--regid={GROUP}", "--clear-groups"]
 NAMESPACE = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
 
 
@@ -36,7 +40,8 @@ def interpreter() -> str:
 
 @pytest.fixture(scope="module")
 def ledger(interpreter: str) -> Iterator[Path]:
-    """Of root, and open to all. Not among pytest's folders, which it closes again whenever another one starts."""
+    """Of a group, as `numafit host setup` makes it. Not among pytest's folders, which it closes again whenever another
+    one starts."""
     with tempfile.TemporaryDirectory(prefix="numafit-storm-") as name:
         yield shared_ledger(Path(name), interpreter)
 
@@ -47,10 +52,10 @@ def shared_ledger(above: Path, interpreter: str) -> Path:
     folder.mkdir()
     lines = [f"- {{resource: {RESOURCE}, id: dev{number}, numa: 0}}" for number in range(DEVICES)]
     (folder / "host.yaml").write_text("\n".join(["devices:", *lines, ""]))
-    numafit(folder, "ps", interpreter=interpreter)
-    folder.chmod(0o777)
-    for path in folder.iterdir():
-        path.chmod(0o666)
+    os.chown(folder, 0, GROUP)
+    folder.chmod(SHARED_FOLDER)
+    done = numafit(folder, "run", "--shared", "--", "true", interpreter=interpreter)
+    assert done.status == 0, done.stderr
     return folder
 
 
@@ -106,7 +111,7 @@ def test_nothing_stays_held(storm: dict[str, Any], ledger: Path, interpreter: st
     assert storm["outlived"] == 0
 
     def left(user: int) -> Done:
-        return numafit(ledger, "ps", "-o", "json", user=user, interpreter=interpreter)
+        return numafit(ledger, "ps", "-o", "json", user=user, group=GROUP, interpreter=interpreter)
 
     for user in (NOBODY, 0):
         eventually(lambda user=user: json.loads(left(user).stdout) == {"leases": [], "waiting": []})  # type: ignore[misc]
@@ -119,3 +124,5 @@ def test_every_lease_that_was_taken_was_given_back_once(storm: dict[str, Any], l
     ended = sorted(entry["lease"] for entry in entries if entry["event"] in ("released", "freed"))
     assert taken == ended
     assert len(set(taken)) == len(taken) >= 5
+    users = Counter(entry["user"] for entry in entries if entry["event"] == "taken")
+    assert min(users["root"], users["nobody"]) >= 3

@@ -137,7 +137,7 @@ def test_services_and_sessions_are_kept_on_the_housekeeping_cpus(results: dict[s
     assert told[4] == "Cpus_allowed_list:\t4-7"
     assert told[5].startswith("numafit: no lease for 7 CPUs: 7 CPUs are asked for and 6 are free")
     assert told[6] == "status 75"
-    assert told[7].startswith("numafit: no lease for 1 CPU: ")
+    assert told[7].startswith("numafit: no lease for 1 CPU: this process may run on CPUs 0-1 only, which are kept back")
     assert told[8] == "status 75"
 
 

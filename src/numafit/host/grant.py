@@ -114,7 +114,7 @@ def _check_names(host: Host, leases: Sequence[Lease], request: JobRequest) -> No
 
 def _refusal(host: Host, leases: Sequence[Lease], placed: "Placed") -> Refused | None:
     if not placed.admitted:
-        return Refused(placed)
+        return Refused(placed, why=kept_back(host, placed.request))
     before = pool_of(host, leases)
     if not placed.exclusive:
         if before & host.usable_cpus:
@@ -127,6 +127,16 @@ def _refusal(host: Host, leases: Sequence[Lease], placed: "Placed") -> Refused |
     if left_to_shared(before, leases, placed.exclusive):
         return Refused(placed, why="shared work runs on this host, and the last CPUs are left to it")
     return None
+
+
+def kept_back(host: Host, request: JobRequest) -> str:
+    """Why somebody can have no CPUs of his own, whoever holds some: he may use none that jobs may hold."""
+    if not request.cpus or request.on_nodes or host.usable_cpus & ~host.reserved_cpus:
+        return ""
+    return (
+        f"this process may run on CPUs {cpuset_text(host.usable_cpus)} only, which are kept back from jobs (where "
+        "`numafit host setup --sessions` keeps those who log in there, root's jobs may have others)"
+    )
 
 
 def bounded(host: Host, request: JobRequest, owner: Owner) -> JobRequest:

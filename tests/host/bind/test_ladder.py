@@ -332,10 +332,23 @@ def test_a_process_that_is_gone_needs_no_move() -> None:
     assert isinstance(rebind(LEASE, "affinity", "", [process.pid], Target(1)), Bound)
 
 
-def test_a_cgroup_that_is_gone_is_a_reason(tmp_path: Path) -> None:
-    said = rebind(LEASE, "cgroup v2", str(tmp_path / "numafit/gone"), [], Target(1))
+def test_a_cgroup_that_is_gone_is_a_reason() -> None:
+    said = rebind(LEASE, "cgroup v2", "/sys/fs/cgroup/numafit/gone", [], Target(1))
     assert isinstance(said, str)
-    assert "No such file" in said
+    assert "No such file" in said or "is no cgroup" in said
+
+
+def test_what_is_no_cgroup_is_neither_written_nor_removed(tmp_path: Path) -> None:
+    """Whatever path a ledger that many share has for the cgroup of a lease."""
+    group = tmp_path / "numafit" / LEASE
+    group.mkdir(parents=True)
+    (group / "cpuset.cpus").write_text("mine\n")
+    for path in (group, Path(f"/sys/fs/cgroup/../../..{group}")):
+        assert rebind(LEASE, "cgroup v2", str(path), [], Target(1)) == f"{path} is no cgroup"
+    assert (group / "cpuset.cpus").read_text() == "mine\n"
+    (group / "cpuset.cpus").unlink()
+    assert not remove_group(str(group))
+    assert group.exists()
 
 
 def test_only_groups_of_leases_are_removed(tmp_path: Path) -> None:
@@ -372,6 +385,7 @@ def test_only_old_and_empty_cgroups_that_nobody_knows_are_tidied_away(
         Path(group.cgroup).mkdir(parents=True)
     made = os.stat(folder).st_ctime
     monkeypatch.setattr(ladder, "lease_groups", lambda: found)
+    monkeypatch.setattr(ladder, "is_cgroup", lambda path: folder in path.parents)
     left = []
     for age in (5, 1000):
         monkeypatch.setattr("time.time", lambda age=age: made + age)

@@ -85,6 +85,17 @@ def test_a_shortage_is_told_plainly(book: Book, request_: JobRequest, sentence: 
     assert sentence_of(refused) == sentence
 
 
+def test_who_may_use_only_what_is_kept_back_is_told_so(book: Book) -> None:
+    """And not to wait: as ordinary users with `host setup --sessions`."""
+    host = replace(small_host(), reserved_cpus=0b11, allowed_cpus=0b11)
+    answer = book.take(host, JobRequest(cpus=1), me())
+    assert isinstance(answer, Refused)
+    sentence = "this process may run on CPUs 0-1 only, which are kept back from jobs"
+    assert (answer.never, sentence_of(answer).partition(" (")[0]) == (True, sentence)
+    with pytest.raises(InputError, match=sentence):
+        book.enqueue(host, JobRequest(cpus=1), me())
+
+
 def test_a_released_lease_is_there_for_the_next_one(book: Book) -> None:
     first = taken(book, HOST, JobRequest(cpus=4))
     released = book.release(first.id)

@@ -48,18 +48,18 @@ def test_the_others_read_the_name_of_the_program(tmp_path: Path) -> None:
         become(ANN)
         with Book.open(folder) as book:
             lease = taken(book, small_host(), JobRequest(cpus=1), me(SECRET))
-            assert book.commands() == {lease.id: SECRET}
+            assert book.commands() == {(ANN, lease.id): SECRET}
             assert book.history(1)[0].command == lease.command == "train"
             return lease.id
 
-    def other() -> dict[str, str]:
+    def other() -> dict[tuple[int, str], str]:
         become(BOB)
         with Book.open(folder) as book:
             return book.commands()
 
     lease_id = in_child(work)
     assert in_child(other) == {}
-    assert Commands(folder).known() == {lease_id: SECRET}
+    assert Commands(folder).known() == {(ANN, lease_id): SECRET}
     connection = sqlite3.connect(folder / FILE)
     assert not [row for row in connection.iterdump() if "hunter2" in row]
     connection.close()
@@ -103,7 +103,7 @@ def test_a_long_file_loses_its_older_half(tmp_path: Path, monkeypatch: pytest.Mo
     for number in range(100):
         commands.keep(uid, f"lease-{number}", f"train --number={number}")
     known = commands.known()
-    assert known["lease-99"] == "train --number=99"
+    assert known[uid, "lease-99"] == "train --number=99"
     assert len(known) < 50
     assert os.listdir(tmp_path / COMMANDS) == [str(uid)]
 

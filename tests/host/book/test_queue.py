@@ -102,7 +102,7 @@ def test_one_of_another_pid_namespace_may_be_alive_and_keeps_its_place(book: Boo
 def test_what_can_never_fit_is_not_waited_for(book: Book) -> None:
     """Not even on an idle host that the caller may use one CPU of."""
     host = replace(HOST, allowed_cpus=0b1)
-    with pytest.raises(InputError, match="2 CPUs do not fit this host even when nobody holds anything"):
+    with pytest.raises(InputError, match="2 CPUs would not fit this host if nobody held anything"):
         queue.take(book, host, JobRequest(cpus=2), me(), 60.0)
     assert book.waiting() == []
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from numafit.host.book.folder import SHARED_FOLDER
-from numafit.host.book.store import FILE, LOCK, DamagedError, LedgerError, Store
+from numafit.host.book.store import FILE, JOURNAL, LOCK, LOG, DamagedError, LedgerError, Store
 from tests.host.book.test_store import ids, lease, opened, put
 from tests.host.children import NOBODY, in_child, needs_root, opened_up
 from tests.host.ledgers import check_claims
@@ -21,7 +21,7 @@ from tests.host.ledgers import check_claims
 def mounted(folder: Path, size: str) -> None:
     needs_root()
     folder.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", folder], check=False)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "none", folder], check=False)
     if done.returncode:
         pytest.skip("no file system can be mounted here")
 
@@ -180,7 +180,8 @@ def test_a_shared_ledger_is_written_by_its_group(tmp_path: Path) -> None:
     root.close()
     with opened(folder) as store:
         assert ids(store) == ["roots", "his"]
-    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o660}
+    modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    assert modes == {FILE: 0o660, LOCK: 0o660, JOURNAL: 0o660, LOG: 0o600}
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -205,12 +206,12 @@ def test_nobody_else_can_open_a_ledger_to_lock_it(tmp_path: Path, shared: bool) 
 
     with opened(folder) as store:
         put(store, lease("a", 0b1))
-        assert (folder / f"{FILE}-shm").exists()
+        assert (folder / (JOURNAL if shared else f"{FILE}-shm")).exists()
         assert in_child(tried, user=stranger) == []
 
 
 def test_members_who_may_not_take_files_away_share_the_ledger(tmp_path: Path) -> None:
-    """The folder has the sticky bit: SQLite's log stays where another member made it, and is used by the next."""
+    """The folder has the sticky bit: SQLite's journal stays where root made it, and is used by everybody."""
     needs_root()
     opened_up(tmp_path)
     folder = tmp_path / "shared"
@@ -218,7 +219,8 @@ def test_members_who_may_not_take_files_away_share_the_ledger(tmp_path: Path) ->
     group = 54300
     os.chown(folder, 0, group)
     folder.chmod(SHARED_FOLDER)
-    Store(folder, group=group).close()
+    with opened(folder) as store:
+        assert ids(store) == []
 
     def put_by(uid: int, bit: int) -> list[str]:
         def work() -> list[str]:

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from numafit.host.bind.cgroup import LeaseGroup
 from numafit.host.book import work
-from numafit.host.book.work import LEASE_VARIABLE, is_in_use
+from numafit.host.book.work import LEASE_VARIABLE, is_in_use, job_pids, moved_to
 from numafit.host.lease import PENDING, Lease, LiveContainers
-from numafit.host.process.identity import ProcessId
+from numafit.host.process.identity import ProcessId, identify
 from tests.host.ledgers import gone, me
 from tests.host.process.test_identity import BOOT, add, child, proc, stat_line
 
@@ -43,6 +43,7 @@ def test_a_cgroup_that_was_not_written_down_keeps_it(tmp_path: Path, monkeypatch
     """Its maker was killed between making it and telling so; the process in there ends in a moment."""
     group = LeaseGroup("0badcafe", str(tmp_path), 1, 1, ())
     monkeypatch.setattr(work, "lease_groups", lambda: [group])
+    monkeypatch.setattr(work, "is_cgroup", lambda path: path == tmp_path)
     (tmp_path / "cgroup.procs").write_text(f"{os.getpid()}\n")
     assert is_in_use(lease(), nobody)
     assert not is_in_use(lease(id="0badcaff"), nobody)
@@ -68,13 +69,25 @@ def test_a_docker_that_does_not_answer_frees_nothing() -> None:
     assert is_in_use(lease(container="c"), lambda: None)
 
 
-def test_the_processes_of_a_cgroup_keep_it(tmp_path: Path) -> None:
-    """Whoever they are; an empty group, or one that is gone, does not."""
+def test_the_processes_of_a_cgroup_keep_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever they are; an empty group, one that is gone, or a folder that is none does not."""
+    monkeypatch.setattr(work, "is_cgroup", lambda path: path == tmp_path)
     (tmp_path / "cgroup.procs").write_text("")
     assert not is_in_use(lease(cgroup=str(tmp_path)), nobody)
     (tmp_path / "cgroup.procs").write_text(f"{os.getpid()}\n")
     assert is_in_use(lease(cgroup=str(tmp_path)), nobody)
     assert not is_in_use(lease(cgroup=str(tmp_path / "gone")), nobody)
+    monkeypatch.undo()
+    assert not is_in_use(lease(cgroup=str(tmp_path)), nobody)
+
+
+def test_only_what_the_kernel_shows_is_moved_or_ended() -> None:
+    """A ledger that many share may name any process: one without the mark, the cgroup and the variable is no part."""
+    with child("") as own, child("", **{LEASE_VARIABLE: "0badcafe"}) as part:
+        pids = (os.getppid(), own.pid, part.pid)
+        owners = (gone().processes[0], *(identify(pid) for pid in pids))
+        assert set(job_pids(lease(owners=owners))) == {own.pid, part.pid}
+        assert moved_to(lease(owners=owners[:2], rung="affinity"), 1) is None
 
 
 # Processes of others, whose environment may not be read

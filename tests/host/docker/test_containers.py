@@ -139,6 +139,16 @@ def test_a_container_that_was_started_again_gets_its_lease_back(engine: FakeEngi
     assert not [asked for asked in engine.asked if "/update" in asked]
 
 
+def test_one_that_nobody_came_to_write_down_is_entered(engine: FakeEngine, tmp_path: Path) -> None:
+    """Its numafit was killed when it had started it, and only the label tells which container it is."""
+    engine.containers = [described("c1", cpus="2-3", labels=labels(LEASE))]
+    pending = replace(LEASE, container=PENDING, engine=engine.address, exclusive=0, rung="", bound=0b1)
+    with Book.open(tmp_path / "ledger", live_containers) as book:
+        book.add(pending, "taken")
+        assert reenter(book, small_host()) == []
+        assert book.leases() == [replace(pending, container="c1", rung="docker", bound=0b1100)]
+
+
 def test_one_whose_cpus_were_given_away_is_moved_to_others(engine: FakeEngine, tmp_path: Path) -> None:
     """It keeps what is free of its own, and its lease says where it is."""
     engine.containers = [described("c1", cpus="0-1", mems="0", labels=labels(LEASE))]

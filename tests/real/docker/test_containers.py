@@ -157,6 +157,49 @@ def test_a_lease_is_kept_by_those_who_ask_another_engine(engine: Engine, numafit
     assert numafit.leases(**elsewhere) == []
 
 
+def test_a_container_whose_time_is_over_is_stopped(engine: Engine, numafit: Numafit) -> None:
+    """Gently: it hears SIGTERM, and its own status is that of the command."""
+    script = "trap 'exit 9' TERM; while :; do sleep 0.1; done"
+    done = numafit("docker", "run", "--cpus", "1", "--time", "1s", "--", "--name", "job", IMAGE, "sh", "-c", script)
+    assert done.returncode == 9, done.stderr
+    assert "numafit: the job has run for 1 s, as long as it may: its container is stopped\n" in done.stderr
+    assert (engine.state("job"), numafit.leases()) == ("exited", [])
+    assert "expired" in numafit("history").stdout
+
+
+def test_after_the_grace_a_container_is_killed(engine: Engine, numafit: Numafit) -> None:
+    words = ("docker", "run", "--cpus", "1", "--time", "1s", "--grace", "1s", "--")
+    script = "trap '' TERM; while :; do sleep 0.1; done"
+    done = numafit(*words, "--name", "job", IMAGE, "sh", "-c", script)
+    assert (done.returncode, engine.state("job"), numafit.leases()) == (137, "exited", [])
+
+
+def left_alone(numafit: Numafit, name: str, limit: str) -> str:
+    """The lease of a container with a limit, whose numafit was killed."""
+    flags = ("--name", name, "--stop-signal=KILL", IMAGE, *LONG)
+    process = numafit.start("docker", "run", "--cpus", "1", "--time", limit, "--", *flags)
+    until(lambda: any(lease["rung"] == "docker" for lease in numafit.leases()))
+    process.kill()
+    process.wait(30)
+    return str(numafit.leases()[0]["id"])
+
+
+def test_the_time_of_a_container_counts_though_its_numafit_was_killed(engine: Engine, numafit: Numafit) -> None:
+    """The sweep ends it, as it ends other jobs."""
+    lease = left_alone(numafit, "over", "3s")
+    told: list[str] = []
+    until(lambda: bool(told.append(numafit("host", "sweep").stderr)) or "its job" in told[-1])
+    assert told[-1] == f"numafit: the time of lease over ({lease}) is over: its job was ended\n"
+    assert (engine.state("over"), numafit.leases()) == ("exited", [])
+
+
+def test_a_container_is_cancelled(engine: Engine, numafit: Numafit) -> None:
+    lease = left_alone(numafit, "early", "1h")
+    done = numafit("cancel", lease)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (engine.state("early"), numafit.leases()) == ("exited", [])
+
+
 def test_a_contradiction_is_refused_before_a_lease_is_taken(numafit: Numafit) -> None:
     done = numafit("docker", "run", "--cpus", "1", "--", "--cpuset-cpus=0", IMAGE, "true")
     assert done.returncode == 2
@@ -175,6 +218,17 @@ def test_a_container_of_the_shared_pool_follows_it(engine: Engine, numafit: Numa
     engine.docker("rm", "-f", "alone")
     numafit.leases()
     assert cpus_of(engine, "shared") == before
+
+
+def test_a_container_of_the_pool_follows_it_though_its_numafit_was_killed(engine: Engine, numafit: Numafit) -> None:
+    """Also when that was before the container was written down."""
+    process = numafit.start("docker", "run", "--", "--name", "shared", IMAGE, *LONG)
+    until(lambda: engine.state("shared") == "running")
+    process.kill()
+    process.wait(30)
+    detached(numafit, "alone")
+    taken = {lease["name"]: lease["exclusive"] for lease in numafit.leases()}["alone"]
+    assert taken not in cpus_of(engine, "shared").replace("-", ",").split(",")
 
 
 def test_a_lost_ledger_is_made_anew_from_the_labels(engine: Engine, numafit: Numafit) -> None:

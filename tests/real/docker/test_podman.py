@@ -113,6 +113,20 @@ def test_one_whose_cpus_were_given_away_is_moved(podman: Podman) -> None:
     assert held["old"] == podman.cpus_of("old") != held["new"] == podman.cpus_of("new")
 
 
+def test_one_whose_time_is_over_is_stopped(podman: Podman) -> None:
+    """And one that somebody cancels."""
+    script = "trap 'exit 9' TERM; while :; do sleep 0.1; done"
+    words = ("podman", "run", "--cpus", "1", "--time", "1s", "--", "--name", "job", IMAGE, "sh", "-c", script)
+    done = podman.numafit(*words)
+    assert done.returncode == 9, done.stderr
+    assert "as long as it may: its container is stopped" in done.stderr
+    assert podman.state("job") == "exited"
+    lease = detached(podman, "web")
+    done = podman.numafit("cancel", "--grace", "0s", lease)
+    assert (done.returncode, podman.state("web")) == (0, "exited"), done.stderr
+    until(lambda: podman.leases() == [])
+
+
 def test_a_running_container_is_adopted(podman: Podman) -> None:
     podman("run", "-d", "--name", "web", IMAGE, *LONG)
     done = podman.numafit("podman", "adopt", "web", "--cpus", "1")

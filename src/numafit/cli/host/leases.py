@@ -1,7 +1,7 @@
 """`numafit ps`, `free` and `history`: who holds what of a host, what is left of it, and what happened to its leases."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -81,7 +81,7 @@ def holdings_of(folder: Path | None, agent: str | None, *, partly: bool) -> Hold
             with session.book() as book:
                 look_around(book, session.host, warn)
                 leases, known = book.leases(session.host), book.commands()
-                told = [replace(lease, command=known.get(lease.id, lease.command)) for lease in leases]
+                told = [replace(lease, command=known.get((lease.uid, lease.id), lease.command)) for lease in leases]
                 return Holdings(session.host, told, book.waiting())
         except (NoLedgerError, LedgerError) as error:
             host, seen = glance_at(folder)
@@ -249,9 +249,11 @@ def _entries(folder: Path | None, count: int) -> list[LeaseEvent]:
         return []
     with open_book(place, warn) as book:
         known = book.commands()
-        return [_whole(entry, known.get(entry.lease, "")) for entry in book.history(count)]
+        return [_whole(entry, known) for entry in book.history(count)]
 
 
-def _whole(entry: LeaseEvent, command: str) -> LeaseEvent:
+def _whole(entry: LeaseEvent, known: Mapping[tuple[int, str], str]) -> LeaseEvent:
     """With the words of its command line, where this user may read them."""
+    uid = entry.data.get("uid")
+    command = known.get((uid, entry.lease), "") if isinstance(uid, int) else ""
     return replace(entry, command=command, data={**entry.data, "command": command}) if command else entry

@@ -31,7 +31,7 @@ Examples:
 )
 @click.option("--user", "users", multiple=True, metavar="NAME", help="Put a user into the group; may be repeated.")
 @click.option("--housekeeping", metavar="CPUS", help="Keep services on these CPUs (system.slice), and jobs off them.")
-@click.option("--sessions", is_flag=True, help="With --housekeeping: also who logs in (user.slice).")
+@click.option("--sessions", is_flag=True, help="Also who logs in (user.slice): then only root gets CPUs for jobs.")
 @click.option("--undo", is_flag=True, help="Take all of it away again, the ledger and its history too.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; change nothing.")
 def setup(users: Sequence[str], housekeeping: str | None, sessions: bool, undo: bool, dry_run: bool) -> int:
@@ -40,8 +40,8 @@ def setup(users: Sequence[str], housekeeping: str | None, sessions: bool, undo: 
     It makes a group, the folder of the ledger that only root and the group may enter, a host.yaml to begin with and,
     where systemd runs, rules for tmpfiles and a timer that looks after leases each minute. Each step is told.
 
-    With --sessions ordinary users can run nothing on other CPUs than those of --housekeeping: only jobs that root
-    starts leave their slice.
+    With --sessions ordinary users can run nothing on other CPUs than those of --housekeeping, and get no CPUs of their
+    own: only jobs that root starts leave their slice.
 
     Exit status: 0, or 2 for bad input or a step that failed; those before it stay.
     """

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -199,6 +200,8 @@ def rebind(lease_id: str, bound_rung: str, cgroup: str, pids: Iterable[int], tar
     """Moves a running job to other CPUs; without a cgroup, by every thread of `pids` and their descendants. A text says
     why it did not work; then some threads may have been moved."""
     try:
+        if bound_rung in (CGROUP_V1, CGROUP_V2) and not is_cgroup(Path(cgroup)):
+            raise RungRefused(f"{cgroup} is no cgroup")
         if bound_rung == SCOPE:
             systemd.change_scope(lease_id, target)
         elif bound_rung == CGROUP_V2:
@@ -272,9 +275,30 @@ def remove_group(cgroup: str) -> bool:
     path = Path(cgroup)
     if not cgroup or not path.exists():
         return True
-    if path.parent.name != groups.FOLDER:
+    if path.parent.name != groups.FOLDER or not is_cgroup(path):
         return False
     return groups.remove_folder(path)
+
+
+def is_cgroup(path: Path) -> bool:
+    """Whether it lies where cgroups are mounted. Of those who share a ledger each could write any path into it."""
+    mounts = (*cgroup_mounts(kernel.SELF, "cgroup2"), *cgroup_mounts(kernel.SELF, "cgroup", "cpuset"))
+    return ".." not in path.parts and any(mount.folder in path.parents for mount in mounts)
+
+
+def is_in_lease_group(pid: int, lease_id: str, root: Path = PROC) -> bool:
+    """Whether the kernel has the process in the lease's cgroup, or in one below."""
+    try:
+        lines = (root / str(pid) / "cgroup").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    for line in lines:
+        parts = line.split(":", 2)[-1].split("/")
+        if any(systemd.lease_of_unit(part) == lease_id for part in parts):
+            return True
+        if any(pair == (groups.FOLDER, lease_id) for pair in pairwise(parts)):
+            return True
+    return False
 
 
 def remove_orphans(known: Collection[str]) -> None:

@@ -2,7 +2,8 @@
 
 Read `book` first: all that can be done with leases, each as one transaction. Below it `store` opens the file,
 takes the lock and tells damage from other trouble; `tables` are its tables and what one transaction reads and
-writes; `folder` says which ledger is meant, `commands` keeps what not everybody who shares it may read. `work`
+writes; `folder` says which ledger is meant, `commands` keeps what not everybody who shares it may read, and `opening`
+opens files where one of those who share it may have put a trap. `work`
 knows what runs under a lease: whether it is still in use, and how shared work is moved when the pool changes.
 `rebuild` finds the leases that really run, for a ledger that was lost. `line` are those that wait, inside a
 transaction, and `bell` the pipes by which they hear. Above the book `serve` looks once at the queue (the rule is

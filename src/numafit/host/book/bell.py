@@ -11,6 +11,9 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from numafit.errors import NumafitError
+from numafit.host.book.opening import NO_TRAPS, open_fifo, open_plain
+
 BELL = "leases.bell"
 WATCH = "leases.watch"
 HELLO, GO, OVER, LEAD, LOST = "hello", "go", "over", "lead", "lost"
@@ -22,7 +25,7 @@ _PIPE = "waiting-"
 def ring(folder: Path) -> None:
     """Nobody listens unless somebody waits."""
     with suppress(OSError):
-        bell = os.open(folder / BELL, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        bell = open_fifo(folder / BELL, os.O_WRONLY)
         try:
             # One that is full was rung and not yet heard.
             os.write(bell, b"!")
@@ -42,27 +45,36 @@ def pipes(folder: Path) -> list[Path]:
 
 def open_pipe(path: Path, flags: int = os.O_RDWR) -> int:
     """Made if it is missing. Opened for both ways it never ends, for reading it ends with the last one who writes."""
-    with suppress(FileExistsError):
-        os.mkfifo(path, 0o600)
-        os.chmod(path, _mode(path))
-    handle = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISFIFO(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise FileExistsError(f"{path} is no pipe")
-    return handle
+    try:
+        with suppress(FileExistsError):
+            os.mkfifo(path, 0o600)
+            os.chmod(path, _mode(path))
+        return open_fifo(path, flags)
+    except OSError as error:
+        raise _unusable(path, error) from None
 
 
 def try_watch(folder: Path) -> int | None:
     """The lock of the one who watches; None: another has it. It is given up when the last copy of it is closed."""
-    handle = os.open(folder / WATCH, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with suppress(OSError):
-        os.fchmod(handle, _mode(folder / WATCH))
+    path = folder / WATCH
+    try:
+        with suppress(FileExistsError):
+            made = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_TRAPS, 0o600)
+            os.fchmod(made, _mode(path))
+            os.close(made)
+        handle = open_plain(path, os.O_RDWR)
+    except OSError as error:
+        raise _unusable(path, error) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
         return None
     return handle
+
+
+def _unusable(path: Path, error: OSError) -> NumafitError:
+    return NumafitError(f"{path}: nobody can wait with it: {error.strerror or error} (root can take it away)")
 
 
 def _mode(path: Path) -> int:

@@ -18,15 +18,7 @@ from numafit.host.book.line import in_turn, lease_of, places
 from numafit.host.book.store import DamagedError, Store
 from numafit.host.book.tables import LeaseEvent, Transaction
 from numafit.host.book.work import LEASE_VARIABLE, as_shared_work, can_be_seen, cgroup_of, is_in_use, move_to_pool
-from numafit.host.grant import (
-    Owner,
-    QueuePlace,
-    Refused,
-    bounded,
-    check_quota,
-    granted_to,
-    refused_data,
-)
+from numafit.host.grant import Owner, QueuePlace, Refused, bounded, check_quota, granted_to, kept_back, refused_data
 from numafit.host.host import Host
 from numafit.host.lease import Lease, LiveContainers, record_of
 from numafit.host.pool import SharedPlace, shared_place
@@ -101,9 +93,9 @@ class Book:
         """Of one who was given his lease while he waited: who gave it to him knows the program only."""
         self._commands.keep(owner.uid, lease.id, owner.command)
 
-    def commands(self) -> dict[str, str]:
-        """Lease -> the command line of its job, where the ledger itself names only its program and the caller may read
-        more."""
+    def commands(self) -> dict[tuple[int, str], str]:
+        """User and lease -> the command line of its job, where the ledger itself names only its program and the caller
+        may read more."""
         return self._commands.known()
 
     def history(self, limit: int, before: int | None = None) -> list[LeaseEvent]:
@@ -144,7 +136,7 @@ class Book:
             if isinstance(answer, Refused):
                 from numafit.host.spread import place_job
 
-                if leases and not place_job(host, (), request).admitted:
+                if not place_job(host, (), request).admitted:
                     answer = replace(answer, never=True)
                 if not quiet and not answer.ahead:
                     tx.note("refused", "", owner.user, refused_data(owner, answer, request))
@@ -189,10 +181,11 @@ class Book:
         check_quota(host, request, owner)
         placed = place_job(host, (), request)
         if not placed.admitted:
+            why = kept_back(host, request)
             raise InputError(
-                f"{request.words()} do not fit this host even when nobody holds anything",
+                why or f"{request.words()} would not fit this host if nobody held anything",
                 source="--wait",
-                cure="ask for less, or with another --policy",
+                cure="" if why else "ask for less, or with another --policy",
             )
         cpus, mems = (cpuset_text(mask) if mask else "" for mask in (host.allowed_cpus, host.allowed_mems))
 

@@ -7,23 +7,16 @@ words behind it are kept here, in a file for each user.
 
 import os
 import shlex
-import stat
 from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from numafit.host.book.opening import NO_TRAPS, open_plain, read_plain
+
 COMMANDS = "commands"
 _MOST_BYTES = 2 << 20
 """A longer file loses its older half."""
-
-
-_CAREFULLY = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""Another member of the group may have put a link or a pipe there, which nobody is to follow or to wait for."""
-
-
-def _is_plain(file: os.stat_result, uid: int) -> bool:
-    return stat.S_ISREG(file.st_mode) and file.st_uid == uid and file.st_nlink == 1
 
 
 class Commands:
@@ -43,10 +36,10 @@ class Commands:
         path = self._folder / str(uid)
         line = msgspec.json.encode((lease_id, command)) + b"\n"
         with suppress(OSError):
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _CAREFULLY, 0o600)
+            handle = open_plain(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
                 file = os.fstat(handle)
-                if not _is_plain(file, uid):
+                if file.st_uid != uid:
                     return
                 os.write(handle, line)
             finally:
@@ -54,9 +47,10 @@ class Commands:
             if file.st_size > _MOST_BYTES:
                 self._halve(path)
 
-    def known(self) -> dict[str, str]:
-        """Lease -> its command, of all that the caller may read."""
-        found: dict[str, str] = {}
+    def known(self) -> dict[tuple[int, str], str]:
+        """User and lease -> its command, of all that the caller may read. What one says of another's lease counts for
+        nothing."""
+        found: dict[tuple[int, str], str] = {}
         if not self.private:
             return found
         names = os.listdir(self._folder) if os.geteuid() == 0 else [str(os.getuid())]
@@ -64,20 +58,20 @@ class Commands:
             for line in self._lines(name):
                 with suppress(msgspec.DecodeError):
                     lease_id, command = msgspec.json.decode(line, type=tuple[str, str])
-                    found[lease_id] = command
+                    found[int(name), lease_id] = command
         return found
 
     def _lines(self, name: str) -> list[bytes]:
+        """Its user may have written anything into it, and as much as he likes."""
         try:
-            with open(os.open(self._folder / name, os.O_RDONLY | _CAREFULLY), "rb") as file:
-                return file.read().splitlines() if _is_plain(os.fstat(file.fileno()), int(name)) else []
+            return read_plain(self._folder / name, 2 * _MOST_BYTES, uid=int(name)).splitlines()
         except OSError:
             return []
 
     def _halve(self, path: Path) -> None:
-        lines = path.read_bytes().splitlines(keepends=True)
+        lines = read_plain(path, _MOST_BYTES, uid=os.geteuid()).splitlines(keepends=True)
         place = path.with_name(f"{path.name}.{os.getpid()}")
-        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_TRAPS, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.writelines(lines[len(lines) // 2 :])
         os.rename(place, path)

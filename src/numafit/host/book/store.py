@@ -7,6 +7,11 @@ one that it has open. The database itself refuses to hold a CPU or a device twic
 Where a lock lies without a file, a ledger was lost: one that was set aside, or that somebody deleted. Whoever begins
 the new one enters what runs in the transaction that makes it, so that nobody ever sees it without. Without a lock it
 seems to be the first one; but somebody may have deleted the whole folder.
+
+SQLite opens the files beside its own by name, also through a link. In a folder of many users one of them could put a
+link there, and the next one, who may be root, would write into a file of his own. So there the journal stays for ever,
+and an empty file keeps the name of the other kind of journal, which SQLite then takes for missing: root makes both,
+nobody else can take them away, and what is not root's is refused.
 """
 
 import fcntl
@@ -19,6 +24,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from numafit.errors import NumafitError
+from numafit.host.book.opening import NO_TRAPS
 from numafit.host.book.tables import VERSION, Transaction, migrate
 from numafit.host.process.locks import lock_holder
 
@@ -27,6 +33,9 @@ LOCK = "leases.lock"
 PATIENCE = 60.0
 """Seconds to wait for other writers; each needs milliseconds."""
 
+JOURNAL, LOG = f"{FILE}-journal", f"{FILE}-wal"
+
+_JOURNAL_SECONDS = 1.0
 _DAMAGE = ("malformed", "not a database", "file is encrypted", "unsupported file format", "database corruption")
 
 
@@ -157,13 +166,18 @@ class Store:
             self._inode = self.path.stat().st_ino
         except OSError as error:
             raise _of_os(self.path, error) from None
+        shared = is_shared(self.folder)
+        if shared:
+            self._check_beside()
         connection = None
         try:
-            connection = sqlite3.connect(self.path, isolation_level=None, timeout=PATIENCE)
+            connection = self._with_journal() if shared else sqlite3.connect(self.path, isolation_level=None)
+            connection.execute(f"PRAGMA busy_timeout={PATIENCE * 1000:.0f}")
             found = connection.execute("PRAGMA user_version").fetchone()[0]
             if found > VERSION:
                 raise LedgerError(self.path, "it was written by a newer numafit", "use that one, or upgrade this one")
-            connection.execute("PRAGMA journal_mode=WAL")
+            if not shared:
+                connection.execute("PRAGMA journal_mode=WAL")
             # A lease that was given must be there after a power cut, or it would be given again.
             connection.execute("PRAGMA synchronous=FULL")
             if found < VERSION:
@@ -177,18 +191,63 @@ class Store:
         self._connection = connection
         return connection
 
+    def _with_journal(self) -> sqlite3.Connection:
+        """Of a ledger of many users."""
+        connection = sqlite3.connect(self.path, isolation_level=None, timeout=_JOURNAL_SECONDS)
+        try:
+            # What one who was killed left in the journal is undone by whoever reads first, and then the journal is
+            # removed, which only root can do; in this mode it is emptied.
+            for setting in ("locking_mode=EXCLUSIVE", "journal_mode=TRUNCATE", "locking_mode=NORMAL"):
+                connection.execute(f"PRAGMA {setting}")
+        except sqlite3.Error:
+            connection.close()
+            if not self._has_log():
+                raise
+            # Somebody opened it before it was shared, and still has it open.
+            connection = sqlite3.connect(self.path, isolation_level=None)
+        self._check_beside()
+        return connection
+
+    def _has_log(self) -> bool:
+        """Whether SQLite keeps the other kind of journal for it: the file itself says so."""
+        with self.path.open("rb") as file:
+            return file.read(20)[18:] == b"\2\2"
+
+    def _check_beside(self) -> None:
+        for name, mode in ((JOURNAL, 0o660), (LOG, 0o600)):
+            path = self.folder / name
+            try:
+                if os.geteuid() == 0 and not os.path.lexists(path):
+                    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_TRAPS, 0o600)
+                    os.fchmod(handle, mode)
+                    os.close(handle)
+                found = path.lstat()
+            except OSError as error:
+                cure = "any command of root's that opens the ledger makes it"
+                raise LedgerError(path, error.strerror or "", cure) from None
+            if not stat.S_ISREG(found.st_mode) or found.st_uid or found.st_nlink != 1:
+                raise LedgerError(path, "is no file of root's own, as it must be", "root can take it away")
+
     def _entering(self, connection: sqlite3.Connection) -> None:
         if self._begin is not None:
             self._begin(Transaction(connection), not self._first)
 
 
+def is_shared(folder: Path) -> bool:
+    """Whether it is one of root's that others may write, as `numafit host setup` makes it: in there nobody but root
+    takes away what is root's."""
+    found = folder.stat()
+    return not found.st_uid and bool(found.st_mode & stat.S_ISVTX) and bool(found.st_mode & 0o022)
+
+
 def _open_shared(path: Path, group: int | None) -> int:
     """A file that every user of the ledger may write, and nobody else may open: one who may read it can lock it, here
     and inside SQLite, and hold up all others."""
+    careful = NO_TRAPS if is_shared(path.parent) else 0
     try:
-        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC | careful)
     except FileNotFoundError:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | careful, 0o600)
         with suppress(OSError):
             if group is not None:
                 os.fchown(handle, -1, group)

@@ -3,6 +3,7 @@ theirs, or moved where others hold that now.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -11,10 +12,11 @@ from numafit.bits import cpuset_text
 from numafit.host.book.book import Book
 from numafit.host.book.moves import enter_elsewhere
 from numafit.host.book.tables import HeldError
-from numafit.host.docker.containers import RUNNING, repinned, told_by
+from numafit.host.docker.containers import RUNNING, repinned, rung_of, told_by
 from numafit.host.docker.engine import DockerContainer, engine_address, labelled
 from numafit.host.host import Host
-from numafit.host.lease import PENDING, Lease, claims
+from numafit.host.lease import LEASE_LABEL, PENDING, Lease, claims
+from numafit.host.process.identity import is_alive
 
 # What containers tell
 
@@ -63,6 +65,7 @@ def reenter(book: Book, host: Host, address: str = "") -> list[Stray]:
     """Enter the strays into the ledger: with their CPUs if these are free, else with others, to which they are moved.
     Returns those that did not get back what they had. `address` is that of their engine, else Docker's."""
     told: list[Stray] = []
+    _record_pending(book, address or engine_address())
     for stray in strays(book.leases(), address):
         if not stray.why and not _too_much_memory(host, book.leases(), stray.lease):
             try:
@@ -76,6 +79,26 @@ def reenter(book: Book, host: Host, address: str = "") -> list[Stray]:
         if found is not None:
             told.append(found)
     return told
+
+
+def _record_pending(book: Book, address: str) -> None:
+    """Whoever started a container was killed before he wrote down which one it is: it could not be moved with the
+    pool."""
+    alone = {
+        lease.id
+        for lease in book.leases()
+        if lease.container == PENDING and lease.engine == address and not any(map(is_alive, lease.owners[:1]))
+    }
+    for container in (labelled(address) or ()) if alone else ():
+        lease_id = container.labels.get(LEASE_LABEL, "")
+        if lease_id in alone and container.state in RUNNING:
+            book.change(lease_id, partial(_recorded, container, rung_of(address)))
+
+
+def _recorded(container: DockerContainer, rung: str, lease: Lease) -> Lease:
+    if lease.container != PENDING:
+        return lease
+    return replace(lease, container=container.id, rung=rung, bound=container.cpus or lease.bound)
 
 
 def _pinned(stray: Stray) -> None:

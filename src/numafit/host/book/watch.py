@@ -26,6 +26,7 @@ from numafit.host.book.bell import (
     try_watch,
 )
 from numafit.host.book.book import Book
+from numafit.host.book.opening import open_fifo
 from numafit.host.book.serve import QueueLook, serve
 from numafit.host.grant import QueuePlace
 from numafit.host.host import Host
@@ -122,7 +123,7 @@ class Watcher:
 
     def _open(self, path: Path) -> None:
         with suppress(OSError):
-            self._pipes[path] = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            self._pipes[path] = open_fifo(path, os.O_RDWR)
 
     def _say(self, path: Path, line: str) -> None:
         with suppress(OSError, KeyError):

@@ -12,8 +12,15 @@ from msgspec.structs import replace
 
 from numafit.bits import CpusetError, parse_cpuset
 from numafit.errors import InputError
-from numafit.host.bind.ladder import group_pids, is_surely_empty, lease_groups, rebind
-from numafit.host.bind.mark import marked_processes
+from numafit.host.bind.ladder import (
+    group_pids,
+    is_cgroup,
+    is_in_lease_group,
+    is_surely_empty,
+    lease_groups,
+    rebind,
+)
+from numafit.host.bind.mark import is_marked, marked_processes
 from numafit.host.bind.target import Target
 from numafit.host.host import Host
 from numafit.host.lease import Lease, LiveContainers
@@ -23,10 +30,12 @@ from numafit.host.process.identity import (
     Liveness,
     boot_id,
     descendants,
+    has_environment,
     identify,
     is_alive,
     processes,
     processes_with_environment,
+    read_stat,
     status_fields,
     user_of,
 )
@@ -48,7 +57,7 @@ def is_in_use(
         return not is_surely_empty(lease.cgroup)
     cgroup = cgroup_of(lease)
     # One that is not to be seen was removed, or is not mounted where this process runs.
-    if cgroup and os.path.isdir(cgroup):
+    if cgroup and os.path.isdir(cgroup) and is_cgroup(Path(cgroup)):
         return bool(group_pids(cgroup))
     if lease.container:
         listed = containers()
@@ -136,15 +145,38 @@ def moved_to(lease: Lease, cpus: int) -> Lease | None:
         from numafit.host.docker.containers import repinned
 
         return repinned(lease, cpus)
-    bound = rebind(lease.id, lease.rung, lease.cgroup, job_pids(lease), Target(cpus, 0))
+    pids = job_pids(lease)
+    if not pids and not lease.cgroup and any(map(is_alive, lease.owners[1:])):
+        return None
+    bound = rebind(lease.id, lease.rung, lease.cgroup, pids, Target(cpus, 0))
     return None if isinstance(bound, str) else replace(lease, bound=bound.cpus)
+
+
+def is_part(pid: int, lease: Lease, root: Path = PROC) -> bool:
+    """Whether the kernel shows that a process belongs to the job: by its mark, its cgroup or its variable, or as a
+    child of this very process. Only such are moved or ended: of those who share a ledger each could write the number of
+    any process into it."""
+    return (
+        is_marked(pid, lease.id, root)
+        or is_in_lease_group(pid, lease.id, root)
+        or has_environment(pid, LEASE_VARIABLE, lease.id, root)
+        or _parent(pid, root) == os.getpid()
+    )
+
+
+def _parent(pid: int, root: Path) -> int:
+    try:
+        stat = read_stat(root / str(pid) / "stat")
+    except PermissionError:
+        return 0
+    return stat.parent if stat is not None else 0
 
 
 def job_pids(lease: Lease) -> list[int]:
     """The job without the process that watches over it: the first owner."""
     pids: dict[int, None] = {}
     for owner in lease.owners[1:]:
-        if is_alive(owner):
+        if is_alive(owner) and is_part(owner.pid, lease):
             pids[owner.pid] = None
             pids.update(dict.fromkeys(descendants(owner.pid)))
     return list(pids)

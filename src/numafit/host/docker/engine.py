@@ -281,7 +281,7 @@ def stop(address: str, container: str, grace: float) -> str:
             if ask(address, "POST", f"/containers/{quote(container, safe='')}/stop?t={whole}", seconds=seconds) is None:
                 return "there is no such container"
         else:
-            command(["docker", "-H", address, "stop", f"--time={whole}", container], seconds)
+            command([*client_of(address), "stop", f"--time={whole}", container], seconds)
     except Silent as reason:
         return str(reason)
     return ""

@@ -8,10 +8,12 @@ from pathlib import Path
 import msgspec
 
 from numafit.host.book.folder import NoLedgerError, make_folder
+from numafit.host.book.opening import NO_TRAPS, read_plain
 from numafit.host.measure.result import Measured
 from numafit.machine.model import Machine
 
 _DIGITS = 16
+_MOST_BYTES = 16 << 20
 
 
 def digest_of(machine: Machine) -> str:
@@ -36,7 +38,10 @@ def keep(folder: Path, measured: Measured) -> str:
     try:
         make_folder(folder)
         try:
-            temporary.write_bytes(msgspec.json.encode(measured))
+            temporary.unlink(missing_ok=True)
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_TRAPS, 0o666)
+            with open(handle, "wb") as writer:
+                writer.write(msgspec.json.encode(measured))
             temporary.replace(file)
         finally:
             with suppress(OSError):
@@ -51,6 +56,6 @@ def keep(folder: Path, measured: Measured) -> str:
 def kept(folder: Path, digest: str) -> Measured | None:
     """None: this machine was not measured, or by a numafit that wrote another format, or the file may not be read."""
     try:
-        return msgspec.json.decode(file_of(folder, digest).read_bytes(), type=Measured)
+        return msgspec.json.decode(read_plain(file_of(folder, digest), _MOST_BYTES), type=Measured)
     except (OSError, msgspec.MsgspecError):
         return None

@@ -153,16 +153,17 @@ def processes(root: Path = PROC) -> list[int]:
 
 def processes_with_environment(name: str, value: str, root: Path = PROC) -> list[int]:
     """Those that were started with the variable, ascending, as far as their environment may be read."""
+    return [pid for pid in processes(root) if has_environment(pid, name, value, root)]
+
+
+def has_environment(pid: int, name: str, value: str, root: Path = PROC) -> bool:
+    """Whether it was started with the variable; no where that may not be read."""
     wanted = os.fsencode(f"{name}={value}")
-    found = []
-    for pid in processes(root):
-        try:
-            environment = (root / str(pid) / "environ").read_bytes()
-        except OSError:
-            continue
-        if wanted in environment and wanted in environment.split(b"\0"):
-            found.append(pid)
-    return found
+    try:
+        environment = (root / str(pid) / "environ").read_bytes()
+    except OSError:
+        return False
+    return wanted in environment and wanted in environment.split(b"\0")
 
 
 def parents(root: Path = PROC) -> dict[int, int]:

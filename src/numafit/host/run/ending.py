@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from numafit.host.bind.ladder import group_pids
-from numafit.host.book.work import LEASE_VARIABLE, job_pids
+from numafit.host.book.work import LEASE_VARIABLE, is_part, job_pids
 from numafit.host.lease import Lease
 from numafit.host.process.identity import is_alive, processes_with_environment
 
@@ -28,7 +28,8 @@ def now() -> float:
 def members(lease: Lease) -> list[int]:
     """The processes of a job, ascending: those in its cgroup, those that descend from its command, and those that
     carry its variable as far as that may be read. Not the process that watches over it, nor the caller."""
-    pids = {*group_pids(lease.cgroup), *job_pids(lease), *processes_with_environment(LEASE_VARIABLE, lease.id)}
+    grouped = {pid for pid in group_pids(lease.cgroup) if is_part(pid, lease)}
+    pids = {*grouped, *job_pids(lease), *processes_with_environment(LEASE_VARIABLE, lease.id)}
     watcher = {owner.pid for owner in lease.owners[:1] if is_alive(owner)} if len(lease.owners) > 1 else set()
     # One of another pid namespace has the number 0 here.
     return sorted(pid for pid in pids - watcher - {os.getpid()} if pid > 1)
@@ -71,13 +72,17 @@ def cancel(lease: Lease, grace: float) -> str:
 
         return stop(lease.engine, lease.container, grace)
     if not send(lease, signal.SIGTERM):
-        return "" if not members(lease) and not is_unseen(lease) else "its processes cannot be reached from here"
+        return "" if not members(lease) and not may_live(lease) else "its processes cannot be reached from here"
     return "" if end(lease, now() + grace) else "some of its processes do not end"
 
 
-def is_unseen(lease: Lease) -> bool:
-    """Whether an owner may live where it cannot be looked at, such as another pid namespace."""
-    return any(is_alive(owner) is None for owner in lease.owners)
+def may_live(lease: Lease) -> bool:
+    """Whether a process that the ledger names, but for the one that watches over the job, lives or cannot be looked at,
+    such as one of another pid namespace."""
+    watched = lease.owners[1:] or lease.owners
+    return any(is_alive(owner) is not False for owner in watched) or any(
+        is_alive(owner) is None for owner in lease.owners
+    )
 
 
 class TimeLimit:

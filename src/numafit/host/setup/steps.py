@@ -12,10 +12,11 @@ import msgspec
 
 from numafit.bits import cpuset_text
 from numafit.errors import InputError
+from numafit.host.book.bell import BELL, WATCH, open_pipe, try_watch
 from numafit.host.book.book import Book
 from numafit.host.book.commands import COMMANDS
 from numafit.host.book.folder import GROUP, SHARED_FOLDER
-from numafit.host.book.store import FILE, LOCK
+from numafit.host.book.store import FILE, JOURNAL, LOCK, LOG
 from numafit.host.host_file import read_host_file
 from numafit.host.setup.system import SetupError, System
 from numafit.host.setup.texts import (
@@ -38,7 +39,7 @@ from numafit.machine.read.sysfs.text import cpu_list
 HOST_FILE = "host.yaml"
 RECORD = "setup.json"
 SHARED_FILE = 0o660
-_LEDGER = (FILE, LOCK, f"{FILE}-wal", f"{FILE}-shm")
+_LEDGER = {FILE: SHARED_FILE, LOCK: SHARED_FILE, JOURNAL: SHARED_FILE, LOG: 0o600}
 _CGROUPS = Path("sys/fs/cgroup")
 _SETTLE = 5.0
 """Seconds for systemd to hand a changed cpuset to the kernel."""
@@ -91,12 +92,22 @@ class Setup:
         known = bool(self.system.read(path)) and record == made
         yield SetupStep(f"record {path}", known, "written", lambda: self.system.write(path, _text(made), 0o600))
         yield self._host_file(wish, {record.housekeeping, made.housekeeping}, made.housekeeping)
-        yield SetupStep(f"ledger {self.folder / FILE}", (self.folder / FILE).exists(), "made", self._begin)
-        for name in _LEDGER:
-            if (self.folder / name).exists():
-                yield self._rights(self.folder / name, SHARED_FILE)
+        yield from self._ledger()
         if self.system.has_systemd:
             yield from self._systemd_steps(wish)
+
+    def _ledger(self) -> Iterator[SetupStep]:
+        for name in (JOURNAL, LOG):
+            # A link that somebody put there before root made the file.
+            if (self.folder / name).is_symlink():
+                yield self._removed(self.folder / name)
+            elif (self.folder / name).exists():
+                yield self._rights(self.folder / name, _LEDGER[name])
+        there = all((self.folder / name).exists() for name in (*_LEDGER, BELL, WATCH))
+        yield SetupStep(f"ledger {self.folder / FILE}", there, "made", self._begin)
+        for name in (FILE, LOCK):
+            if (self.folder / name).exists():
+                yield self._rights(self.folder / name, _LEDGER[name])
 
     def _check(self, wish: SetupWish) -> None:
         """All that can be said beforehand."""
@@ -144,8 +155,13 @@ class Setup:
         return SetupStep(f"settings {path}", done, "written" if ours else "given to root", act)
 
     def _begin(self) -> None:
+        """With all that those who wait need: what is root's, nobody else puts a trap in the place of."""
         with Book.open(self.folder) as book:
             book.leases()
+        os.close(open_pipe(self.folder / BELL))
+        watch = try_watch(self.folder)
+        if watch is not None:
+            os.close(watch)
 
     def _gid(self) -> int:
         number = self.system.group(GROUP)
@@ -232,7 +248,7 @@ class Setup:
         text = self.system.read(self.folder / HOST_FILE)
         starter = text in (host_yaml(""), host_yaml(record.housekeeping))
         names = set(os.listdir(self.folder)) if self.folder.is_dir() else set()
-        ours = {*_LEDGER, COMMANDS, RECORD, *((HOST_FILE,) if starter else ())}
+        ours = {*_LEDGER, f"{FILE}-shm", BELL, WATCH, COMMANDS, RECORD, *((HOST_FILE,) if starter else ())}
         for name in sorted(names & ours):
             yield self._removed(self.folder / name)
         if names - ours:

@@ -4,7 +4,7 @@ import os
 
 from numafit.host.bind.ladder import remove_orphans
 from numafit.host.book.book import Book
-from numafit.host.lease import Lease
+from numafit.host.lease import PENDING, Lease
 from numafit.host.process.identity import is_alive
 from numafit.host.run.ending import GRACE, cancel, now
 from numafit.host.session import Session, look_around
@@ -25,7 +25,9 @@ def sweep(session: Session) -> None:
 def is_overdue(lease: Lease) -> bool:
     """Whether its time is over and nobody is there to end it. It counts from the start of its first process, by the
     clock that goes on from boot."""
-    if not lease.seconds or lease.container or len(lease.owners) < 2 or is_alive(lease.owners[0]) is not False:
+    if not lease.seconds or lease.container == PENDING:
+        return False
+    if len(lease.owners) < 2 or is_alive(lease.owners[0]) is not False:
         return False
     start = lease.owners[1].start / os.sysconf("SC_CLK_TCK")
     return now() > start + lease.seconds

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from numafit.errors import InputError, NumafitError
+from numafit.host.book.opening import open_plain
 
 SYSTEMD = Path("run/systemd/system")
 """There while systemd is the first process."""
@@ -65,11 +66,15 @@ class System:
 
     def set_rights(self, path: Path, mode: int, group: int) -> None:
         try:
-            os.chown(path, 0, group, follow_symlinks=False)
-            # After chown, which takes setgid away.
-            os.chmod(path, mode)
+            handle = open_plain(path, os.O_RDONLY)
+            try:
+                os.fchown(handle, 0, group)
+                # After chown, which takes setgid away.
+                os.fchmod(handle, mode)
+            finally:
+                os.close(handle)
         except OSError as error:
-            raise SetupError(f"{path}: its rights cannot be changed: {error.strerror}") from None
+            raise SetupError(f"{path}: its rights cannot be changed: {error.strerror or error}") from None
 
     def make_folder(self, path: Path) -> None:
         try:

@@ -5,8 +5,10 @@ from pathlib import Path
 import msgspec
 
 from numafit.host.bind.slices import ALLOWED, DROP_IN, DROP_INS, SLICES
+from numafit.host.book.bell import BELL, WATCH
 from numafit.host.book.commands import COMMANDS
 from numafit.host.book.folder import GROUP, SHARED_FOLDER
+from numafit.host.book.store import FILE, JOURNAL, LOCK, LOG
 
 MARK = "Made by `numafit host setup`"
 """In the first line of each file: only what has it is changed or removed."""
@@ -29,7 +31,8 @@ def tmpfiles(folder: Path) -> SetupFile:
         f"# {MARK}.",
         f"d {folder} {SHARED_FOLDER:o} root {GROUP} -",
         f"d {folder / COMMANDS} {SHARED_FOLDER:o} root {GROUP} -",
-        f"z {folder}/leases.* 0660 root {GROUP} -",
+        *(f"z {folder / name} 0660 root {GROUP} -" for name in (FILE, LOCK, JOURNAL, BELL, WATCH)),
+        f"z {folder / LOG} 0600 root {GROUP} -",
     ]
     return SetupFile(TMPFILES, "\n".join(lines) + "\n")
 

@@ -6,8 +6,8 @@ import click
 
 from numafit.cli.host.docker.adopt import adopt_running
 from numafit.cli.host.docker.run import start_container
-from numafit.cli.options.asked import LeaseOptions
-from numafit.cli.options.lease import lease_options
+from numafit.cli.options.asked import LeaseOptions, limited, seconds_of
+from numafit.cli.options.lease import lease_options, time_options
 
 
 @click.group(
@@ -29,11 +29,20 @@ Examples:
   numafit podman run --cpus 4 --wait=10m -- -d --name web nginx""",
 )
 @lease_options
+@time_options
 @click.option("--no-env", is_flag=True, help="Give the container no NUMAFIT_ variables.")
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing when all goes well.")
 @click.option("--dry-run", is_flag=True, help="Print the podman command; take and start nothing.")
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="-- [PODMAN RUN OPTIONS] IMAGE [COMMAND]...")
-def run(lease_options: LeaseOptions, no_env: bool, quiet: bool, dry_run: bool, words: Sequence[str]) -> int:
+def run(
+    lease_options: LeaseOptions,
+    time_limit: str | None,
+    grace: str | None,
+    no_env: bool,
+    quiet: bool,
+    dry_run: bool,
+    words: Sequence[str],
+) -> int:
     """Start a container under a lease, as `podman run` does.
 
     As `numafit docker run`, but for GPUs, which are named by the Container Device Interface (--device
@@ -42,7 +51,9 @@ def run(lease_options: LeaseOptions, no_env: bool, quiet: bool, dry_run: bool, w
     Exit status: that of podman; 75 when what was asked for is not free or cannot be aligned; 2 bad input, or options
     for Podman that contradict the lease.
     """
-    return start_container("podman", lease_options, words, no_env=no_env, quiet=quiet, dry_run=dry_run)
+    lease_options = limited(lease_options, time_limit)
+    seconds = seconds_of(grace, "--grace")
+    return start_container("podman", lease_options, words, no_env=no_env, quiet=quiet, dry_run=dry_run, grace=seconds)
 
 
 @podman.command(
