@@ -3,6 +3,7 @@
     records/   what `-o json` prints and the API answers, one module per answer
     text/      the same values for a terminal: tables, stories, findings with their way out
     draw/      machines: for a terminal, as SVG, as a graph, as tables
+    html/      answers as pages for a browser, each in one file
     json       how a record is printed: UTF-8, indented by two; or as YAML
     table      columns of equal width, how they and sentences fit a screen, and its colours
     words      small words that all of them use: sizes, ids, labels, counts

@@ -141,3 +141,11 @@ def test_the_owner_of_pods_and_the_seed_are_the_users(
     )
     assert alone["recreations"] == 0 < jobs["recreations"] < sets["recreations"]
     assert told(capsys, *words, "--seed", "7") == told(capsys, *words, "--seed", "7")
+
+
+def test_a_page_is_written_whole(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    page = files[0].parent / "fleet.html"
+    told(capsys, *files, "--rule", "numafit", "--html", page)
+    assert page.read_text().startswith("<!doctype html>")
+    assert main(["fleet", "simulate", *map(str, files), "--html", str(page / "no" / "file")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

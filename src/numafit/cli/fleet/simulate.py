@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from numafit.cli.files import read_text
+from numafit.cli.files import read_text, write_whole
 from numafit.cli.fleet.plays import Playing, cores, play_all, plays_of
 from numafit.cli.options.answer import say
 from numafit.cli.options.one_of import OneOf
@@ -17,6 +17,7 @@ from numafit.fleet.simulation.rules import RULES, StockScheduler
 from numafit.fleet.simulation.trace import GPU, read_trace
 from numafit.quantity import QuantityError, parse_quantity
 from numafit.settings.read.loader import ConfigFile
+from numafit.show.html.fleet_run import fleet_run_page
 from numafit.show.json import json_text
 from numafit.show.records.fleet_run import fleet_run_record
 from numafit.show.text.fleet.simulation import fleet_run_text
@@ -31,6 +32,7 @@ SCOPES = ("container", "pod")
 Examples:
   numafit fleet simulate nodes.yaml trace.csv
   numafit fleet simulate nodes.yaml trace.csv --rule numafit --speed 20
+  numafit fleet simulate nodes.yaml trace.csv --html fleet.html
   numafit fleet simulate nodes.yaml trace.jsonl --large cpu=64,memory=256Gi
   numafit fleet simulate nodes.csv trace.csv --policy restricted --policy single-numa-node/pod
   numafit fleet simulate openb_node_list_all_node.csv openb_pod_list_default.csv --whole-cpus"""
@@ -63,6 +65,7 @@ Examples:
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the choice among equals, if blind.")
 @click.option("--jobs", type=click.IntRange(1, 256), metavar="N", help="Processes to play with; default one per core.")
+@click.option("--html", "page", type=click.Path(path_type=Path), metavar="FILE", help="A page with plots, as well.")
 @click.option("-o", "output", type=OneOf(["text", "json"]), default="text", show_default=True)
 def simulate(
     nodes: Path,
@@ -79,6 +82,7 @@ def simulate(
     sample: int,
     seed: int,
     jobs: int | None,
+    page: Path | None,
     output: str,
 ) -> int:
     """Place the pods of TRACE on NODES by several rules, and count what each leads to.
@@ -106,6 +110,8 @@ def simulate(
         raise InputError("none of its pods fits an empty node", source=str(trace), cure="do both use the same devices?")
     notes = (*planned.notes, *read.notes)
     record = fleet_run_record(planned.count, read, outcomes, notes, (*planned.skipped, *read.skipped))
+    if page is not None:
+        write_whole(page, fleet_run_page(record).encode())
     if output == "json":
         click.echo(json_text(record))
     else:

@@ -19,7 +19,7 @@ def fleet_run_text(run: FleetRunAnswer, screen: Screen = PLAIN) -> str:
         shapes = dict.fromkeys(f"{own.shape.name}: {_amounts(own.shape.requests)}" for own in _all_large(run))
         parts.append(f"Such a pod asks for: {'; '.join(shapes)}.")
     if run.skipped:
-        parts.append(_skipped(run.skipped))
+        parts.append(skipped_text(run.skipped))
     return "\n\n".join(parts)
 
 
@@ -40,7 +40,7 @@ def _left_out(run: FleetRunAnswer) -> str:
     return f"; {said} fit no empty node, and are left out"
 
 
-def _skipped(skipped: Sequence[str]) -> str:
+def skipped_text(skipped: Sequence[str]) -> str:
     many = "1 row was left out" if len(skipped) == 1 else f"{len(skipped):,} rows were left out"
     lines = [f"  {own}" for own in skipped[:MOST_SKIPPED]]
     if len(skipped) > MOST_SKIPPED:

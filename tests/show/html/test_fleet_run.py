@@ -1,0 +1,88 @@
+"""A fleet in time as a page."""
+
+import re
+from html.parser import HTMLParser
+
+from msgspec.structs import replace
+
+from numafit.fleet.simulation.outcome import FleetMoment
+from numafit.notes import Note
+from numafit.show.html.fleet_run import fleet_run_page
+from numafit.show.records.fleet_run import FleetRunAnswer
+from tests.show.text.fleet.test_simulation import answer
+
+
+class Balanced(HTMLParser):
+    """Whether what is opened is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag != "meta":
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Nothing stays open."""
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+
+def moment(at: float, waiting: int, memory: int = 0) -> FleetMoment:
+    return FleetMoment(
+        at=at,
+        waiting=waiting,
+        rejections=0,
+        used_cpus=0.5,
+        used_devices=0.25,
+        stranded_cpus=3,
+        stranded_memory=memory,
+        stranded_gpus=1,
+        largest=8,
+        large=(2,),
+    )
+
+
+def run(*policies: str, memory: int = 0) -> FleetRunAnswer:
+    whole = answer(30.0)
+    (own,) = whole.rules
+    moments = (moment(0.0, 0), moment(60.0, 5, memory))
+    rules = tuple(
+        replace(own, policy=policy, rule=rule, moments=moments, impossible=2)
+        for policy in policies
+        for rule in ("numafit", "most-allocated, blind")
+    )
+    notes = (Note("trace-gpu-shared", "trace", "3 pods <share> GPUs"),)
+    return replace(whole, rules=rules, notes=notes, skipped=("t.csv:3: no",))
+
+
+def test_a_page_is_whole_and_loads_nothing() -> None:
+    page = fleet_run_page(run(""))
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.stack == []
+    assert re.findall(r"<script|src=|href=|url\(|@import|https?:", page) == []
+
+
+def test_each_rule_has_its_share_its_row_and_its_line() -> None:
+    page = fleet_run_page(run(""))
+    assert page.count("3 had a node at once, 0 waited for one, 1 never had one") == 2
+    assert '<th scope="row">most-allocated, blind</th><td>7</td><td>2,625.1 M</td><td>30 s</td>' in page
+    assert '<path class="rule most blind"' in page
+    assert "2 pods fit no empty node, and are left out." in page
+    assert "Room for large pods: 4 GPUs" in page
+
+
+def test_policies_have_parts_of_their_own_and_what_is_assumed_is_told() -> None:
+    page = fleet_run_page(run("restricted", "single-numa-node/pod"))
+    assert page.count("<section>") == 3
+    assert "<h2>What becomes of pods with single-numa-node/pod</h2>" in page
+    assert "3 pods &lt;share&gt; GPUs" in page
+    assert "1 row was left out:\n  t.csv:3: no" in page
+
+
+def test_memory_has_a_plot_where_some_is_stranded() -> None:
+    assert "Memory that is stranded" not in fleet_run_page(run(""))
+    assert "Memory that is stranded" in fleet_run_page(run("", memory=1 << 30))
