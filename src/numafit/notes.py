@@ -98,6 +98,8 @@ NOTE_CODES = {
     "caches-matter": "the decision depends on a guess about the uncore caches",
     "distances-matter": "the decision depends on a guess about the distances between NUMA nodes",
     # a fleet in time
+    "dump-rejected-left-out": "pods that a kubelet rejected are no part of a trace out of what kubectl printed",
+    "dump-wishes-dropped": "node selectors and affinities of pods out of what kubectl printed are not looked at",
     "nodes-kubelet-assumed": "how the kubelets of a table of nodes are configured is assumed",
     "nodes-numa-assumed": "of how many NUMA nodes the rows of a table of nodes are made is assumed",
     "trace-gpu-shared": "pods of a trace ask for parts of GPUs, and get whole ones",

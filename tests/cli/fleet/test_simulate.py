@@ -1,11 +1,18 @@
 """`numafit fleet simulate`: what it prints, and what it says where its files are wrong."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from numafit.__main__ import main
+from numafit.cli.fleet import plays
+from tests.cluster.sim.test_dump import dump, node, pod
 
 NODES = """\
 nodes:
@@ -149,3 +156,64 @@ def test_a_page_is_written_whole(files: tuple[Path, Path], capsys: pytest.Captur
     assert page.read_text().startswith("<!doctype html>")
     assert main(["fleet", "simulate", *map(str, files), "--html", str(page / "no" / "file")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_run_that_is_stopped_goes_on_from_its_file(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by Ctrl-C in the middle of the second rule; when it is done the file is gone."""
+    words = [*map(str, files), "--rule", "numafit", "--rule", "most-allocated, blind", "-o", "json", "--jobs", "1"]
+    whole = told(capsys, *words)
+    kept = files[0].parent / "kept.json"
+    asked = iter(range(100))
+    monkeypatch.setattr(plays._Stop, "is_set", lambda _: next(asked) >= 10)
+    assert main(["fleet", "simulate", *words, "--continue", str(kept)]) == 130
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"numafit: stopped; the same command goes on from {kept}\n")
+    monkeypatch.undo()
+    assert main(["fleet", "simulate", *words, "--most", "3", "--continue", str(kept)]) == 2
+    assert "was left by a run of other nodes, pods or options" in capsys.readouterr().err
+    assert told(capsys, *words, "--continue", kept) == whole
+    assert not kept.exists()
+    kept.write_text("{}")
+    assert main(["fleet", "simulate", *words, "--continue", str(kept)]) == 2
+    assert "is no run that was stopped" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of this kind are those of Unix")
+def test_ctrl_c_stops_all_processes_without_a_traceback(files: tuple[Path, Path], tmp_path: Path) -> None:
+    """A real process and a real signal, sent when the first progress is kept nowhere yet: it ends by itself."""
+    nodes, trace = files
+    rows = "".join(f"{number},5,{1 + number % 5},1Gi,\n" for number in range(20_000))
+    trace.write_text("arrival,run,cpu,memory,nvidia.com/gpu\n" + rows)
+    kept = tmp_path / "kept.json"
+    command = [sys.executable, "-m", "numafit", "fleet", "simulate", str(nodes), str(trace), "--continue", str(kept)]
+    with subprocess.Popen(
+        [*command, "--jobs", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        while not _children(process.pid) and process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (130, "")
+    assert err == f"numafit: stopped; the same command goes on from {kept}\n"
+    assert json.loads(kept.read_text())["format"] == "numafit/fleet-run/v1"
+
+
+def _children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def test_what_kubectl_printed_is_both_nodes_and_trace(
+    files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = files[0].parent / "cluster.json"
+    file.write_text(dump(node("a", "16"), node("b", "16"), pod("x", owner="ReplicaSet"), pod("y")))
+    found = json.loads(told(capsys, file, file, "--rule", "numafit", "-o", "json"))
+    assert (found["nodes"], found["pods"], found["rules"][0]["atOnce"]) == (2, 2, 2)
+    assert [own["code"] for own in found["notes"]] == [
+        "nodes-numa-assumed",
+        "nodes-kubelet-assumed",
+        "dump-wishes-dropped",
+    ]

@@ -1,7 +1,5 @@
 """Pods that are made again without a pause: counted as they would have come."""
 
-from collections import deque
-
 import pytest
 
 from numafit.fleet.simulation.loops import Loop, TriesInVain, unplayed
@@ -61,7 +59,7 @@ def test_only_what_may_end_a_loop_matters() -> None:
     vain = TriesInVain(0, 0, 100, set())
     vain.add("a", 40)
     vain.add("b", 60)
-    loop = Loop(vain, deque([(0, 0.0)]))
+    loop = Loop(vain, [(0, 0.0)])
     assert (vain.tries, vain.least) == (2, 40)
     assert [loop.matters(name, points) for name, points in (("a", -1), ("c", 39), ("c", 40))] == [True, False, True]
     loop.trying = 0

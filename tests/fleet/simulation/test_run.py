@@ -19,7 +19,9 @@ EXACT = (OURS, PACKED, SPREAD)
 
 
 def play(states: dict[str, NodeState], pods: tuple[TracePod, ...], rule: PlacingRule = OURS) -> RuleOutcome:
-    return play_rule(fleet_of(states), pods, rule, VerdictMemory(), large_pods([idle()]))
+    found = play_rule(fleet_of(states), pods, rule, VerdictMemory(), large_pods([idle()]))
+    assert isinstance(found, RuleOutcome)
+    return found
 
 
 def test_a_pod_waits_until_another_ends() -> None:

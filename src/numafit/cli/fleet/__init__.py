@@ -8,6 +8,7 @@
     fit           how many more pods fit, and where
     simulate      pods that arrive and end in time, placed by several rules; it asks no cluster
     plays         several policies and rules of it at once, in processes
+    kept          what there is of them when they are stopped, in a file
     doctor        configuration and release of every node
     view          what they share: which cluster, one look at it, rights that lack
 

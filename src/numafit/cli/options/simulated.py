@@ -7,6 +7,7 @@ import msgspec
 
 from numafit.cli.files import read_text
 from numafit.cli.options.machine import resolve_machine
+from numafit.cluster.sim.dump import looks_like_dump, read_dumped_nodes
 from numafit.cluster.sim.file import Readers, SimulatedGroup, read_groups
 from numafit.cluster.sim.group import idle_situation, reconfigured
 from numafit.cluster.sim.table import (
@@ -44,10 +45,10 @@ def _groups(text: str, file: Path) -> tuple[SimulatedGroup, ...]:
 
 
 def planned_nodes(file: Path, assumed: NodeAssumptions) -> PlannedNodes:
-    """From a file of kubelet-sim, or from a table. Raises InputError with the place."""
+    """From a file of kubelet-sim, a table, or what kubectl printed. Raises InputError with the place."""
     text = read_text(file)
-    if looks_like_table(text):
-        table = read_node_table(text, str(file))
+    if looks_like_dump(text) or looks_like_table(text):
+        table = read_dumped_nodes(text, str(file)) if looks_like_dump(text) else read_node_table(text, str(file))
         return PlannedNodes(tuple(groups_of_table(table, assumed)), tuple(assumption_notes(assumed)), table.skipped)
     return PlannedNodes(tuple((group, group.names) for group in _groups(text, file)))
 

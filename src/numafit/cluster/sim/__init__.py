@@ -9,6 +9,7 @@
     file          the file that says which nodes there are
     group         kubelets out of that file; those of a group share what is equal
     table         nodes as rows of a table: what they have is told, the rest assumed
+    dump          nodes and pods out of what kubectl printed
     served        pods of the API server, read and made known to a kubelet
     writer        statuses on their way to the API server
     heartbeat     Node objects and leases, kept young

@@ -114,16 +114,16 @@ def _own_row(line: Mapping[str, str], name: str) -> _NamedRow:
     name = line.get("name") or name
     names = (name,) if count == 1 else tuple(f"{name}-{number}" for number in range(count))
     devices = tuple(sorted((own, int(text or 0)) for own, text in line.items() if "/" in own))
-    row = _row(parse_quantity(line["cpu"]).milli(), parse_quantity(line["memory"]).value() >> 20, devices)
+    row = checked_row(parse_quantity(line["cpu"]).milli(), parse_quantity(line["memory"]).value() >> 20, devices)
     return _NamedRow(names, row)
 
 
 def _alibaba_row(line: Mapping[str, str], name: str) -> _NamedRow:
-    row = _row(int(line["cpu_milli"]), int(line["memory_mib"]), ((NVIDIA, int(line["gpu"] or 0)),))
+    row = checked_row(int(line["cpu_milli"]), int(line["memory_mib"]), ((NVIDIA, int(line["gpu"] or 0)),))
     return _NamedRow((line["sn"] or name,), row)
 
 
-def _row(milli: int, memory: int, devices: tuple[tuple[str, int], ...]) -> TableRow:
+def checked_row(milli: int, memory: int, devices: tuple[tuple[str, int], ...]) -> TableRow:
     if milli % 1000 or milli < 2000:
         raise InputError("a node has whole CPUs, and at least two")
     if memory < 1024:

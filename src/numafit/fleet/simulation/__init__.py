@@ -10,6 +10,7 @@
     reached       how near to each other that is what pods were given
     look          how the fleet stands at some moments
     loops         pods that are rejected dozens of times in a second: counted, not played
+    saved         a run that was stopped, as values
     run           one rule from the first pod to the last
 
 A module calls only those above it. There is no clock, and chance comes from a seed: the same fleet and the same

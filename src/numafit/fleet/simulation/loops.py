@@ -6,8 +6,6 @@ node changes in a way that matters, which is one that was chosen in vain, or one
 those. Pods of one shape and kind of owner fare alike: the oldest tries for all.
 """
 
-from collections import deque
-
 import msgspec
 
 LoopKey = tuple[bytes, str]
@@ -32,7 +30,7 @@ class TriesInVain(msgspec.Struct):
 
 class Loop(msgspec.Struct):
     vain: TriesInVain
-    pods: deque[tuple[int, float]]
+    pods: list[tuple[int, float]]
     """(pod, since when it is counted), the oldest first."""
     trying: int | None = None
     """The one that tries for all."""

@@ -20,6 +20,7 @@ from numafit.fleet.simulation.loops import Loop, LoopKey, TriesInVain, unplayed
 from numafit.fleet.simulation.outcome import RuleOutcome, SizeOutcome
 from numafit.fleet.simulation.reached import AlignmentCounter
 from numafit.fleet.simulation.rules import STOCK, Chooser, PlacingRule, StockScheduler
+from numafit.fleet.simulation.saved import NodeEvent, SavedLoop, SavedRun
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.simulation.trace import TracePod
 from numafit.fleet.state import NodeState, state_with
@@ -59,11 +60,19 @@ def play_rule(
     large: Sequence[LargePod] = (),
     done: Callable[[int], None] = lambda _: None,
     stock: StockScheduler = STOCK,
-) -> RuleOutcome:
-    """`fleet`: as it stands before the first pod. `done` is told how many more pods have arrived."""
+    stopped: Callable[[], bool] = lambda: False,
+    saved: SavedRun | None = None,
+) -> RuleOutcome | SavedRun:
+    """`fleet`: as it stands before the first pod. `done` is told how many more pods have arrived. `stopped` is asked
+    before each: what there is then is returned, and goes on as `saved`, with all else the same."""
     run = _Run(fleet, pods, Chooser(rule, memory, SchedulerView(), fleet, stock), large)
+    if saved is not None:
+        run.restore(saved)
+        done(run.arrived)
     moments = {index * len(pods) // MOMENTS for index in range(MOMENTS)}
-    for index, own in enumerate(pods):
+    for index, own in enumerate(pods[run.arrived :], run.arrived):
+        if stopped():
+            return run.saved()
         run.until(own.arrival)
         if index in moments:
             run.look()
@@ -91,6 +100,7 @@ class _Run:
         self.vain: dict[int, TriesInVain] = {}
         self.loops: dict[LoopKey, Loop] = {}
         self.arrived = 0
+        self.happened: list[NodeEvent] = []
         self.at_once: set[int] = set()
         self.reached = AlignmentCounter()
         self.look_at = FleetLooker(large, chooser.view)
@@ -136,6 +146,7 @@ class _Run:
             self._rejected(index, name)
             return
         self.reached.admitted(state.kind, state.node, decision)
+        self.happened.append(NodeEvent(index, name))
         self.began[index] = self.now
         if own.run is not None:
             self._plan(self.now + own.run, index, name)
@@ -143,10 +154,8 @@ class _Run:
         self._left_loop(index)
 
     def _ends(self, index: int, name: str) -> None:
-        state, uid = self.fleet.nodes[name].state, self.pods[index].pod.uid
-        load = load_beside(state.node.settings, state.load, state.ledger, uid)
-        left = state_with(state.kind, state.node, release(state.ledger, uid), load, state.allocatable)
-        self._changed(name, left)
+        self.happened.append(NodeEvent(index, name, ends=True))
+        self._changed(name, without(self.fleet.nodes[name].state, self.pods[index].pod.uid))
         self._fill(name)
 
     def _fill(self, name: str) -> None:
@@ -208,9 +217,9 @@ class _Run:
             return False
         del self.vain[index]
         if loop is None:
-            loop = self.loops[key] = Loop(vain, deque())
+            loop = self.loops[key] = Loop(vain, [])
         loop.vain, loop.trying = vain, None
-        loop.pods.appendleft((index, self.now))
+        loop.pods.insert(0, (index, self.now))
         return True
 
     def _in_vain(self, index: int, name: str) -> TriesInVain:
@@ -224,7 +233,7 @@ class _Run:
 
     def _next_tries(self, loop: Loop) -> None:
         """The oldest comes to a scheduler again, at the pace at which it was made all the time."""
-        index, since = loop.pods.popleft()
+        index, since = loop.pods.pop(0)
         pause = self._controller(index).first
         missed = unplayed(since, self.now, pause)
         self.times_rejected[index] += missed
@@ -242,6 +251,50 @@ class _Run:
             self._next_tries(loop)
         else:
             del self.loops[key]
+
+    # --- stopped, and going on ----------------------------------------------------------------------------------------
+
+    def saved(self) -> SavedRun:
+        indices = {
+            (shape, own.owner): index for index, (shape, own) in enumerate(zip(self.shapes, self.pods, strict=True))
+        }
+        return SavedRun(
+            arrived=self.arrived,
+            now=self.now,
+            due=tuple(self.due),
+            number=self.number,
+            changes=self.changes,
+            waiting=tuple(map(tuple, self.waiting.values())),
+            began=self.began,
+            gave_up=self.gave_up,
+            times_rejected=self.times_rejected,
+            vain=self.vain,
+            loops=tuple(SavedLoop(indices[key], loop) for key, loop in self.loops.items()),
+            at_once=tuple(sorted(self.at_once)),
+            moments=tuple(self.look_at.moments),
+            happened=tuple(self.happened),
+            first=self.chooser.first,
+            asked=self.chooser.asked,
+        )
+
+    def restore(self, saved: SavedRun) -> None:
+        for own in saved.happened:
+            state, pod = self.fleet.nodes[own.node].state, self.pods[own.pod].pod
+            decision, after = (None, without(state, pod.uid)) if own.ends else tried(state, pod)
+            if after is None:
+                raise ValueError("a pod that was admitted is not")
+            if decision is not None:
+                self.reached.admitted(state.kind, state.node, decision)
+            self._changed(own.node, after)
+        self.arrived, self.now, self.number, self.changes = saved.arrived, saved.now, saved.number, saved.changes
+        self.due, self.happened = list(saved.due), list(saved.happened)
+        self.waiting = {self.shapes[own[0]]: deque(own) for own in saved.waiting}
+        self.began, self.gave_up = dict(saved.began), dict(saved.gave_up)
+        self.times_rejected, self.vain = dict(saved.times_rejected), dict(saved.vain)
+        self.loops = {(self.shapes[own.pod], self.pods[own.pod].owner): own.loop for own in saved.loops}
+        self.at_once = set(saved.at_once)
+        self.look_at.moments = list(saved.moments)
+        self.chooser.first, self.chooser.asked = saved.first, saved.asked
 
     # --- what came of it ----------------------------------------------------------------------------------------------
 
@@ -292,6 +345,12 @@ class _Run:
         for devices, indices in sorted(sizes.items()):
             at_once = sum(index in self.at_once for index in indices)
             yield SizeOutcome(devices, len(indices), at_once, mean_of([waits[index] for index in indices]))
+
+
+def without(state: NodeState, uid: str) -> NodeState:
+    """When the pod has ended."""
+    load = load_beside(state.node.settings, state.load, state.ledger, uid)
+    return state_with(state.kind, state.node, release(state.ledger, uid), load, state.allocatable)
 
 
 def _devices_of(pod: Pod) -> int:
