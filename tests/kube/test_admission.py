@@ -34,7 +34,7 @@ def namespaces(cluster: ControlPlane) -> None:
     for name in (OWN, WORK):
         cluster.api.post("/api/v1/namespaces", {"metadata": {"name": name}})
         account = f"/api/v1/namespaces/{name}/serviceaccounts/default"
-        until("the account is there", 30, lambda account=account: cluster.api.get(account))
+        until("the account is there", 60, lambda account=account: cluster.api.get(account))
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def configured(cluster: ControlPlane, options: WebhookOptions) -> Json:
 
 def until_gated(cluster: ControlPlane) -> None:
     """API servers read a configuration by and by."""
-    until("pods are gated", 10, lambda: create(cluster, pod()) == [GATE])
+    until("pods are gated", 60, lambda: create(cluster, pod()) == [GATE])
 
 
 def test_a_pod_gets_the_gate_once_and_keeps_those_of_others(
@@ -129,7 +129,7 @@ def test_a_namespace_opts_out_and_only_those_that_opt_in_are_in(cluster: Control
             for value, gated in zip((None, "disabled", "enabled"), expected, strict=True):
                 label(value)
                 wanted = [GATE] if gated else []
-                until(f"{value} is heard", 10, lambda wanted=wanted: create(cluster, pod()) == wanted)
+                until(f"{value} is heard", 60, lambda wanted=wanted: create(cluster, pod()) == wanted)
             own.do(own.webhook.remove)
     label(None)
 
@@ -141,7 +141,7 @@ def test_what_is_removed_is_gone_and_pods_are_created_as_before(
         until_gated(cluster)
     with running(kubeconfig, options, gate) as own:
         own.do(own.webhook._keeper.remove)
-        until("it is put back", 20, lambda: cluster.api.get(f"/apis/{API_VERSION}/{PLURAL}/{options.name}"))
+        until("it is put back", 60, lambda: cluster.api.get(f"/apis/{API_VERSION}/{PLURAL}/{options.name}"))
     own = RunningWebhook(kubeconfig, options)
     own.until_ready()
     own.stop()
@@ -149,7 +149,7 @@ def test_what_is_removed_is_gone_and_pods_are_created_as_before(
     removed(kubeconfig, options)
     assert cluster.api.get(f"/apis/{API_VERSION}/{PLURAL}/{options.name}") is None
     assert cluster.api.get(f"/api/v1/namespaces/{OWN}/secrets/{options.secret}") is None
-    until("pods pass", 10, lambda: create(cluster, pod()) == [])
+    until("pods pass", 60, lambda: create(cluster, pod()) == [])
 
 
 def test_it_fails_open_when_nobody_answers_or_answers_too_late_or_rubbish(
@@ -275,7 +275,7 @@ def test_a_right_that_is_missing_is_named(cluster: ControlPlane, options: Webhoo
     nobody = cluster.authority.kubeconfig("nobody", cluster.server, "nobody")
     own = RunningWebhook(nobody, options, gate)
     try:
-        until("it says so", 20, lambda: hasattr(own, "webhook") and own.webhook.trouble)
+        until("it says so", 60, lambda: hasattr(own, "webhook") and own.webhook.trouble)
         assert 'User "nobody" cannot get resource "secrets"' in own.webhook.trouble
     finally:
         own.stop()
@@ -345,7 +345,7 @@ def test_it_is_asked_again_where_another_one_changed_the_pod_after_it(
         running(other, later, lambda pod: ("other.io/wait",)) as second,
     ):
         both = [GATE, "other.io/wait"]
-        until("both are asked", 10, lambda: create(cluster, pod()) == both)
+        until("both are asked", 60, lambda: create(cluster, pod()) == both)
         before = dict(own.webhook.counts.reviews)
         assert create(cluster, pod()) == both
         after = own.webhook.counts.reviews
@@ -359,7 +359,7 @@ def test_pods_are_gated_where_a_node_may_refuse_them_and_nowhere_else(
     """Two pools of simulated nodes: one aligns, the other shares everything."""
     definition = files("numafit.cluster.topology").joinpath("nodetopologies.yaml")
     kubectl(cluster, "apply", "-f", str(definition))
-    until("it is served", 20, lambda: cluster.api.ask("GET", TOPOLOGIES).status_code == 200)
+    until("it is served", 60, lambda: cluster.api.ask("GET", TOPOLOGIES).status_code == 200)
     strict = {"cpuManagerPolicy": "static", "topologyManagerPolicy": "single-numa-node", "reservedSystemCPUs": "0"}
     machine = "sketch:2 sockets x 4 cores x 2 threads, 16Gi per numa"
     groups = [

@@ -56,7 +56,7 @@ def test_a_pod_is_scheduled(cluster: ControlPlane) -> None:
     }
     cluster.api.post("/api/v1/namespaces/default/pods", pod)
     try:
-        name = until("it has a node", 30, lambda: cluster.api.pods()["scheduled"]["spec"].get("nodeName"))
+        name = until("it has a node", 60, lambda: cluster.api.pods()["scheduled"]["spec"].get("nodeName"))
         assert name == "bare"
     finally:
         cluster.api.delete("/api/v1/namespaces/default/pods/scheduled?gracePeriodSeconds=0")

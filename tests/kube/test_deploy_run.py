@@ -110,7 +110,7 @@ def test_place_works_as_the_chart_starts_it(fleet: ControlPlane, short_folder: P
         api.post("/apis/apps/v1/namespaces/default/deployments", deployment(12, 5))
         until("four run", 60, lambda: phases(fleet).count("Running") == 4)
         api.post("/apis/apps/v1/namespaces/wide/deployments", deployment(20, 1))
-        until("two wait", 30, lambda: place.metrics("numafit_place_waiting_pods") == 2)
+        until("two wait", 60, lambda: place.metrics("numafit_place_waiting_pods") == 2)
         until("they were told why", 60, lambda: place.metrics("numafit_place_conditions_total") >= 2)
         assert "Failed" not in phases(fleet)
         assert len(api.pods("wide")) == 1

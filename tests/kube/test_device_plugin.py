@@ -89,7 +89,7 @@ def phase(node: KubeletNode, name: str, wanted: str) -> Json:
         own = node.pods().get(name)
         return own if own and own["status"].get("phase") == wanted else None
 
-    return until(f"{name} is {wanted}", 30, found)
+    return until(f"{name} is {wanted}", 60, found)
 
 
 def held(node: KubeletNode, uid: str) -> tuple[Any, dict[str, str]]:
@@ -101,7 +101,7 @@ def held(node: KubeletNode, uid: str) -> tuple[Any, dict[str, str]]:
 
 
 def listed(node: KubeletNode, count: int) -> None:
-    until(f"{count} devices are listed", 30, lambda: node.allocatable().get(FPGA) == str(count))
+    until(f"{count} devices are listed", 60, lambda: node.allocatable().get(FPGA) == str(count))
 
 
 def test_pods_of_a_real_kubelet_get_their_devices(node: KubeletNode, plugin: OwnPlugin) -> None:
@@ -146,4 +146,4 @@ def test_pods_of_a_real_kubelet_get_their_devices(node: KubeletNode, plugin: Own
     listed(node, 0)
     assert b"Traceback" not in plugin.log.read_bytes()
     node.remove(["pair", "wide", "one", "two"])
-    until("they are gone", 30, lambda: node.gone(["pair", "wide", "one", "two"]))
+    until("they are gone", 60, lambda: node.gone(["pair", "wide", "one", "two"]))

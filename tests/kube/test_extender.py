@@ -109,7 +109,7 @@ def nodes(cluster: ControlPlane, short_folder: Path) -> Iterator[ControlPlane]:
 def fleet(nodes: ControlPlane, tmp_path: Path) -> Iterator[Fleet]:
     yield Fleet(nodes, tmp_path)
     nodes.api.ask("DELETE", f"{PODS}?gracePeriodSeconds=0")
-    until("the pods are gone", 30, lambda: not nodes.api.pods(NAMESPACE))
+    until("the pods are gone", 60, lambda: not nodes.api.pods(NAMESPACE))
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_on_a_nearly_full_fleet_nobody_is_rejected_and_who_waits_comes_when_ther
     fleet.make(*(pod_object(name, 2, 8) for name in wanted))
     until("four fit on the last node", 60, lambda: list(fleet.phases().values()).count("Running") == len(held) + 4)
     waiting = [name for name in wanted if fleet.phases()[name] == "Pending"]
-    until("the others wait", 30, lambda: all(fleet.waits(name) for name in waiting))
+    until("the others wait", 60, lambda: all(fleet.waits(name) for name in waiting))
     assert len(waiting) == 2
     assert "Failed" not in fleet.phases().values()
     # At first some nodes may be promised to the others.
@@ -150,7 +150,7 @@ def test_on_a_nearly_full_fleet_nobody_is_rejected_and_who_waits_comes_when_ther
     on_it = [name for name, pod in pods.items() if pod["spec"].get("nodeName") == node]
     for name in on_it:
         fleet.delete(name)
-    until("they run", 30, lambda: fleet.running(*waiting))
+    until("they run", 60, lambda: fleet.running(*waiting))
     assert "Failed" not in fleet.phases().values()
     assert extender.counted('filtered_total{answer="offered"}') >= len(held) + len(wanted)
     assert extender.counted('filtered_total{answer="failed"}') == 0
@@ -180,8 +180,8 @@ def test_preemption_is_not_confused(fleet: Fleet, extender: ExtenderProcess) -> 
     if fleet.api.get(f"{path}/first") is None:
         fleet.api.post(path, {"metadata": {"name": "first"}, "value": 1000})
     fleet.make(pod_object("important", 2, 8, priorityClassName="first", affinity=_not_on(fleet, "last")))
-    until("it waits", 30, lambda: fleet.waits("important"))
-    until("there is an event", 30, lambda: fleet.events("important"))
+    until("it waits", 60, lambda: fleet.waits("important"))
+    until("there is an event", 60, lambda: fleet.events("important"))
     texts = [fleet.scheduled("important")["message"], *fleet.events("important")]
     assert all("expected at least one victim" not in own for own in texts)
     assert any("Preemption is not helpful" in own for own in texts)
@@ -197,7 +197,7 @@ def _not_on(fleet: Fleet, name: str) -> Json:
 
 def test_an_offer_that_ends_is_told_to_who_waits_for_it(fleet: Fleet) -> None:
     """By the extender, unless some change of the cluster has made the scheduler try it again before."""
-    until("nobody holds anything", 30, lambda: not _held(fleet))
+    until("nobody holds anything", 60, lambda: not _held(fleet))
     with (
         ExtenderProcess(fleet.cluster.kubeconfig, fleet.folder, "--offer-seconds=3") as own,
         scheduler(fleet.cluster, fleet.folder, [f"--url=http://127.0.0.1:{own.port}"]),
@@ -206,7 +206,7 @@ def test_an_offer_that_ends_is_told_to_who_waits_for_it(fleet: Fleet) -> None:
             # Asked by somebody who never binds it.
             _ask(own, pod_object(f"ghost-{index}", 8, 126), f"ghost-{index}")
         fleet.make(pod_object("real", 4, 60))
-        until("it waits", 30, lambda: fleet.waits("real"))
+        until("it waits", 60, lambda: fleet.waits("real"))
         until("it runs", 60, lambda: fleet.running("real"))
         assert own.counted("expired_total") >= 1
 
@@ -235,7 +235,7 @@ def test_over_https_only_who_has_a_certificate_is_answered(fleet: Fleet) -> None
         scheduler(fleet.cluster, fleet.folder, [f"--url=https://127.0.0.1:{own.port}", *tls]),
     ):
         fleet.make(pod_object("secure", 2, 8))
-        until("it runs", 30, lambda: fleet.running("secure"))
+        until("it runs", 60, lambda: fleet.running("secure"))
         assert own.counted('filtered_total{answer="offered"}') == 1
         trusting = ssl.create_default_context(cafile=str(authority.certificate))
         with pytest.raises(httpx.HTTPError):
@@ -257,7 +257,7 @@ def test_with_an_extender_that_is_ill_pods_are_scheduled_as_without(fleet: Fleet
     asking = [f"--url=http://127.0.0.1:{ill.port}", "--timeout=0.5"]
     with closing(ill), scheduler(fleet.cluster, fleet.folder, asking):
         fleet.make(*(pod_object(f"anyway-{index}", 1) for index in range(3)))
-        until("they run", 30, lambda: fleet.running(*(f"anyway-{index}" for index in range(3))))
+        until("they run", 60, lambda: fleet.running(*(f"anyway-{index}" for index in range(3))))
         assert ill.asked >= 3
 
 
@@ -267,13 +267,13 @@ def test_an_extender_that_is_killed_and_started_again_changes_nothing_but_the_wi
         scheduler(fleet.cluster, fleet.folder, [f"--url=http://127.0.0.1:{own.port}"]),
     ):
         fleet.make(pod_object("before", 2, 8))
-        until("it runs", 30, lambda: fleet.running("before"))
+        until("it runs", 60, lambda: fleet.running("before"))
         own.kill()
         fleet.make(pod_object("meanwhile", 1))
-        until("it runs", 30, lambda: fleet.running("meanwhile"))
+        until("it runs", 60, lambda: fleet.running("meanwhile"))
         own.start()
         fleet.make(pod_object("after", 2, 8))
-        until("it runs", 30, lambda: fleet.running("after"))
+        until("it runs", 60, lambda: fleet.running("after"))
         assert own.counted('filtered_total{answer="offered"}') == 1
 
 

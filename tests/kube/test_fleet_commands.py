@@ -65,16 +65,16 @@ def sim(defined: ControlPlane, short_folder: Path) -> Iterator[SimProcess]:
             ("across", "8", "loose-0"),
         ):
             api.post(PODS, pod(name, container("c", amounts(cpus)), nodeName=node, hostNetwork=False))
-            until(f"{name} is decided", 20, lambda name=name: is_decided(defined, name))
+            until(f"{name} is decided", 60, lambda name=name: is_decided(defined, name))
         api.post(PODS, pod("huge", container("c", amounts("200")), hostNetwork=False))
         gated = pod("gated", container("c", amounts("14")), hostNetwork=False)
         gated["spec"]["schedulingGates"] = [{"name": "numafit.io/place"}]
         api.post(PODS, gated)
-        until("reports have them", 20, lambda: len(holders(defined, "loose-0")) == 3)
+        until("reports have them", 60, lambda: len(holders(defined, "loose-0")) == 3)
         yield own
         for name in api.pods():
             api.delete(f"{PODS}/{name}")
-        until("pods are gone", 30, lambda: not api.pods())
+        until("pods are gone", 60, lambda: not api.pods())
         own.stop()
 
 
@@ -151,7 +151,7 @@ def test_as_many_more_fit_as_the_kubelets_then_take(fleet: ControlPlane, plugins
             fleet.api.post(PODS, more)
             name = f"{node}-{number}"
             expected = "Running" if number < count else "Failed"
-            until(f"{name} is decided", 20, lambda name=name: is_decided(fleet, name))
+            until(f"{name} is decided", 60, lambda name=name: is_decided(fleet, name))
             assert fleet.api.pods()[name]["status"]["phase"] == expected, name
 
 
@@ -216,5 +216,5 @@ def test_reports_that_are_edited_or_stay_behind_are_found(fleet: ControlPlane, s
         assert "was changed by others than the agent, or is damaged" in edited.stderr
     finally:
         sim.process.send_signal(signal.SIGCONT)
-    until("it is up to date", 20, lambda: "default/half" not in holders(fleet, "strict-0"))
+    until("it is up to date", 60, lambda: "default/half" not in holders(fleet, "strict-0"))
     assert "agent-stale" not in found(fleet, plugins)

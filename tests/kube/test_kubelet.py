@@ -38,12 +38,12 @@ def phase(node: KubeletNode, name: str, wanted: str) -> Json:
         own = node.pods().get(name)
         return own if own and own["status"].get("phase") == wanted else None
 
-    return until(f"{name} is {wanted}", 30, found)
+    return until(f"{name} is {wanted}", 60, found)
 
 
 def test_it_decides_and_survives_what_happens_to_it(node: KubeletNode) -> None:
     """One story, since a start takes its time: admission, refusal, restart, reboot, plugins, resize, capacity."""
-    until("its devices are listed", 10, lambda: node.allocatable().get(GPU) == "2")
+    until("its devices are listed", 60, lambda: node.allocatable().get(GPU) == "2")
     assert node.allocatable()["cpu"] == "15"
 
     # admitted, with CPUs and a device of one NUMA node
@@ -67,24 +67,24 @@ def test_it_decides_and_survives_what_happens_to_it(node: KubeletNode) -> None:
     node.stop()
     node.reboot()
     assert node.start()
-    until("it runs again", 30, lambda: [each for each in node.outside.containers() if each.state == "RUNNING"])
+    until("it runs again", 60, lambda: [each for each in node.outside.containers() if each.state == "RUNNING"])
     assert node.state_files()["cpu_manager_state"]["entries"][uid]["c"] == held
 
     # a container that ends is started again
     node.outside.exit("a", "c")
-    until("it is started again", 30, lambda: [each for each in node.outside.containers() if each.state == "RUNNING"])
+    until("it is started again", 60, lambda: [each for each in node.outside.containers() if each.state == "RUNNING"])
 
     # a device fails, a plugin ends
     node.list_devices(GPU, ["g0@0", "!g1@1"])
-    until("one device is left", 10, lambda: node.allocatable().get(GPU) == "1")
+    until("one device is left", 60, lambda: node.allocatable().get(GPU) == "1")
     node.stop_plugin(GPU)
-    until("no device is left", 10, lambda: node.allocatable().get(GPU) == "0")
+    until("no device is left", 60, lambda: node.allocatable().get(GPU) == "0")
 
     # resize, and a resource of nobody's
     assert node.resize("a", "c", {"limits": {"cpu": "3"}, "requests": {"cpu": "3"}}).status_code == 200
     until(
         "it is infeasible",
-        20,
+        60,
         lambda: [
             each
             for each in node.pods()["a"]["status"]["conditions"]
@@ -92,7 +92,7 @@ def test_it_decides_and_survives_what_happens_to_it(node: KubeletNode) -> None:
         ],
     )
     node.list_capacity("nobody.io/thing", 3)
-    until("it is listed", 10, lambda: node.allocatable().get("nobody.io/thing") == "3")
+    until("it is listed", 60, lambda: node.allocatable().get("nobody.io/thing") == "3")
 
     # another configuration: one that does not start over this state
     node.stop()
@@ -101,7 +101,7 @@ def test_it_decides_and_survives_what_happens_to_it(node: KubeletNode) -> None:
     assert node.start({"topologyManagerPolicy": "none"})
 
     node.remove(["a", "wide"])
-    until("they are gone", 30, lambda: node.gone(["a", "wide"]))
+    until("they are gone", 60, lambda: node.gone(["a", "wide"]))
 
 
 def test_one_that_starts_again_decides_with_the_shares_of_those_who_have_gone(node: KubeletNode) -> None:
@@ -123,4 +123,4 @@ def test_one_that_starts_again_decides_with_the_shares_of_those_who_have_gone(no
         else:
             phase(node, f"{name}-next", "Running")
             node.remove([f"{name}-next"])
-            until("it is gone", 30, lambda: node.gone(["kept-next"]))
+            until("it is gone", 60, lambda: node.gone(["kept-next"]))

@@ -97,7 +97,7 @@ def phase(node: KubeletNode, name: str, wanted: str) -> Json:
         own = node.pods().get(name)
         return own if own and own["status"].get("phase") == wanted else None
 
-    return until(f"{name} is {wanted}", 30, found)
+    return until(f"{name} is {wanted}", 60, found)
 
 
 def published(node: KubeletNode) -> Any:
@@ -138,11 +138,11 @@ def equals_files(node: KubeletNode) -> bool:
 
 
 def up_to_date(node: KubeletNode) -> None:
-    until("what is published is what the state files say", 30, lambda: equals_files(node), 0.05)
+    until("what is published is what the state files say", 60, lambda: equals_files(node), 0.05)
 
 
 def compared(agent: Agent, equal: int) -> None:
-    until(f"{equal} decisions are equal", 30, lambda: agent.decisions().get("equal") == equal)
+    until(f"{equal} decisions are equal", 60, lambda: agent.decisions().get("equal") == equal)
     assert agent.decisions()["differs"] == 0, agent.log.read_text()
 
 
@@ -190,7 +190,7 @@ def test_a_real_kubelet_is_published_and_decides_as_expected(
     for name in ("a", "b", "c"):
         phase(node, name, "Running")
     node.remove(["one"])
-    until("it is gone", 30, lambda: node.gone(["one"]))
+    until("it is gone", 60, lambda: node.gone(["one"]))
     up_to_date(node)
     compared(agent, 7)
 
@@ -204,12 +204,12 @@ def test_a_real_kubelet_is_published_and_decides_as_expected(
 
     # somebody deletes the object
     node.api.delete(f"{PATH}/{node.name}")
-    until("it is made again", 30, lambda: published(node) is not None)
+    until("it is made again", 60, lambda: published(node) is not None)
 
     # the agent is killed, and what happens meanwhile is there when it is back
     agent.kill()
     node.remove(["two"])
-    until("it is gone", 30, lambda: node.gone(["two"]))
+    until("it is gone", 60, lambda: node.gone(["two"]))
     agent.start()
     up_to_date(node)
 
@@ -220,12 +220,12 @@ def test_a_real_kubelet_is_published_and_decides_as_expected(
         node.add(pod(name, gpus=1))
         phase(node, name, "Running")
         up_to_date(node)
-        until("it is compared, or said not to be", 30, partial(agent.has_decided, before))
+        until("it is compared, or said not to be", 60, partial(agent.has_decided, before))
         if agent.decisions()["equal"]:
             break
         # On a busy machine the watches come back at different moments, and what fell in between cannot be compared.
         node.remove([name])
-        until("it is gone", 30, partial(node.gone, [name]))
+        until("it is gone", 60, partial(node.gone, [name]))
     compared(agent, 1)
     assert agent.asked("/healthz") == "ok\n"
     assert b"Traceback" not in agent.log.read_bytes()
@@ -278,15 +278,15 @@ def test_what_differs_is_counted_told_and_recorded(
         compared(agent, 2)
         node.add(pod("none", gpus=2, cpu="3"))
         assert phase(node, "none", "Failed")["status"]["reason"] == "TopologyAffinityError"
-        until("a difference is counted", 30, lambda: agent.decisions().get("differs") == 1)
-        until("it is told", 10, lambda: events_of(node, "DecisionDiffers"))
+        until("a difference is counted", 60, lambda: agent.decisions().get("differs") == 1)
+        until("it is told", 60, lambda: events_of(node, "DecisionDiffers"))
         (recording,) = agent.recordings.glob("*.jsonl")
         command = [sys.executable, "-m", "numafit", "replay", str(recording)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 1
         assert "admission default/none/admitted" in done.stdout
 
-        found = until("it is there", 10, lambda: cluster.api.get(f"{RESOURCE_TOPOLOGIES}/{node.name}"))
+        found = until("it is there", 60, lambda: cluster.api.get(f"{RESOURCE_TOPOLOGIES}/{node.name}"))
         zones = {zone["name"]: zone for zone in found["zones"]}
         assert sorted(zones) == ["node-0", "node-1"]
         assert [cost["value"] for cost in zones["node-0"]["costs"]] == [10, 21]
@@ -305,7 +305,7 @@ def test_what_differs_is_counted_told_and_recorded(
     def refused() -> str:
         return as_account(cluster, account, node, {"metadata": {"labels": {"mine": "yes"}}})
 
-    until("the policy counts", 30, lambda: "annotation only" in refused(), 0.5)
+    until("the policy counts", 60, lambda: "annotation only" in refused(), 0.5)
     owner = {"apiVersion": "v1", "kind": "Node", "name": "nobody", "uid": "0"}
     for content in (
         {"spec": {"unschedulable": True}},
@@ -329,11 +329,11 @@ def test_what_differs_is_counted_told_and_recorded(
     asking.start()
     try:
         until(
-            "the settings are right", 30, lambda: published(node).kubelet["topologyManagerPolicy"] == "single-numa-node"
+            "the settings are right", 60, lambda: published(node).kubelet["topologyManagerPolicy"] == "single-numa-node"
         )
         up_to_date(node)
         assert published(node).notes == ()
-        (told,) = until("it is told", 30, lambda: events_of(node, "ResourceTopologyNotPublished"))
+        (told,) = until("it is told", 60, lambda: events_of(node, "ResourceTopologyNotPublished"))
         assert told == f"NodeResourceTopology {node.name} is published by rte"
         assert (cluster.api.get(path) or {})["zones"] == []
         node.add(pod("late", "1"))

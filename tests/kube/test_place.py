@@ -74,7 +74,7 @@ def empty(fleet: ControlPlane) -> Iterator[ControlPlane]:
     fleet.api.ask("DELETE", SETS)
     fleet.api.ask("DELETE", PODS)
     until("all pods are gone", 60, lambda: not fleet.api.pods(SPACE))
-    until("nobody holds anything", 30, lambda: not reported(fleet.api, tuple(f"{zone}-" for zone in ZONES)))
+    until("nobody holds anything", 60, lambda: not reported(fleet.api, tuple(f"{zone}-" for zone in ZONES)))
 
 
 def running(cluster: ControlPlane, prefix: str = "") -> list[Json]:
@@ -106,10 +106,10 @@ def test_a_nearly_full_fleet_rejects_nobody_and_who_waits_is_told_why_and_releas
         api.post(SETS, replica_set("large", 12, aligned(12)))
         until("the large ones run", 60, lambda: len(running(empty, "large")) == 12)
         api.post(SETS, replica_set("middle", 3, aligned(5)))
-        until("three pods wait", 30, lambda: placer.metric("numafit_place_waiting_pods") == 3)
+        until("three pods wait", 60, lambda: placer.metric("numafit_place_waiting_pods") == 3)
         told = until(
             "they are told why",
-            30,
+            60,
             lambda: [own for name, own in api.pods(SPACE).items() if name.startswith("middle") and condition(own)],
         )
         assert condition(told[0])["reason"] == "Waiting"
@@ -140,7 +140,7 @@ def test_gates_of_others_selectors_and_terms_of_the_user_are_kept(
         api.post(PODS, {"metadata": {"name": "gated"}, "spec": gated})
         api.post(PODS, {"metadata": {"name": "chosen"}, "spec": aligned(4, nodeSelector={"zone": "c"})})
         api.post(PODS, {"metadata": {"name": "terms"}, "spec": aligned(4, affinity=affinity)})
-        until("two run", 30, lambda: len(running(empty)) == 2)
+        until("two run", 60, lambda: len(running(empty)) == 2)
         pods = api.pods(SPACE)
         assert pods["chosen"]["spec"]["nodeName"].startswith("c")
         assert pods["terms"]["spec"]["nodeName"][0] in "bc"
@@ -152,7 +152,7 @@ def test_gates_of_others_selectors_and_terms_of_the_user_are_kept(
         change = {"spec": {"schedulingGates": [{"name": GATE}], "nodeSelector": {"zone": "a"}}}
         answer = api.ask("PATCH", f"{PODS}/gated", change, MERGE)
         assert answer.status_code == 200, answer.text
-        until("it runs", 30, lambda: len(running(empty, "gated")) == 1)
+        until("it runs", 60, lambda: len(running(empty, "gated")) == 1)
         assert api.pods(SPACE)["gated"]["spec"]["nodeName"].startswith("a")
         assert failed(empty) == []
 
@@ -221,11 +221,11 @@ def test_a_pod_goes_to_the_zone_of_its_disk(empty: ControlPlane, allowed: Path, 
     api.post(volumes, volume)
     api.post(claims, claim)
     try:
-        until("it is bound", 30, lambda: (api.get(f"{claims}/data") or {})["status"].get("phase") == "Bound")
+        until("it is bound", 60, lambda: (api.get(f"{claims}/data") or {})["status"].get("phase") == "Bound")
         with placing(allowed, tmp_path, "--names=1"):
             mounted = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
             api.post(PODS, {"metadata": {"name": "disk"}, "spec": aligned(4, volumes=mounted)})
-            until("it runs", 30, lambda: len(running(empty)) == 1)
+            until("it runs", 60, lambda: len(running(empty)) == 1)
             assert api.pods(SPACE)["disk"]["spec"]["nodeName"].startswith("c")
     finally:
         api.delete(f"{PODS}/disk")
@@ -237,7 +237,7 @@ def test_another_one_goes_on_when_the_leader_is_killed(empty: ControlPlane, allo
     api = empty.api
     with placing(allowed, tmp_path, name="one") as first, placing(allowed, tmp_path, name="two", leads=False) as second:
         api.post(SETS, replica_set("large", 12, aligned(12)))
-        until("some were released", 30, lambda: first.metric("numafit_place_released_total") >= 3, pause=0.01)
+        until("some were released", 60, lambda: first.metric("numafit_place_released_total") >= 3, pause=0.01)
         first.kill()
         until("the second leads", 60, second.leads)
         # A small one that came past the webhook of the dead would take the place of a large one.
@@ -253,15 +253,15 @@ def test_where_nothing_of_it_runs_pods_are_scheduled_as_ever_and_those_that_wait
     api = empty.api
     with placing(allowed, tmp_path) as placer:
         api.post(PODS, {"metadata": {"name": "hopeless"}, "spec": aligned(20)})
-        until("it waits", 30, lambda: placer.metric("numafit_place_waiting_pods") == 1)
+        until("it waits", 60, lambda: placer.metric("numafit_place_waiting_pods") == 1)
         assert placer.stop() == 0
     begun = time.monotonic()
     api.post(PODS, {"metadata": {"name": "free"}, "spec": aligned(4)})
     assert "schedulingGates" not in api.pods(SPACE)["free"]["spec"]
     assert time.monotonic() - begun < 5
-    until("it runs", 30, lambda: len(running(empty, "free")) == 1)
+    until("it runs", 60, lambda: len(running(empty, "free")) == 1)
     assert api.pods(SPACE)["hopeless"]["spec"]["schedulingGates"] == [{"name": GATE}]
     command = [sys.executable, "-m", "numafit", "place", f"--kubeconfig={allowed}", "--ungate"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "1 pods were released\n"), done.stderr
-    until("the kubelet rejects it", 30, lambda: len(failed(empty)) == 1)
+    until("the kubelet rejects it", 60, lambda: len(failed(empty)) == 1)

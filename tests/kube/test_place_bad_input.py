@@ -133,11 +133,11 @@ def ghost(space: ControlPlane, placer: PlacerProcess) -> Iterator[Json]:
     own = {name: topology[name] for name in ("apiVersion", "kind", "status")} | {"metadata": {"name": "ghost"}}
     space.api.post(PATH, own)
     write(space, own["status"])
-    until("it is known", 30, lambda: known(placer) == 4)
+    until("it is known", 60, lambda: known(placer) == 4)
     yield own
     space.api.delete(f"{PATH}/ghost")
     space.api.delete("/api/v1/nodes/ghost")
-    until("it is forgotten", 30, lambda: known(placer) == 3 and known(placer, "unreported") == 0)
+    until("it is forgotten", 60, lambda: known(placer) == 3 and known(placer, "unreported") == 0)
 
 
 def write(cluster: ControlPlane, status: Json) -> None:
@@ -170,8 +170,8 @@ def test_an_object_that_cannot_be_used_makes_its_node_unknown_until_it_is_writte
     space: ControlPlane, placer: PlacerProcess, ghost: Json, change: Callable[[Json], Json], told: str, finding: str
 ) -> None:
     write(space, change(ghost["status"]))
-    until("the node is unusable", 30, lambda: known(placer, "unusable") == 1)
-    until("that is said", 10, lambda: told in placer.log.read_text())
+    until("the node is unusable", 60, lambda: known(placer, "unusable") == 1)
+    until("that is said", 60, lambda: told in placer.log.read_text())
     doctor = [sys.executable, "-m", "numafit", "fleet", "doctor", "-o", "json", f"--kubeconfig={space.kubeconfig}"]
     assert finding in subprocess.run(doctor, capture_output=True, text=True, check=False).stdout
     # Others are placed meanwhile, on what is known.
@@ -179,16 +179,16 @@ def test_an_object_that_cannot_be_used_makes_its_node_unknown_until_it_is_writte
     runs(space, "meanwhile")
     write(space, ghost["status"])
     until("the node is known again", 60, lambda: known(placer) == 4)
-    until("that is said", 10, lambda: "known again: ghost" in placer.log.read_text())
+    until("that is said", 60, lambda: "known again: ghost" in placer.log.read_text())
 
 
 def test_a_node_that_goes_while_it_is_offered_is_no_trouble(
     space: ControlPlane, placer: PlacerProcess, ghost: Json
 ) -> None:
     make(space, "ghostly", nodeSelector={"kubernetes.io/hostname": "ghost"})
-    until("it waits, or is offered", 30, lambda: space.api.get(f"{PODS}/ghostly"))
+    until("it waits, or is offered", 60, lambda: space.api.get(f"{PODS}/ghostly"))
     space.api.delete("/api/v1/nodes/ghost")
-    until("it is gone", 30, lambda: known(placer) == 3)
+    until("it is gone", 60, lambda: known(placer) == 3)
     make(space, "after")
     runs(space, "after")
 
@@ -202,7 +202,7 @@ def test_a_namespace_goes_while_its_pods_wait_are_placed_and_run(
     until("some wait", 60, lambda: placer.metric(WAITING) >= 5)
     own_cluster.api.delete("/api/v1/namespaces/leaving")
     until("it is gone", 120, lambda: own_cluster.api.get("/api/v1/namespaces/leaving") is None)
-    until("nobody waits any more", 30, lambda: placer.metric(WAITING) == 0)
+    until("nobody waits any more", 60, lambda: placer.metric(WAITING) == 0)
     # All that its pods held is free again.
     make_namespace(own_cluster, SPACE)
     for index in range(6):

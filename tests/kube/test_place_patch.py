@@ -28,7 +28,7 @@ MOST_NODES = 5_000
 def namespace(cluster: ControlPlane) -> Iterator[None]:
     cluster.api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
-    until("the account is there", 30, lambda: cluster.api.get(account))
+    until("the account is there", 60, lambda: cluster.api.get(account))
     yield
     cluster.api.delete(f"/api/v1/namespaces/{NAMESPACE}")
 

@@ -36,7 +36,7 @@ def test_only_the_placer_says_which_nodes_a_pod_counts_on(cluster: ControlPlane)
     try:
         forged = pod("forged", annotations=OFFERS["metadata"]["annotations"])
         # Policies count a moment after they were made.
-        until("it is refused", 30, lambda: api.ask("POST", f"{PODS}?dryRun=All", forged).status_code == 422)
+        until("it is refused", 60, lambda: api.ask("POST", f"{PODS}?dryRun=All", forged).status_code == 422)
         assert "is written by the placer only" in api.ask("POST", PODS, forged).text
         api.post(PODS, pod("plain"))
         api.post(PODS, pod("other", annotations={"other": "x"}))

@@ -35,7 +35,7 @@ def namespace(cluster: ControlPlane) -> None:
     if cluster.api.get(f"/api/v1/namespaces/{NAMESPACE}") is None:
         cluster.api.post("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default"
-    until("the account is there", 30, lambda: cluster.api.get(account))
+    until("the account is there", 60, lambda: cluster.api.get(account))
 
 
 def container(name: str, limits: Json | None = None, requests: Json | None = None, **more: Any) -> Json:
@@ -89,7 +89,7 @@ class Twins:
     def remove(self, name: str) -> None:
         for place in ("default", NAMESPACE):
             self.api.delete(f"/api/v1/namespaces/{place}/pods/{name}")
-        until(f"{name} is gone", 30, lambda: all(name not in self.pods(place) for place in ("default", NAMESPACE)))
+        until(f"{name} is gone", 60, lambda: all(name not in self.pods(place) for place in ("default", NAMESPACE)))
 
     def resize(self, name: str, container: str, resources: Json) -> None:
         content = {"spec": {"containers": [{"name": container, "resources": resources}]}}
@@ -162,7 +162,7 @@ def twins(
     node = KubeletNode(cluster, short_folder / name, name, ARCHIVE, CONFIG, release)
     node.plugins[GPU] = ("g0@0", "g1@1")
     assert node.start()
-    until("its devices are listed", 10, lambda: node.allocatable().get(GPU) == "2")
+    until("its devices are listed", 60, lambda: node.allocatable().get(GPU) == "2")
     try:
         with simulated(cluster.kubeconfig, short_folder / f"s{name}", [group(release, node.base)], "--remove") as sim:
             yield Twins(node, sim)
@@ -219,12 +219,12 @@ def test_a_simulated_kubelet_writes_what_a_real_one_writes(twins: Twins) -> None
     twins.add(pod("done", container("c", command=["exit-0"]), restartPolicy="Never", annotations=ends))
     twins.same("done", phase("Succeeded"))
     twins.add(pod("fails", container("c"), restartPolicy="Never", annotations={**ends, "numafit.io/exit-code": "3"}))
-    until("it runs", 30, lambda: twins.pods("default")["fails"]["status"].get("phase") == "Running")
+    until("it runs", 60, lambda: twins.pods("default")["fails"]["status"].get("phase") == "Running")
     twins.node.outside.exit("fails", "c", 3)
     twins.same("fails", phase("Failed"))
     again = {"numafit.io/run-seconds": "5", "numafit.io/exit-code": "1"}
     twins.add(pod("again", container("c"), annotations=again))
-    until("it runs", 30, lambda: twins.pods("default")["again"]["status"].get("phase") == "Running")
+    until("it runs", 60, lambda: twins.pods("default")["again"]["status"].get("phase") == "Running")
     twins.node.outside.exit("again", "c", 1)
 
     def second(status: Json) -> bool:
@@ -264,8 +264,8 @@ def test_a_simulated_kubelet_writes_what_a_real_one_writes(twins: Twins) -> None
     # all are deleted, and nothing is held any more
     for name in sorted(twins.pods(NAMESPACE)):
         twins.remove(name)
-    until("nothing is held", 30, lambda: not twins.state()[0]["cpu_manager_state"]["entries"])
-    until("nothing is held", 30, lambda: not twins.state()[1]["cpu_manager_state"]["entries"])
+    until("nothing is held", 60, lambda: not twins.state()[0]["cpu_manager_state"]["entries"])
+    until("nothing is held", 60, lambda: not twins.state()[1]["cpu_manager_state"]["entries"])
 
 
 def small(name: str, count: int) -> Json:
@@ -297,16 +297,16 @@ def test_the_rights_that_it_prints_are_enough(
     with simulated(allowed, short_folder / "rights", [small("kept", 2)]) as sim:
         for name, node, cpu in (("a", "kept-0", "2"), ("b", "kept-0", "2"), ("wide", "kept-1", "9")):
             cluster.api.post(pods, plain(name, node, cpu))
-        until("b runs", 20, lambda: status_of(cluster, "b").get("phase") == "Running")
-        until("it is rejected", 20, lambda: status_of(cluster, "wide").get("reason") == "TopologyAffinityError")
+        until("b runs", 60, lambda: status_of(cluster, "b").get("phase") == "Running")
+        until("it is rejected", 60, lambda: status_of(cluster, "wide").get("reason") == "TopologyAffinityError")
         before, held = status_of(cluster, "b"), (sim.state / "kept-0" / "cpu_manager_state").read_text()
 
         sim.kill()
         cluster.api.delete(f"{pods}/a")
         cluster.api.post(pods, plain("late", "kept-0", "3"))
         sim.start("--remove")
-        until("late runs", 20, lambda: status_of(cluster, "late").get("phase") == "Running")
-        until("a is gone", 20, lambda: "a" not in cluster.api.pods(NAMESPACE))
+        until("late runs", 60, lambda: status_of(cluster, "late").get("phase") == "Running")
+        until("a is gone", 60, lambda: "a" not in cluster.api.pods(NAMESPACE))
         assert status_of(cluster, "b")["containerStatuses"] == before["containerStatuses"]
         uid = cluster.api.pods(NAMESPACE)["b"]["metadata"]["uid"]
         now = json.loads((sim.state / "kept-0" / "cpu_manager_state").read_text())["entries"]
@@ -314,7 +314,7 @@ def test_the_rights_that_it_prints_are_enough(
 
         for name in ("b", "late", "wide"):
             cluster.api.delete(f"{pods}/{name}")
-        until("all are gone", 20, lambda: not {"b", "late", "wide"} & set(cluster.api.pods(NAMESPACE)))
+        until("all are gone", 60, lambda: not {"b", "late", "wide"} & set(cluster.api.pods(NAMESPACE)))
         assert sim.stop() == 0
         assert "numafit:" not in sim.log.read_text()
     assert cluster.api.get("/api/v1/nodes/kept-0") is None

@@ -50,7 +50,7 @@ class Pair(NamedTuple):
             status = self.real.pods()[name]["status"]
             return status if status.get("phase") in ("Running", "Failed") else None
 
-        status = until(f"{name} is decided", 30, decided)
+        status = until(f"{name} is decided", 60, decided)
         mine = self.simulated.order(add=made)
         told = {key: status.get(key) or "" for key in ("phase", "reason", "message")}
         assert mine == told
@@ -58,7 +58,7 @@ class Pair(NamedTuple):
 
     def remove(self, name: str, uid: str) -> None:
         self.real.remove([name])
-        until(f"{name} is gone", 30, lambda: self.real.gone([name]))
+        until(f"{name} is gone", 60, lambda: self.real.gone([name]))
         self.simulated.order(remove=uid)
 
     def compare(self, *names: str) -> Json:
@@ -69,7 +69,7 @@ class Pair(NamedTuple):
             return real if real == mine else None
 
         try:
-            found: Json = until("both list the same", 10, alike, SLOWLY)
+            found: Json = until("both list the same", 60, alike, SLOWLY)
         except TimeoutError:
             assert _sorted(self.simulated.outside.pod_resources()) == _sorted(self.real.outside.pod_resources())
             raise
@@ -249,14 +249,14 @@ def test_our_plugin_and_our_kubelet_find_each_other_again(cluster: ControlPlane,
                 own = api.get("/api/v1/nodes/socketed") or {}
                 return bool(own.get("status", {}).get("allocatable", {}).get(FPGA) == str(count))
 
-            until(f"{count} devices are offered", 40, has)
+            until(f"{count} devices are offered", 60, has)
 
         def phase(name: str, wanted: str) -> Json:
             def found() -> Json | None:
                 own = api.pods().get(name)
                 return own if own and own["status"].get("phase") == wanted else None
 
-            return until(f"{name} is {wanted}", 40, found)
+            return until(f"{name} is {wanted}", 60, found)
 
         offers(4)
         api.post("/api/v1/namespaces/default/pods", fpga_pod("pair", "socketed", 2))

@@ -34,10 +34,10 @@ def defined(cluster: ControlPlane) -> Iterator[ControlPlane]:
     command = [str(cluster.binaries / "kubectl"), f"--kubeconfig={cluster.kubeconfig}", "apply", "-f", "-"]
     text = numafit("kubelet-sim", "--definition").stdout
     subprocess.run(command, input=text, capture_output=True, text=True, check=True)
-    until("it is served", 20, lambda: cluster.api.ask("GET", PATH).status_code == 200)
+    until("it is served", 60, lambda: cluster.api.ask("GET", PATH).status_code == 200)
     yield cluster
     cluster.api.delete(DEFINITION)
-    until("it is gone", 20, lambda: cluster.api.ask("GET", PATH).status_code == 404)
+    until("it is gone", 60, lambda: cluster.api.ask("GET", PATH).status_code == 404)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_the_object_follows_the_pods_of_its_node(defined: ControlPlane, allowed:
 
         for name, cpu in (("t1", "2"), ("t2", "3"), ("wide", "9")):
             api.post(PODS, pod(name, container("c", amounts(cpu)), nodeName="placed-0", hostNetwork=False))
-        until("both are told", 20, lambda: holders(defined, "placed-0") == ["default/t1", "default/t2"])
+        until("both are told", 60, lambda: holders(defined, "placed-0") == ["default/t1", "default/t2"])
         found = published(defined, "placed-0")
         assert found is not None
         there = api.pods("default")
@@ -86,14 +86,14 @@ def test_the_object_follows_the_pods_of_its_node(defined: ControlPlane, allowed:
         sizes = [cpu for cpu in range(1, 9) if stage.decide(stage.ledger, pod_of("next", cpu=str(cpu))).admitted]
         assert sizes[-1] == 8
         api.post(PODS, pod("fits", container("c", amounts(str(sizes[-1]))), nodeName="placed-0", hostNetwork=False))
-        until("it is told", 20, lambda: "default/fits" in holders(defined, "placed-0"))
+        until("it is told", 60, lambda: "default/fits" in holders(defined, "placed-0"))
 
         for name in ("t1", "t2", "fits", "wide"):
             api.delete(f"{PODS}/{name}")
-        until("it stands as before", 30, lambda: is_as_before(defined, first))
+        until("it stands as before", 60, lambda: is_as_before(defined, first))
 
         api.delete(f"{PATH}/placed-1")
-        until("it is there again", 20, lambda: published(defined, "placed-1") is not None)
+        until("it is there again", 60, lambda: published(defined, "placed-1") is not None)
         sim.stop()
     for number in range(3):
         api.delete(f"/api/v1/nodes/placed-{number}")

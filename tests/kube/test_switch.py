@@ -210,7 +210,7 @@ def test_a_switch_says_what_comes_and_waits_for_budgets(switched: SwitchedNode) 
     # those who come back sit where the plan said
     after = running(node, 3)
     assert len(set(before) & set(after)) == 1, "the DaemonSet's pod stayed"
-    until("all hold CPUs", 30, lambda: len(exclusive(node)) == 3)
+    until("all hold CPUs", 60, lambda: len(exclusive(node)) == 3)
     answer = switched.answer()
     assert answer["outcome"] == "switched"
     assert sorted(foretold(answer).values()) == sorted(exclusive(node).values())
@@ -232,7 +232,7 @@ def test_a_switch_says_what_comes_and_waits_for_budgets(switched: SwitchedNode) 
     status, said = switched.run(switched.new(STATIC), "--keep-pods", "--yes", "-o", "json")
     assert status == 0, said
     assert switched.stands("static")
-    until("all hold CPUs", 30, lambda: len(exclusive(node)) == 3)
+    until("all hold CPUs", 60, lambda: len(exclusive(node)) == 3)
     # pods that were created within one second come in any order
     held = exclusive(node)
     assert sorted(foretold(switched.answer()).values()) == sorted(held.values())

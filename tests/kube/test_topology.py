@@ -48,7 +48,7 @@ def defined(cluster: ControlPlane) -> Iterator[ControlPlane]:
     with_definition = str(files("numafit.cluster.topology").joinpath("nodetopologies.yaml"))
     kubectl(cluster, "apply", "-f", with_definition)
     kubectl(cluster, "wait", "--for=condition=established", f"crd/{PLURAL}.topology.numafit.io", "--timeout=20s")
-    until("it is served", 20, lambda: cluster.api.ask("GET", PATH).status_code == 200)
+    until("it is served", 60, lambda: cluster.api.ask("GET", PATH).status_code == 200)
     yield cluster
     kubectl(cluster, "delete", "-f", with_definition)
 
@@ -278,7 +278,7 @@ def test_the_page_shows_who_sits_where(defined: ControlPlane, small: Stage) -> N
             view = httpx.get(f"{agent.url}/api/v1/ledger", timeout=30).json()
             return {own["name"].rpartition("/")[2]: own["cpus"] for own in view["holders"]}
 
-        until("both are shown", 30, lambda: seen() == held)
+        until("both are shown", 60, lambda: seen() == held)
         gone = reconcile(small.node, release(small.ledger, uid["first"]))
         publish(defined, replace(small, ledger=gone))
-        until("one is gone", 30, lambda: "first" not in seen())
+        until("one is gone", 60, lambda: "first" not in seen())

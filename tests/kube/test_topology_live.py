@@ -72,8 +72,8 @@ def through_the_server(cluster: ControlPlane, name: str, stage: Stage) -> Stage:
 def test_the_kubelet_does_what_was_decided_on_its_object(cluster: ControlPlane, node: KubeletNode) -> None:
     """Pods come one after the other; each time the object is published, read, and asked about the next one."""
     kubectl(cluster, "apply", "-f", str(files("numafit.cluster.topology").joinpath("nodetopologies.yaml")))
-    until("it is served", 20, lambda: cluster.api.ask("GET", PATH).status_code == 200)
-    until("its devices are listed", 10, lambda: node.allocatable().get(GPU) == "2")
+    until("it is served", 60, lambda: cluster.api.ask("GET", PATH).status_code == 200)
+    until("its devices are listed", 60, lambda: node.allocatable().get(GPU) == "2")
     wanted = (
         ("one", {"cpu": "3", "memory": "64Mi", "gpu": "1"}),
         ("two", {"cpu": "2", "memory": "64Mi"}),

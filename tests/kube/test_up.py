@@ -104,7 +104,7 @@ def test_a_folder_is_used_again_with_its_certificates_ports_and_data(tmp_path: P
         # killed, it leaves nothing that runs either
         process.kill()
         process.wait()
-        until("all have ended", 10, lambda: not alive([own["pid"] for own in second["programs"].values()]))
+        until("all have ended", 60, lambda: not alive([own["pid"] for own in second["programs"].values()]))
     assert folder.is_dir()
 
 
