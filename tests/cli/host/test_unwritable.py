@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import numafit.cli.bundle
 import numafit.cli.host.audit
 import numafit.cli.host.leases
 import numafit.cli.host.plan
@@ -29,7 +30,8 @@ Answer = tuple[int, str, str]
 
 @pytest.fixture(autouse=True)
 def another_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One without a ledger of its own."""
+    """One without a ledger of its own, and without the jobs of tests that run at the same time."""
+    monkeypatch.setattr("numafit.host.book.rebuild.lease_groups", list)
     for function in (ledger_folder, is_private):
         monkeypatch.setattr(function, "__defaults__", (None, tmp_path / "host"))
     for name in (VARIABLE, "XDG_STATE_HOME", "DOCKER_HOST"):
