@@ -11,6 +11,7 @@ import pytest
 
 USE = """
 import sys
+sys.path.append(sys.argv[2])
 from numafit.cli.bundle import ModuleBundle
 bundle = ModuleBundle(sys.argv[1])
 bundle.use()
@@ -40,9 +41,9 @@ def house(tmp_path: Path) -> Path:
 
 def loaded(house: Path, **changes: str) -> Mapping[str, object]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    environment |= {"PYTHONPATH": str(house.parent), **changes}
-    line = [sys.executable, "-c", USE, str(house.parent / "bundle")]
-    done = subprocess.run(line, env=environment, capture_output=True, check=True)
+    environment.pop("PYTHONPATH", None)
+    line = [sys.executable, "-c", USE, str(house.parent / "bundle"), str(house.parent)]
+    done = subprocess.run(line, env={**environment, **changes}, capture_output=True, check=True)
     found: Mapping[str, object] = json.loads(done.stdout)
     return found
 
@@ -78,7 +79,7 @@ def test_who_searches_elsewhere_neither_uses_nor_changes_it(house: Path, tmp_pat
     """Another module of the same name could come first there."""
     loaded(house)
     before = (house.parent / "bundle").read_bytes()
-    assert loaded(house, PYTHONPATH=f"{tmp_path / 'first'}:{house.parent}") == expected(house, PLAIN)
+    assert loaded(house, PYTHONPATH=str(tmp_path / "first")) == expected(house, PLAIN)
     assert (house.parent / "bundle").read_bytes() == before
 
 

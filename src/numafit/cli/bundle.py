@@ -33,8 +33,6 @@ class ModuleBundle:
         """Module -> its source, whether it is a package, time and size of the source, place and length of its code."""
         self._data: mmap.mmap | bytes = b""
         """Mapped, so that it stays the same whoever replaces or closes the file."""
-        self._elsewhere = False
-        """It is for other places to search, where it may be right."""
 
     def use(self) -> None:
         """Modules that are not loaded yet come from it from now on."""
@@ -46,8 +44,7 @@ class ModuleBundle:
         except (OSError, EOFError, ValueError, TypeError):
             # There is none yet, or it is none.
             return
-        self._elsewhere = python == sys.version and places != _places()
-        if python == sys.version and not self._elsewhere:
+        if python == sys.version and places == _places():
             self._table = table
             sys.meta_path.insert(0, self)  # type: ignore[arg-type]
 
@@ -66,8 +63,9 @@ class ModuleBundle:
         return external.spec_from_file_location(name, source, loader=loader, submodule_search_locations=places)
 
     def keep(self) -> None:
-        """With what was loaded beside it, if that is anything and it may be written."""
-        if sys.dont_write_bytecode or self._elsewhere:
+        """With what was loaded beside it, if that is anything and it may be written. Who searches in places of his own
+        leaves it to the others."""
+        if sys.dont_write_bytecode or "PYTHONPATH" in os.environ:
             return
         new = [
             name
