@@ -26,6 +26,12 @@ numafit run --cpus 1 --memory 250Mi -- python3 where.py 20
 numafit free
 rm mark
 """
+HUGE = """pages=/sys/devices/system/node/node0/hugepages/hugepages-2048kB
+echo 200 > $pages/nr_hugepages
+cat $pages/nr_hugepages
+numafit run --cpus 1 --memory 250Mi -- python3 where.py 20
+echo 0 > $pages/nr_hugepages
+"""
 JOBS = (
     Job("preferred", "numafit run --cpus 2 -- python3 where.py 40", FILES),
     Job("spilled", f"numafit run --cpus 2 --node 1 -- python3 where.py {TOO_MUCH}", FILES),
@@ -36,6 +42,7 @@ JOBS = (
     Job("shared", "numafit run --node 1 -- python3 where.py 40", FILES),
     Job("limited", f"numafit run --limit-memory 64Mi -- sh -c '{LIMITED}'; ls -d /sys/fs/cgroup/numafit/*/", FILES),
     Job("occupied", OCCUPIED, FILES),
+    Job("huge", HUGE, FILES),
     Job("worker", f"{OWN_LEDGER} numafit run --cpus 2 -- python3 where.py 40", FILES, user="worker"),
     Job("refused", f"{OWN_LEDGER} numafit run --limit-memory 64Mi -- echo ran", user="worker"),
 )
@@ -109,3 +116,10 @@ def test_memory_that_a_stranger_uses_is_not_promised(results: dict[str, Result])
     assert "numafit: 250Mi on node 0 are free by the claims, and really " in results["occupied"].stderr
     assert ": the job goes to node 1\n" in results["occupied"].stderr
     assert "REALLY FREE" in results["occupied"].stdout
+
+
+def test_memory_set_aside_for_huge_pages_is_not_promised(results: dict[str, Result]) -> None:
+    """Of node 0 more than half are, and nobody uses them."""
+    where = told(results["huge"])
+    assert int(results["huge"].stdout.split()[0]) > 150
+    assert (where["cpus"], set(where["pages"])) == ("2", {"1"})
