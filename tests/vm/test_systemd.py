@@ -185,7 +185,7 @@ def test_a_cgroup_of_our_own_stays_whatever_systemd_does(results: dict[str, Resu
     and after systemd has executed itself again."""
     steps = ("run", "daemon-reload", "started", "stopped", "daemon-reexec")
     assert results["own"].stdout.splitlines()[2:] == [f"{step}, 0-1, 0::/numafit/: cpuset" for step in steps]
-    assert "bound by cgroup v2\n" in results["own"].stderr
+    assert "bound by cgroup v2 (preferred 0)\n" in results["own"].stderr
 
 
 def test_an_ordinary_user_steps_down_where_his_manager_has_no_cpusets(results: dict[str, Result]) -> None:
