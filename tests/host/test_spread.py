@@ -15,7 +15,7 @@ from numafit.host.grant import Refused, granted, sentence_of
 from numafit.host.host import Host, HostFile, host_of
 from numafit.host.lease import Lease
 from numafit.host.place import Placed, place
-from numafit.host.request import JobRequest
+from numafit.host.request import STRICT, JobRequest
 from numafit.host.spread import place_job
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.model import Device
@@ -102,6 +102,21 @@ def test_restricted_takes_parts_on_their_own_nodes_and_refuses_others() -> None:
     assert place_job(host, (), request).aligned
     first_node = mask_of(cpu.id for cpu in host.machine.cpus if cpu.numa == 0)
     assert not place_job(host, [held(first_node)], request).admitted
+
+
+def test_a_strict_policy_takes_no_devices_of_nodes_that_were_not_asked_for() -> None:
+    """Neither now nor, where the node has too few, ever; the default takes what there is and says that it is apart."""
+    host = host_named("gpu8-128cpu")
+    five = JobRequest(devices={GPU: 5}, on_nodes=0b10)
+    loose = place_job(host, [], five)
+    assert (loose.admitted, loose.aligned) == (True, False)
+    for policy in STRICT:
+        with pytest.raises(InputError, match="NUMA node 1 has 4"):
+            place_job(host, [], replace(five, policy=policy))
+        four = place_job(host, [], replace(five, policy=policy, devices={GPU: 4}))
+        assert four.devices == {GPU: ("GPU4", "GPU5", "GPU6", "GPU7")}
+        other = lease_of(four, "other")
+        assert not place_job(host, [other], replace(five, policy=policy, devices={GPU: 1})).admitted
 
 
 # Links

@@ -12,6 +12,8 @@ CONTAINER = "lease"
 
 Policy = Literal["none", "best-effort", "restricted", "single-numa-node"]
 POLICIES: tuple[Policy, ...] = ("none", "best-effort", "restricted", "single-numa-node")
+STRICT = POLICIES[2:]
+"""Those that refuse what is not aligned."""
 
 PREFERENCES: Mapping[str, str] = {
     "full-cores": "full-pcpus-only",

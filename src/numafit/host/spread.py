@@ -24,7 +24,7 @@ from numafit.host.host import Distance, Host, distances
 from numafit.host.lease import Lease, LeasePart
 from numafit.host.parts import Cutting, JobPart, TakenPart, free_bytes, in_proportion, memory_of_parts, nearest_first
 from numafit.host.place import GPU, Placed, ledger_of, memory_near, node_of, place, way_of
-from numafit.host.request import JobRequest, len_of_main, main_resources
+from numafit.host.request import STRICT, JobRequest, len_of_main, main_resources
 from numafit.ledger.ledger import Block
 from numafit.machine.gpu_sets import BestSet, equal_sets, pairs_of, reason_text
 from numafit.machine.model import Device
@@ -34,6 +34,8 @@ from numafit.managers.device.manager import free_devices
 
 def place_job(host: Host, leases: Sequence[Lease], request: JobRequest) -> Placed:
     """Raises `InputError` for what this machine can never give, whoever holds what."""
+    if request.policy in STRICT and request.on_nodes:
+        host = _strictly(host, request)
     if request.like_kubelet:
         return place(host, leases, request)
     check_parts(request)
@@ -154,12 +156,29 @@ def _on_its_nodes(host: Host, cores: WholeCores, request: JobRequest) -> Host:
     if not request.on_nodes:
         return host
     ledger = ledger_of(host, node_of(host, request), cores.leases)
-    nodes = {device: node_of_device(device) for device in host.machine.devices}
-    kept = tuple(device for device, numa in nodes.items() if numa is None or request.on_nodes >> numa & 1)
+    own = _with_own_devices(host, request)
     for resource, count in request.devices.items():
         free = free_devices(ledger.device, resource)
-        if count > sum(1 for device in kept if device.resource == resource and device.id in free):
+        if count > sum(1 for device in own.machine.devices if device.resource == resource and device.id in free):
             return host
+    return own
+
+
+def _strictly(host: Host, request: JobRequest) -> Host:
+    """Devices of other NUMA nodes than the job asked for are not for it."""
+    own = _with_own_devices(host, request)
+    for resource, count in request.devices.items():
+        there, on_nodes = (sum(device.resource == resource for device in one.machine.devices) for one in (host, own))
+        if on_nodes < count and there:
+            where = f"NUMA node {cpuset_text(request.on_nodes)} has {on_nodes}"
+            raise InputError(f"{count} {resource} are asked for, {where}", cure="ask for more nodes, or for less")
+    return own
+
+
+def _with_own_devices(host: Host, request: JobRequest) -> Host:
+    """Only those of the NUMA nodes that the job asked for, and those of which nobody knows the node."""
+    nodes = {device: node_of_device(device) for device in host.machine.devices}
+    kept = tuple(device for device, numa in nodes.items() if numa is None or request.on_nodes >> numa & 1)
     return replace(host, machine=replace(host.machine, devices=kept))
 
 
