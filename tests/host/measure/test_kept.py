@@ -35,7 +35,8 @@ def test_what_cannot_be_read_was_not_kept(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert keep(tmp_path / "file", FOUND) == f"{tmp_path / 'file'}: cannot be made: File exists"
+    cure = "--state-dir or NUMAFIT_STATE names a folder that you may write"
+    assert keep(tmp_path / "file", FOUND) == f"{tmp_path / 'file'}: cannot be made: File exists ({cure})"
 
 
 def test_a_machine_is_the_same_until_something_comes_or_goes() -> None:
