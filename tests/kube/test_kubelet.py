@@ -19,8 +19,8 @@ GPU = "lab.io/gpu"
 @pytest.fixture
 def node(kubelets: None, cluster: ControlPlane, short_folder: Path) -> Iterator[KubeletNode]:
     """Each test has one of its own."""
-    number = len(list(short_folder.glob("n*")))
-    own = KubeletNode(cluster, short_folder / f"n{number}", f"captured{number}", ARCHIVE, CONFIG)
+    number = len(list(short_folder.glob("k*")))
+    own = KubeletNode(cluster, short_folder / f"k{number}", f"captured{number}", ARCHIVE, CONFIG)
     own.plugins[GPU] = ("g0@0", "g1@1")
     assert own.start()
     yield own
