@@ -119,6 +119,18 @@ def test_a_strict_policy_takes_no_devices_of_nodes_that_were_not_asked_for() -> 
         assert not place_job(host, [other], replace(five, policy=policy, devices={GPU: 1})).admitted
 
 
+def test_of_two_kinds_of_cores_the_fast_ones_come_first() -> None:
+    """A kernel left alone takes these, too; what is left for the last job is said to be slow."""
+    host = host_named("hybrid-desktop")
+    fast = mask_of(cpu.id for cpu in host.machine.cpus if cpu.kind == "performance")
+    first = place_job(host, (), JobRequest(cpus=8))
+    assert (first.exclusive & ~fast, first.remarks) == (0, ())
+    last = place_job(host, [held(fast)], JobRequest(cpus=4))
+    assert (last.exclusive & fast, last.exclusive.bit_count()) == (0, 4)
+    assert last.remarks == ("4 of its 4 CPUs are efficiency cores, which are slower",)
+    assert place_job(host, (), JobRequest(cpus=8, like_kubelet=True)).exclusive & ~fast
+
+
 # Links
 
 

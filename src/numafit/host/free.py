@@ -54,6 +54,9 @@ class HostFree(msgspec.Struct, frozen=True):
         """The NUMA node with the most to give to one job: devices first, then CPUs, then memory."""
         alone = [replace(node, cpus=node.cpus & ~node.left, memory=node.to_give) for node in self.nodes]
         giving = [node for node in alone if node.cpus or node.memory or any(node.devices.values())]
+        if not self.pool:
+            # Without CPUs of its own there is nothing that a job could run on.
+            giving = [node for node in giving if node.cpus]
         return max(giving, key=_size, default=None)
 
 

@@ -91,7 +91,8 @@ def place(host: Host, leases: Sequence[Lease], request: JobRequest) -> Placed:
     pod = pod_of(request, NEW)
     decision = admit(node, ledger, pod)
     linked, reason = _by_links(node, ledger, pod, request)
-    if linked is not None and _quality(linked) >= _quality(decision):
+    # Why not is told of all devices, not of the best linked ones.
+    if linked is not None and linked.admitted and _quality(linked) >= _quality(decision):
         return _placed(host, node, request, linked, reason)
     return _placed(host, node, request, decision)
 
@@ -284,7 +285,8 @@ def _placed(host: Host, node: Node, request: JobRequest, decision: Decision, gpu
     held = mask_of(numa for block in memory for numa in block.numa)
     nodes = held | mask_of(numa for numa, cpus in node.cpu.topology.numa_nodes.items() if cpus & exclusive)
     if not exclusive:
-        hinted = got.affinity[0] or 0
+        # On the memory of a device nothing runs.
+        hinted = (got.affinity[0] or 0) & ~mask_of(numa.id for numa in host.machine.numa_nodes if numa.device)
         nodes |= hinted & request.on_nodes or request.on_nodes or hinted
     devices = {resource: tuple(sorted(ids)) for resource, ids in got.devices.items()}
     mems = held or memory_near(host, request, nodes)

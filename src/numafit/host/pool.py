@@ -35,7 +35,7 @@ def shared_place(host: Host, leases: Sequence[Lease], request: JobRequest) -> Sh
         return None
     # These two policies of the kubelet name no nodes for who asks for nothing (1.36).
     unnamed = request.policy in ("none", "single-numa-node")
-    nodes = 0 if unnamed else mask_of(node.id for node in host.machine.numa_nodes)
+    nodes = 0 if unnamed else mask_of(node.id for node in host.machine.numa_nodes if not node.device)
     return SharedPlace(request, request.on_nodes or nodes, host.memory_nodes, request.bind or PREFER)
 
 

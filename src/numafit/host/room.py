@@ -48,13 +48,15 @@ def _with_memory(host: Host, usage: Usage, leases: Sequence[Lease], placed: Plac
     rest = replace(host, allowed_cpus=host.usable_cpus & cpus, allowed_mems=host.memory_nodes & ~every)
     other = _as_good(placed, place, rest, leases) if rest.allowed_cpus and rest.allowed_mems else None
     if other is not None and not short_nodes(host, usage, other):
-        return replace(other, remarks=(f"{remark}: the job goes to node {cpuset_text(other.nodes)}",))
+        remarks = (*other.remarks, f"{remark}: the job goes to node {cpuset_text(other.nodes)}")
+        return replace(other, remarks=remarks)
     if not placed.memory:
         # A node that is full of files is the usual case, and nothing better is to be had.
         return placed
     if placed.bind == BIND and not placed.request.bind:
-        return replace(placed, bind=PREFER, remarks=(f"{remark}: its memory is preferred there, not bound",))
-    return replace(placed, remarks=(remark,))
+        remarks = (*placed.remarks, f"{remark}: its memory is preferred there, not bound")
+        return replace(placed, bind=PREFER, remarks=remarks)
+    return replace(placed, remarks=(*placed.remarks, remark))
 
 
 def short_nodes(host: Host, usage: Usage, placed: Placed) -> int:

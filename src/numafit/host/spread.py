@@ -8,6 +8,7 @@ The engine takes CPUs and memory for a whole container: eight GPUs on two socket
 - else the job is cut into parts: one for each process where their number is given, else one for each NUMA node of its
   devices. CPUs and memory go to the parts in proportion to their devices, each part to its own node; what is not free
   there comes from the nearest node that has it;
+- of a processor with cores of two kinds the fast ones come first;
 - processes without devices go whole to as few NUMA nodes as hold them, evenly.
 
 `--like-kubelet` leaves all that out, and `cores` does what is said there about whole cores.
@@ -27,13 +28,29 @@ from numafit.host.place import GPU, Placed, ledger_of, memory_near, node_of, pla
 from numafit.host.request import STRICT, JobRequest, len_of_main, main_resources
 from numafit.ledger.ledger import Block
 from numafit.machine.gpu_sets import BestSet, equal_sets, pairs_of, reason_text
-from numafit.machine.model import Device
+from numafit.machine.model import EFFICIENCY, Device
 from numafit.managers.ask import MEMORY
 from numafit.managers.device.manager import free_devices
 
 
 def place_job(host: Host, leases: Sequence[Lease], request: JobRequest) -> Placed:
     """Raises `InputError` for what this machine can never give, whoever holds what."""
+    slow = mask_of(cpu.id for cpu in host.machine.cpus if cpu.kind == EFFICIENCY)
+    fast = host.usable_cpus & ~slow
+    if request.like_kubelet or not slow or not fast:
+        return _placed_anywhere(host, leases, request)
+    # A kernel left alone would take the fast cores first, and so would everybody.
+    placed = _placed_anywhere(replace(host, allowed_cpus=fast), leases, request) if request.cpus else None
+    if placed is None or not placed.admitted:
+        placed = _placed_anywhere(host, leases, request)
+    count = (placed.exclusive & slow).bit_count()
+    if not count:
+        return placed
+    remark = f"{count} of its {placed.exclusive.bit_count()} CPUs are efficiency cores, which are slower"
+    return replace(placed, remarks=(*placed.remarks, remark))
+
+
+def _placed_anywhere(host: Host, leases: Sequence[Lease], request: JobRequest) -> Placed:
     if request.policy in STRICT and request.on_nodes:
         host = _strictly(host, request)
     if request.like_kubelet:
@@ -231,6 +248,9 @@ def _in_parts(host: Host, cores: WholeCores, placed: Placed, request: JobRequest
     free = placed.exclusive if on_one else cores.free
     cutting = Cutting(placed.node.cpu, cores, distances(host.machine), free)
     taken = cutting.cpus(parts, placed.nodes)
+    if taken is None and request.ranks and placed.exclusive:
+        remark = f"its CPUs cannot be cut into whole cores for {request.ranks} ranks; --threads cuts them finer"
+        return replace(placed, remarks=(*placed.remarks, remark))
     if taken is None or not parts:
         return placed
     if request.memory and not (on_one and placed.memory):

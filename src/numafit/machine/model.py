@@ -15,6 +15,9 @@ DEVICES = "devices"
 """Among the assumed: the source only counts devices, and their ids are made up."""
 
 
+PERFORMANCE, EFFICIENCY = "performance", "efficiency"
+
+
 class Cpu(msgspec.Struct, frozen=True):
     """A logical CPU. `core` is unique only within (socket, NUMA node), as the operating system numbers it."""
 
@@ -26,7 +29,7 @@ class Cpu(msgspec.Struct, frozen=True):
     """The shared last-level cache; None when the machine reports none that is smaller than the NUMA node."""
     online: bool = True
     kind: str = ""
-    """`performance` or `efficiency` on hybrid processors, else empty."""
+    """`PERFORMANCE` or `EFFICIENCY` on hybrid processors, else empty."""
     die: int | None = None
     isolated: bool = False
     """Kept free of ordinary work by the kernel (`isolcpus`)."""

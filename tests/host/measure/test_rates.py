@@ -1,6 +1,8 @@
 """One figure at a time. How large it is depends on the machine; that it is one of memory does not."""
 
 import os
+import signal
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -86,3 +88,28 @@ def test_a_message_goes_to_and_fro() -> None:
         pytest.skip("needs two CPUs")
     found = message_time(CPUS[0], CPUS[1], code(), 0.0)
     assert found is None or found > 0
+
+
+def test_who_is_interrupted_outlives_his_threads() -> None:
+    """They read memory that is given back then. Python's `join` takes a thread for ended when it is interrupted."""
+    ended: list[int] = []
+
+    def work(place: int) -> None:
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            pass
+        ended.append(place)
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    cpu = min(os.sched_getaffinity(0))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            on_cpus([cpu, cpu], work)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert sorted(ended) == [0, 1]

@@ -26,7 +26,7 @@ Examples:
   numafit cancel --mine"""
 )
 @click.argument("ids", nargs=-1, metavar="LEASE...")
-@click.option("--mine", is_flag=True, help="Every lease of yours.")
+@click.option("--mine", is_flag=True, help="Every lease of yours; who waits goes on waiting.")
 @click.option("--grace", metavar="TIME", help="From SIGTERM to SIGKILL.  [default: 30s]")
 @state_option
 def cancel(ids: Sequence[str], mine: bool, grace: str | None, folder: Path | None) -> int:

@@ -16,6 +16,8 @@ from numafit.host.request import JobRequest, Policy, len_of_main
 
 GPU = "nvidia.com/gpu"
 FOREVER = "for ever"
+PAGE = 4096
+"""Bytes; of what is held there is at least one."""
 
 
 class LeaseOptions(msgspec.Struct, frozen=True):
@@ -92,9 +94,14 @@ def _amount(text: str | None, option: str = "--memory") -> int:
     if text is None:
         return 0
     try:
-        return parse_amount(text)
+        amount = parse_amount(text)
     except ValueError as error:
         raise InputError(str(error), source=option, cure="write it like 32Gi") from None
+    if 0 < amount < PAGE:
+        # Others count in megabytes where no unit is given.
+        words = f"{amount} byte{'s are' if amount != 1 else ' is'} less than a page of memory"
+        raise InputError(words, source=option, cure=f"write it like {text}Mi" if text.isdecimal() else "")
+    return amount
 
 
 def _way(memory_bind: str | None, interleave: bool) -> str:

@@ -7,7 +7,7 @@ import time
 from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from threading import Barrier, BrokenBarrierError, Thread
+from threading import Barrier, BrokenBarrierError, Event, Thread
 from typing import Any, TypeVar
 
 from numafit.host.measure.code import Functions
@@ -37,6 +37,7 @@ def on_cpus(cpus: Sequence[int], action: Callable[[int], T]) -> list[T]:
     barrier = Barrier(len(cpus))
     found: dict[int, T] = {}
     errors: list[Exception] = []
+    ends = [Event() for _ in cpus]
 
     def body(place: int) -> None:
         try:
@@ -47,24 +48,31 @@ def on_cpus(cpus: Sequence[int], action: Callable[[int], T]) -> list[T]:
         except Exception as error:
             errors.append(error)
             barrier.abort()
+        finally:
+            ends[place].set()
 
     threads = [Thread(target=body, args=(place,), daemon=True) for place in range(len(cpus))]
-    for thread in threads:
-        thread.start()
     try:
-        _join(threads)
+        for thread in threads:
+            thread.start()
+        for end in ends:
+            end.wait()
     except BaseException:
-        # They work on memory that is given back afterwards.
-        _join(threads)
+        barrier.abort()
+        _outlive(threads, ends)
         raise
     if errors:
         raise errors[0]
     return [found[place] for place in range(len(cpus))]
 
 
-def _join(threads: Sequence[Thread]) -> None:
-    for thread in threads:
-        thread.join()
+def _outlive(threads: Sequence[Thread], ends: Sequence[Event]) -> None:
+    """They work on memory that is given back afterwards. Not by `join`: one that is interrupted takes its thread for
+    ended (Python 3.11, 3.12)."""
+    for thread, end in zip(threads, ends, strict=True):
+        while thread.is_alive() and not end.is_set():
+            with suppress(KeyboardInterrupt):
+                end.wait()
 
 
 def read_rate(memory: NodeMemory, cpus: Sequence[int], seconds: float) -> float:

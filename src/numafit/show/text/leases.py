@@ -84,7 +84,7 @@ def free_text(free: HostFree, labels: Mapping[str, str], screen: Screen = PLAIN)
         )
     if free.unplaced:
         rows.append(("any", "-", "-", "-", *(("-",) * looked), devices_text(free.unplaced, labels)))
-    lines = [aligned(rows, screen=screen), "", f"Largest aligned job: {_shape(free.largest)}"]
+    lines = [aligned(rows, screen=screen), "", f"Largest aligned job: {_shape(free.largest, free.pool)}"]
     lines.append(f"Shared pool: CPUs {cpuset_text(free.pool) or '-'}")
     return "\n".join(lines)
 
@@ -95,9 +95,9 @@ def _really_free(node: NodeFree) -> str:
     return "-" if usage is None else f"{size_text(usage.free)} and {size_text(usage.cache)} of cache"
 
 
-def _shape(node: NodeFree | None) -> str:
+def _shape(node: NodeFree | None, pool: int) -> str:
     if node is None:
-        return "none; nothing is free"
+        return "none; nothing is free" if pool else "none; every CPU is held"
     devices = "".join(f" --device {resource}={len(ids)}" for resource, ids in node.devices.items() if ids)
     memory = f" --memory {node.memory >> 20}Mi" if node.memory >> 20 else ""
     cpus = f" --cpus {node.cpus.bit_count()}" if node.cpus else ""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from numafit.bits import members
-from numafit.machine.model import Cache, Cpu
+from numafit.machine.model import EFFICIENCY, PERFORMANCE, Cache, Cpu
 from numafit.machine.read.sysfs.node import NODES, cpu_ids
 from numafit.machine.read.sysfs.text import cpu_groups, cpu_list, mask_of_groups, needed_cpu_list, needed_number, number
 from numafit.machine.read.sysfs.tree import Tree
@@ -79,8 +79,6 @@ class Caches:
         )
         return cache, sum(group.bit_count() for group in groups)
 
-
-PERFORMANCE, EFFICIENCY = "performance", "efficiency"
 
 # The names of the counters that hybrid Intel processors have, one per kind of core.
 _KINDS = (
