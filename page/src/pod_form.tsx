@@ -1,5 +1,6 @@
 // The pod as a form: steppers for what it asks for. Form and YAML are two views of one pod.
 
+import { useState } from "preact/hooks";
 import { resourceText } from "./occupancy";
 import { FIRST, isHuge, type Part, type Qos, type Shape } from "./shape";
 
@@ -134,6 +135,8 @@ export function stepped(value: number, by: number, least: number): number {
 
 function Stepper({ label, title = "", value, least = 0, step = 1, digits = 0, onValue }: StepperProperties) {
   const shown = Number(value.toFixed(digits));
+  /** What is being typed: the page is drawn anew whenever the ledger changes, and must leave it alone. */
+  const [draft, setDraft] = useState<string | null>(null);
   return (
     <div class="stepper-row" title={title}>
       <span aria-hidden="true">{label}</span>
@@ -147,11 +150,14 @@ function Stepper({ label, title = "", value, least = 0, step = 1, digits = 0, on
           min={least}
           max={999999}
           step="any"
-          value={shown}
+          value={draft ?? shown}
+          onInput={(event) => setDraft(event.currentTarget.value)}
+          onBlur={() => setDraft(null)}
           onChange={(event) => {
             const typed = Number(event.currentTarget.value);
-            if (Number.isFinite(typed) && typed >= least && typed <= 999999)
+            if (event.currentTarget.value && typed >= least && typed <= 999999)
               onValue(digits > 0 ? typed : Math.round(typed));
+            setDraft(null);
           }}
         />
         <button type="button" aria-label={`More: ${label}`} onClick={() => onValue(stepped(value, step, least))}>

@@ -214,6 +214,22 @@ def test_form_and_yaml_are_two_views_of_one_pod(open_page: Open, picture: Callab
     assert page.locator("#pods").input_value() == more
 
 
+def test_what_is_being_typed_is_left_alone(open_page: Open) -> None:
+    """The demonstration decides something every few seconds, and the page is drawn anew."""
+    page = open_page(fragment="#what-if")
+    page.get_by_role("button", name="Ask with this pod").click()
+    field = page.get_by_label("memory, GiB", exact=True)
+    field.fill("")
+    with page.expect_response("**/api/v1/whatif"):
+        pass
+    page.wait_for_timeout(500)
+    assert field.input_value() == ""
+    field.press_sequentially("64")
+    field.blur()
+    assert "64Gi" in page.locator("#pods").input_value()
+    assert field.input_value() == "64"
+
+
 def test_a_file_that_is_too_large_is_refused_by_its_size(open_page: Open) -> None:
     """Before it is sent or put into the text; what is dropped afterwards is taken."""
     page = open_page()

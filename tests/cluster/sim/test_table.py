@@ -39,6 +39,11 @@ def test_our_own_columns_have_counts_and_any_device() -> None:
     }
 
 
+def test_the_mark_that_spreadsheets_write_first_is_no_part_of_a_name() -> None:
+    assert looks_like_table(f"\ufeff{OWN}")
+    assert read_node_table(f"\ufeff{OWN}", "t") == read_node_table(OWN, "t")
+
+
 def test_a_machine_has_equal_parts_on_its_numa_nodes() -> None:
     machine = machine_of_row(TableRow(96, 393216, (("nvidia.com/gpu", 8),)), 2)
     assert [sum(cpu.numa == numa for cpu in machine.cpus) for numa in (0, 1)] == [48, 48]

@@ -120,7 +120,7 @@ def simulate(
     read = (read if most is None else read.first(most)).faster(speed)
     large = tuple(_large(spec) for spec in specs)
     playing = Playing(planned, read.pods, large, StockScheduler(sample, seed))
-    plays = plays_of(policies, [rule for rule in RULES if not rules or rule.name in rules])
+    plays = plays_of(tuple(dict.fromkeys(policies)), [rule for rule in RULES if not rules or rule.name in rules])
     played = play_all(playing, plays, jobs or cores(), read_kept(kept, playing) if kept is not None else {})
     outcomes = [own.outcome for own in played.values() if own.outcome is not None]
     if len(outcomes) < len(plays):

@@ -60,13 +60,14 @@ class NodeAssumptions(msgspec.Struct, frozen=True):
 
 
 def looks_like_table(text: str) -> bool:
-    columns = text.partition("\n")[0].strip().split(",")
+    columns = text.removeprefix("\ufeff").partition("\n")[0].strip().split(",")
     return len(columns) > 1 and ("cpu" in columns or "cpu_milli" in columns)
 
 
 def read_node_table(text: str, source: str) -> NodeTable:
     """Raises InputError where no line can be read."""
-    reader = csv.DictReader(io.StringIO(text))
+    # Spreadsheets begin a file with a mark.
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
     columns = tuple(reader.fieldnames or ())
     read = _alibaba_row if all(name in columns for name in ALIBABA) else _own_row
     if read is _own_row:
@@ -180,8 +181,10 @@ def _usual_config(machine: Machine) -> ConfigFile:
 
 
 def assumption_notes(assumed: NodeAssumptions) -> Iterator[Note]:
-    what = f"{assumed.numa} NUMA nodes" if assumed.numa > 1 else "one NUMA node"
+    fewer = ", or fewer where its CPUs cannot be split so,"
+    what = f"{assumed.numa} NUMA nodes{fewer}" if assumed.numa > 1 else "one NUMA node"
     yield Note(NUMA_ASSUMED, "nodes", f"each node is taken for one of {what} with equal parts of all that it has")
     if assumed.kubelet is None:
-        said = "each kubelet is taken for one with a static CPU manager, the first core reserved, and single-numa-node"
+        policy = "single-numa-node where no --policy says otherwise"
+        said = f"each kubelet is taken for one with a static CPU manager, the first core reserved, and {policy}"
         yield Note(KUBELET_ASSUMED, "nodes", said)

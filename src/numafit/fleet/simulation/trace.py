@@ -171,14 +171,15 @@ def _json_lines(text: str, source: str) -> Iterator[tuple[int, _Line | InputErro
 
 
 def _csv_lines(text: str, source: str, gpu: str) -> Iterator[tuple[int, _Line | InputError]]:
-    reader = csv.DictReader(io.StringIO(text))
+    # Spreadsheets begin a file with a mark.
+    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
     columns = tuple(reader.fieldnames or ())
     if all(name in columns for name in ALIBABA):
         read = _alibaba_line
     else:
         missing = [name for name in ("arrival", "cpu", "memory") if name not in columns]
         if missing:
-            cure = "docs/fleet.md shows the formats"
+            cure = "docs/fleet-simulate.md shows the formats"
             raise InputError(f"no column {missing[0]}", source=source, line=1, cure=cure)
         unknown = [name for name in columns if name not in OWN and "/" not in name]
         if unknown:

@@ -4,32 +4,32 @@ import asyncio
 from typing import Any
 
 from numafit.service.api.peer import peer_of
+from numafit.service.problem import refused
 from numafit.show.records.time import now_text
 from numafit.show.words import printable
 
 LATE_SECONDS = 1.0
-MOST_LATE = 8
-"""Wrong tokens of one address that wait for their answer at a time: so many guesses a second."""
+MOST_LATE = 64
+"""Wrong tokens that wait for their answer at a time, wherever they came from: so many guesses a second."""
 
 
 class Guesses:
-    """Of tokens. While too many wait, the next one of that address is not looked at, right or wrong: else who guesses
-    would know it by the answer that comes at once."""
+    """Of tokens. Whoever has the right one is answered at once, also from an address where others guess: behind a proxy
+    all have the same."""
 
     def __init__(self) -> None:
-        self._late: dict[str, int] = {}
+        self.late = 0
 
-    def too_many(self, address: str) -> bool:
-        return self._late.get(address, 0) >= MOST_LATE
-
-    async def late(self, address: str) -> None:
-        self._late[address] = self._late.get(address, 0) + 1
+    async def wait(self) -> None:
+        """Raises ProblemError where too many wait already."""
+        if self.late >= MOST_LATE:
+            later = {"Retry-After": "1"}
+            raise refused(429, "too many wrong tokens came", cure="come again later", headers=later)
+        self.late += 1
         try:
             await asyncio.sleep(LATE_SECONDS)
         finally:
-            self._late[address] -= 1
-            if not self._late[address]:
-                del self._late[address]
+            self.late -= 1
 
 
 def address_of(scope: Any) -> str:
@@ -43,7 +43,7 @@ def address_of(scope: Any) -> str:
 
 def access_line(scope: Any, status: int, seconds: float) -> str:
     """`status` is 0 where the client has gone before an answer."""
-    query = scope.get("query_string", b"").decode("latin-1")
-    path = printable(scope["path"] + (f"?{query}" if query else ""))[:500]
+    # Without what follows the question mark: people write secrets there.
+    path = printable(scope["path"])[:500]
     words = (now_text(), address_of(scope), printable(scope["method"]), path, status or "-", f"{seconds * 1000:.0f}ms")
     return " ".join(map(str, words))

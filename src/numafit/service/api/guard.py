@@ -15,7 +15,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 
 from numafit.errors import NumafitError
-from numafit.service.api.access import Guesses, access_line, address_of
+from numafit.service.api.access import Guesses, access_line
 from numafit.service.api.peer import peer_of
 from numafit.service.problem import MEDIA_TYPE, ProblemError, problem, problem_of, refused
 
@@ -98,7 +98,10 @@ class Guard:
             await self.app({**scope, "app": self.app}, receive, guarded)
         except ProblemError as error:
             if error.problem.status == HTTPStatus.UNAUTHORIZED and _authorization(scope):
-                await self.guesses.late(address_of(scope))
+                try:
+                    await self.guesses.wait()
+                except ProblemError as too_many:
+                    error = too_many
             await send_problem(guarded, error)
         except HTTPException as error:
             await send_problem(guarded, _unrouted(scope, error))
@@ -131,9 +134,6 @@ class Guard:
         schemes = ("http", "https") if self.rules.beyond_loopback else ("http",)
         if origin and origin not in {f"{scheme}://{host}" for scheme in schemes}:
             raise refused(403, f"requests of pages from {origin[:80]!r} are not answered")
-        if _authorization(scope) and self.guesses.too_many(address_of(scope)):
-            cure, later = "come again later", {"Retry-After": "1"}
-            raise refused(429, "too many wrong tokens came from there", cure=cure, headers=later)
         if self.rules.token and scope["path"] not in OPEN and not self.has_token(headers):
             raise refused(401, "this agent answers only with its token", cure="send it as bearer token", headers=ASKS)
 
