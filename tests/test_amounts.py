@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from numafit.amounts import amount_text, parse_amount
+from numafit.amounts import amount_text, parse_amount, parse_seconds
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,17 @@ def test_what_is_no_amount_is_refused(text: str) -> None:
     """No fraction of a byte, nothing negative, nothing beyond 2**63."""
     with pytest.raises(ValueError, match=r"."):
         parse_amount(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("1.5h", 5400), ("1h30m", 5400), ("8:00:00", 28800), ("1d2h3m4s", 93784)]
+)
+def test_times_are_written_as_people_write_them(text: str, seconds: float) -> None:
+    assert parse_seconds(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "5x", "1h30", "8:00", "1:60:00", "-1s", "1h-3m", "٣s", "99999999999d"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    """Eight and two zeros are minutes for some and hours for others."""
+    with pytest.raises(ValueError, match="is not a time"):
+        parse_seconds(text)

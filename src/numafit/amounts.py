@@ -54,8 +54,14 @@ _UNITS_OF_TIME = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def parse_seconds(text: str) -> float:
-    """A time like 90s, 5m, 2h or 1d; a plain number are seconds. Raises `ValueError`."""
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)([smhd]?)", text, re.ASCII)
-    if found is None:
+    """A time like 90s, 5m, 1h30m, 1d or 8:00:00; a plain number are seconds. Raises `ValueError`."""
+    clock = re.fullmatch(r"(\d{1,6}):([0-5]\d):([0-5]\d)", text, re.ASCII)
+    if clock is not None:
+        hours, minutes, seconds = map(int, clock.groups())
+        return 3600.0 * hours + 60.0 * minutes + seconds
+    number = r"\d{1,9}(?:\.\d{1,3})?"
+    if re.fullmatch(rf"{number}|(?:{number}[smhd]){{1,4}}", text, re.ASCII) is None:
         raise ValueError(f'"{text[:40]}" is not a time')
-    return float(found[1]) * _UNITS_OF_TIME[found[2]]
+    return sum(
+        float(amount) * _UNITS_OF_TIME[unit] for amount, unit in re.findall(rf"({number})([smhd]?)", text, re.ASCII)
+    )

@@ -81,6 +81,10 @@ def test_pods_may_come_faster_and_a_large_pod_of_ones_own_is_watched(
     [
         (("--speed", "0"), "--speed: 0 is no number of times (more than 0)"),
         (("--large", "cpu"), '--large: "cpu": '),
+        (("--large", "cpu=-4"), '--large: "cpu=-4" is no amount that a pod can ask for'),
+        (("--large", "nvidia.com/gpu=1.5"), '--large: "nvidia.com/gpu=1.5" is no amount that a pod can ask for'),
+        (("--large", "cpu=4,cpu=5"), '--large: "cpu" stands there twice'),
+        (("--large", "foo=3"), '--large: "foo" is no resource'),
         (("--rule", "random"), "random"),
         (("--policy", "strict"), '--policy: "strict" is no policy (one of none, best-effort, '),
         (("--policy", "restricted/node"), '--policy: "restricted/node" is no policy'),

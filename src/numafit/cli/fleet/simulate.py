@@ -19,7 +19,7 @@ from numafit.fleet.simulation.controllers import CONTROLLERS, USUAL
 from numafit.fleet.simulation.large import LargePod, large_pod
 from numafit.fleet.simulation.rules import RULES, StockScheduler
 from numafit.fleet.simulation.trace import GPU, PodTrace, read_trace
-from numafit.quantity import QuantityError, parse_quantity
+from numafit.quantity import Quantity, QuantityError, parse_quantity
 from numafit.settings.read.loader import ConfigFile
 from numafit.show.html.fleet_run import fleet_run_page
 from numafit.show.json import json_text
@@ -164,12 +164,19 @@ def _check_policy(policy: str) -> None:
 
 
 def _large(spec: str) -> LargePod:
-    amounts = {}
+    amounts: dict[str, Quantity] = {}
+    cure = "like cpu=64,memory=256Gi,nvidia.com/gpu=4"
     for part in spec.split(","):
-        name, _, text = part.partition("=")
+        name, _, text = (word.strip() for word in part.partition("="))
         try:
-            amounts[name.strip()] = parse_quantity(text.strip())
+            amount = parse_quantity(text)
         except QuantityError as error:
-            said = f'"{part[:60]}": {error}'
-            raise InputError(said, source="--large", cure="like cpu=64,memory=256Gi,nvidia.com/gpu=4") from None
+            raise InputError(f'"{part[:60]}": {error}', source="--large", cure=cure) from None
+        known = name in ("cpu", "memory") or "/" in name or name.startswith("hugepages-")
+        if name in amounts or not known:
+            said = f'"{name[:60]}" stands there twice' if name in amounts else f'"{name[:60]}" is no resource'
+            raise InputError(said, source="--large", cure=cure)
+        if amount.sign <= 0 or ("/" in name and amount.milli() % 1000):
+            raise InputError(f'"{part[:60]}" is no amount that a pod can ask for', source="--large", cure=cure)
+        amounts[name] = amount
     return large_pod(spec, amounts)
