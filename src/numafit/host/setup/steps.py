@@ -129,8 +129,10 @@ class Setup:
         return SetupStep(f"folder {place} for root and the group alone", done, verb, act)
 
     def _rights(self, path: Path, mode: int) -> SetupStep:
+        def act() -> None:
+            self.system.set_rights(path, mode, self._gid())
+
         done = self.system.has_rights(path, mode, self.system.group(GROUP))
-        act = lambda: self.system.set_rights(path, mode, self._gid())  # noqa: E731
         return SetupStep(f"rights of {path}", done, "set", act)
 
     def _host_file(self, wish: SetupWish, known: set[str], housekeeping: str) -> SetupStep:
