@@ -1,9 +1,9 @@
 """Who holds what."""
 
 from numafit.decision.admit import admit
-from numafit.decision.held import Holding, holding_of, holdings
+from numafit.decision.held import Holding, holding_of, holdings, memory_parts
 from numafit.decision.life import release
-from numafit.ledger.ledger import Block
+from numafit.ledger.ledger import Block, Ledger, MemoryLedger, MemoryNode, MemoryTable
 from tests.decision.strategies import GI, GPU, box, container, cpus, gpus, pod, running, settings
 
 MACHINE = box(2, 8, memory=4 * GI, devices=gpus(1, 0, 1))
@@ -38,3 +38,23 @@ def test_one_pod_holds_what_it_holds_among_all() -> None:
         ledger = admit(node, ledger, pod(name, cpus("app", "1", {GPU: "1"}))).ledger
     assert {uid: holding_of(node, ledger, uid) for uid in ("p", "q")} == holdings(node, ledger)
     assert holding_of(node, ledger, "r") == Holding(0, (), {}, ())
+
+
+def test_memory_over_several_nodes_lies_where_the_kubelet_took_it() -> None:
+    """The lowest node is filled first (1.36): what was free of it, and the rest on the next."""
+    tables = {0: MemoryTable(100, 0, 100, 90, 10), 1: MemoryTable(100, 0, 100, 45, 55)}
+    ledger = Ledger(
+        memory=MemoryLedger(
+            nodes={numa: MemoryNode(2, {"memory": table}, (0, 1)) for numa, table in tables.items()},
+            entries={
+                "alone": {"a": (Block((0,), "memory", 30),)},
+                "first": {"a": (Block((0, 1), "memory", 70),)},
+                "second": {"a": (Block((0, 1), "memory", 35),)},
+            },
+        )
+    )
+    assert memory_parts(ledger) == {
+        ("alone", (0,), "memory"): (30,),
+        ("first", (0, 1), "memory"): (60, 10),
+        ("second", (0, 1), "memory"): (0, 35),
+    }

@@ -75,6 +75,44 @@ def memory_blocks(ledger: Ledger, uid: str) -> tuple[Block, ...]:
     return tuple(Block(nodes, kind, size) for (nodes, kind), size in sorted(sums.items()) if size)
 
 
+def memory_parts(ledger: Ledger) -> dict[tuple[str, tuple[int, ...], str], tuple[int, ...]]:
+    """(pod UID, nodes, type) of each block -> its bytes on each of these nodes, in their order.
+
+    The kubelet writes down how much of each node is taken, not whose it is. Of one block over several nodes that tells
+    all; of several over the same nodes the first in the ledger lies on the lowest, as the kubelet fills them, and
+    together they are what is taken there.
+    """
+    blocks = [(uid, block) for uid in _memory_holders(ledger) for block in memory_blocks(ledger, uid)]
+    taken: dict[tuple[int, str], int] = {
+        (numa, kind): table.reserved
+        for numa, node in ledger.memory.nodes.items()
+        for kind, table in node.tables.items()
+    }
+    for _, block in blocks:
+        if len(block.numa) == 1:
+            key = (block.numa[0], block.type)
+            taken[key] = taken.get(key, 0) - block.size
+    return {
+        (uid, block.numa, block.type): (block.size,) if len(block.numa) == 1 else _parts(block, taken)
+        for uid, block in blocks
+    }
+
+
+def _memory_holders(ledger: Ledger) -> dict[str, object]:
+    return {**ledger.memory.pod_entries, **ledger.memory.entries}
+
+
+def _parts(block: Block, taken: dict[tuple[int, str], int]) -> tuple[int, ...]:
+    parts, left = [], block.size
+    for place, numa in enumerate(block.numa, 1):
+        here = min(left, max(0, taken.get((numa, block.type), 0)))
+        # What a ledger that was written by hand takes nowhere lies on the last.
+        parts.append(left if place == len(block.numa) else here)
+        taken[numa, block.type] = taken.get((numa, block.type), 0) - parts[-1]
+        left -= parts[-1]
+    return tuple(parts)
+
+
 def _devices(ledger: Ledger, uid: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, set[str]] = {}
     for resources in ledger.device.held.get(uid, {}).values():

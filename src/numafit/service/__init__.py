@@ -4,6 +4,7 @@
     sources/   where it comes from: this machine, a kubelet's folder, a demonstration
     board      what is shown now and was shown before; tells all who listen (`broadcast`)
     past       what jobs and NUMA nodes did in the last hour
+    recent     how busy the machine was in the last minutes
     workers/   questions are answered in processes of their own, so that a bad one can be stopped with its process
     leases     the leases of this host, for the API
     api/       the operations, the OpenAPI document, the guard at the door, the stream of events

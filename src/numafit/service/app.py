@@ -19,7 +19,9 @@ from numafit.service.api.static import MEDIA_TYPES, Asset, asset_route, assets
 from numafit.service.api.stream import EventStream
 from numafit.service.board import Board
 from numafit.service.node import NodeSource
+from numafit.service.recent import USE_SECONDS
 from numafit.service.workers.pool import Pool
+from numafit.show.records.time import now_text
 
 RETRY_SECONDS = 5.0
 """After a source could not be read."""
@@ -31,7 +33,7 @@ class Agent:
     def __init__(self, source: NodeSource, rules: Rules | None = None) -> None:
         self.source = source
         self.rules = rules or Rules()
-        self.board = Board(source.place)
+        self.board = Board(source.place, metered=source.meter is not None)
         self.pool = Pool(lambda: self.board.snapshot)
         self.app = Guard(None, self.rules, self.board.requests)
         self.api = Api(self.board, self.pool, source.leases, self.app.writer)
@@ -69,15 +71,23 @@ class Agent:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """The source is followed, and questions are answered."""
-        task = asyncio.create_task(self._follow())
+        tasks = [asyncio.create_task(self._follow()), asyncio.create_task(self._measure())]
         self.pool.start()
         try:
             yield
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await self.pool.stop()
+
+    async def _measure(self) -> None:
+        """Reads how busy the machine is, where the source has a meter for it. A reading that fails leaves a gap."""
+        meter = self.source.meter
+        while meter is not None:
+            with suppress(NumafitError, OSError):
+                self.board.recent.add(await asyncio.to_thread(meter.read), now_text())
+            await asyncio.sleep(USE_SECONDS)
 
     async def _follow(self) -> None:
         """A source that cannot be read is asked again; what was read last stays shown."""

@@ -21,6 +21,7 @@ from numafit.notes import GUESS_MATTERS, Note
 from numafit.service.broadcast import Broadcast, event_bytes
 from numafit.service.node import Audited, Change, Happening, ShownNode, Snapshot, ViewedNode
 from numafit.service.past import LastHour
+from numafit.service.recent import NOT_HERE, LastMinutes
 from numafit.show.records.agent import Doubt, Page, Summary
 from numafit.show.records.time import now_text
 
@@ -83,7 +84,8 @@ NOTHING = msgspec.Raw(b"null")
 
 
 class Board:
-    def __init__(self, place: ShownNode) -> None:
+    def __init__(self, place: ShownNode, *, metered: bool = False) -> None:
+        """`metered`: it will be told how busy the machine is."""
         self.snapshot = Snapshot(place, place.stage(), time=now_text())
         self.history = History()
         self.broadcast = Broadcast()
@@ -98,6 +100,7 @@ class Board:
         self.audited = Audited({})
         """The last audit."""
         self.past = LastHour()
+        self.recent = LastMinutes(place.machine, "" if metered else NOT_HERE[place.kind])
         self._show(None)
 
     def _show(self, viewed: ViewedNode | None) -> None:

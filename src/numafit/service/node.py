@@ -25,6 +25,7 @@ from numafit.show.records.ledger import Known, LedgerView, ledger_view
 from numafit.show.records.node import NodeKind
 
 if TYPE_CHECKING:
+    from numafit.host.meter import Meter
     from numafit.service.leases import Leases
 
 
@@ -134,6 +135,11 @@ class NodeSource(Protocol):
     @property
     def leases(self) -> "Leases | None":
         """None: nothing is held there by leases."""
+        ...
+
+    @property
+    def meter(self) -> "Meter | None":
+        """Reads how busy the machine is; None: it is not the one that the agent runs on."""
         ...
 
     def changes(self) -> AsyncIterator[Change]:

@@ -48,6 +48,16 @@ def test_memory_and_devices_add_up(name: str, seed: int) -> None:
     assert sum(own.held for node in view.nodes for own in node.devices.values()) == len(devices)
     memory = sum(held.bytes for holder in view.holders for held in holder.memory if held.type == "memory")
     assert sum(node.memory.held for node in view.nodes) == memory
+    for node in view.nodes:
+        parts = [
+            part
+            for holder in view.holders
+            for held in holder.memory
+            if held.type == "memory"
+            for numa, part in zip(held.nodes, held.parts, strict=True)
+            if numa == node.id
+        ]
+        assert sum(parts) == node.memory.held
     assert all(node.memory.held + node.memory.free + node.memory.reserved == node.memory.total for node in view.nodes)
 
 

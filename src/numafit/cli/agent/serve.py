@@ -1,5 +1,6 @@
 """`numafit serve`: the agent with its page, its API and its metrics."""
 
+import socket
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -164,6 +165,7 @@ def _kubelet_node(
     folder: Path, config: Path | None, specs: tuple[str, ...], version: str | None, node_object: Path | None
 ) -> "NodeSource":
     from numafit.cli.options.machine import resolve_machine
+    from numafit.host.meter import Meter
     from numafit.service.sources.kubelet import KubeletNode
 
     if not folder.is_dir():
@@ -172,14 +174,18 @@ def _kubelet_node(
     if config is None and not file.exists():
         raise InputError(f"there is no {CONFIG} in it", source=str(folder), cure="name the configuration with --config")
     machine = resolve_machine(specs).machine
+    # Without a machine that is told it is this one.
+    name, meter = ("", None) if specs else (socket.gethostname(), Meter(machine))
     if node_object is None:
-        return KubeletNode(folder, machine, read_text(file), str(parse_version(version or str(DEFAULT_VERSION))))
+        release = str(parse_version(version or str(DEFAULT_VERSION)))
+        return KubeletNode(folder, machine, read_text(file), release, name=name, meter=meter)
     from numafit.settings.node_object import read_node, with_total_memory
 
     node = read_node(read_text(node_object), str(node_object))
     machine = with_total_memory(machine, node)
     release = str(parse_version(version) if version else node.version())
-    return KubeletNode(folder, machine, read_text(file), release, facts=facts_told(node.facts(), (), machine))
+    facts = facts_told(node.facts(), (), machine)
+    return KubeletNode(folder, machine, read_text(file), release, facts=facts, name=facts.name or name, meter=meter)
 
 
 def _cluster_node(

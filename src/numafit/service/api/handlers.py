@@ -72,7 +72,9 @@ class Api:
 
     async def settings(self, request: Request) -> Response:
         snapshot = self.board.snapshot
-        return json_of(settings_view(snapshot.stage.node.settings, snapshot.place.kubelet))
+        node, place = snapshot.stage.node, snapshot.place
+        reserved = node.cpu.reserved if node.cpu.static else 0
+        return json_of(settings_view(node.settings, place.kubelet, reserved, example=place.assumed))
 
     async def state(self, request: Request) -> Response:
         return json_of(state_of(self.board.snapshot))
@@ -88,6 +90,9 @@ class Api:
 
     async def past(self, request: Request) -> Response:
         return json_of(self.board.past.answer())
+
+    async def use(self, request: Request) -> Response:
+        return json_of(self.board.recent.answer())
 
     async def decisions(self, request: Request) -> Response:
         verdict = request.query_params.get("verdict")

@@ -20,6 +20,7 @@ from numafit.show.records.past import PastAnswer
 from numafit.show.records.settings import SettingsView
 from numafit.show.records.simulation import SimulateAnswer
 from numafit.show.records.story import ExplainAnswer
+from numafit.show.records.use import UseAnswer
 from numafit.show.records.whatif import WhatIfAnswer
 
 BASE = "/api/v1"
@@ -136,6 +137,7 @@ OPERATIONS = (
         problems=(400, 408, 413, 422, 503, 504),
     ),
     Operation("GET", f"{BASE}/past", "past", "What the jobs of this host did in the last hour.", PastAnswer),
+    Operation("GET", f"{BASE}/use", "use", "How busy the machine is, now and in the last minutes.", UseAnswer),
     Operation("GET", f"{BASE}/leases", "leases", "The leases of this host.", LeaseList, problems=(409,)),
     Operation(
         "POST",

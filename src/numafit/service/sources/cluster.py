@@ -42,6 +42,7 @@ class ReplayedNode:
     ) -> None:
         self.ask = ask
         self.leases = None
+        self.meter = None
         self.place = ShownNode(machine, name, "cluster", kubelet, version, facts=facts)
         self.idle = self.place.stage()
         self.known: dict[str, Known] = {}

@@ -60,6 +60,7 @@ class Demo:
     def __init__(self, name: str = DEFAULT_MACHINE, seed: int = 1) -> None:
         machine = machine_named(name)
         self.leases = None
+        self.meter = None
         self.place = ShownNode(machine, name, "demo", example_kubelet(machine), str(DEFAULT_VERSION))
         self.stage = self.place.stage()
         self.random = Random(seed)

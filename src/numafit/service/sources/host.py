@@ -4,6 +4,7 @@ It is also the agent of the host: leases of those who are gone are freed, and sh
 """
 
 import asyncio
+import socket
 import sys
 import time
 from collections import Counter
@@ -20,6 +21,7 @@ from numafit.host.bind.ladder import remove_orphans
 from numafit.host.book.store import FILE
 from numafit.host.book.tables import LeaseEvent
 from numafit.host.lease import Lease
+from numafit.host.meter import Meter
 from numafit.host.place import OUTSIDE, ledger_of, node_of
 from numafit.host.request import JobRequest
 from numafit.host.session import open_session, reenter_containers
@@ -56,9 +58,10 @@ class HostSource:
         self.session = open_session(folder, _warn)
         self.leases = Leases(self.session)
         machine = self.session.host.machine
-        name = machine.name or "this machine"
+        self.meter = Meter(machine)
         # A question about pods asks a kubelet that would run here; leases themselves need none.
-        self.place = ShownNode(machine, name, "live", example_kubelet(machine), str(DEFAULT_VERSION), assumed=True)
+        kubelet = example_kubelet(machine, self.session.host.reserved_cpus)
+        self.place = ShownNode(machine, host_name(), "live", kubelet, str(DEFAULT_VERSION), assumed=True)
         self.idle = self.place.stage()
         self.node = node_of(self.session.host, JobRequest(memory=1))
         self.last: int | None = None
@@ -143,6 +146,10 @@ class HostSource:
             report.allocations,
             self.watch.allocations,
         )
+
+
+def host_name() -> str:
+    return socket.gethostname() or "this machine"
 
 
 OUTSIDE_KNOWN = {OUTSIDE: Known("not for this agent", kind=OUTSIDE_KIND)}

@@ -15,6 +15,7 @@ from numafit.decision.stage import Stage
 from numafit.decision.start import again, start
 from numafit.decision.written import as_written
 from numafit.errors import StartError
+from numafit.host.meter import Meter
 from numafit.ledger.state_files import STATE_FILES, read_state_files, state_path
 from numafit.machine.model import Machine
 from numafit.service.node import Change, ShownNode
@@ -42,11 +43,15 @@ class KubeletNode:
         version: str,
         pod_logs: Path = POD_LOGS,
         facts: NodeFacts = NO_FACTS,
+        name: str = "",
+        meter: Meter | None = None,
     ) -> None:
+        """`name` is the title, where it is not the Node's; `meter` where the machine is this one."""
         self.folder = folder
         self.pod_logs = pod_logs
         self.leases = None
-        self.place = ShownNode(machine, str(folder), "kubelet", kubelet, version, facts=facts)
+        self.meter = meter
+        self.place = ShownNode(machine, name or facts.name or str(folder), "kubelet", kubelet, version, facts=facts)
         self.idle = self.place.stage()
         self.known: dict[str, Known] = {}
         self.holders: Holders = {}

@@ -41,6 +41,7 @@ class PublishedNode:
         self.ask = ask
         self.ask_pods = ask_pods
         self.leases = None
+        self.meter = None
         self.first_told = topology
         stage = stage_of(topology, facts=facts)
         name, release = f"node {topology.name}", topology.status.release

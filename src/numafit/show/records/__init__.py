@@ -11,6 +11,7 @@
     leases plan docker          a host: who holds what, where a job or a container would go
     measure                     what a machine and a command gain by nearness, in figures
     audit past shares           what processes really do, and did over time; one job's shares
+    use                         how busy CPUs, memory and GPUs of the machine are, whoever claimed them
     fleet                       all nodes of a cluster: the table, a pod, how many fit, what is wrong with which
     fleet_board                 all nodes of a cluster as the page shows them, who waits, who is rejected
     fleet_run                   pods in time on a fleet: what came of each rule

@@ -6,7 +6,7 @@ import msgspec
 
 from numafit.advice.verdict import HolderVerdict, alignments, counted
 from numafit.bits import cpuset_text
-from numafit.decision.held import Holding, holdings
+from numafit.decision.held import Holding, holdings, memory_parts
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
 from numafit.managers.device.manager import free_devices
@@ -23,6 +23,8 @@ class MemoryHeld(msgspec.Struct, frozen=True):
     nodes: tuple[int, ...]
     type: str
     bytes: int
+    parts: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
+    """Bytes on each of the nodes, in their order; left out in answers about a fleet."""
 
 
 class Holder(msgspec.Struct, frozen=True):
@@ -67,6 +69,8 @@ class NodeAmounts(msgspec.Struct, frozen=True):
     cpus: Amounts
     memory: Amounts
     devices: Mapping[str, DeviceAmounts]
+    hugepages: Mapping[str, Amounts] = {}
+    """Type, such as `hugepages-2Mi` -> bytes: no part of what is free of the memory."""
 
 
 class LedgerView(msgspec.Struct, frozen=True, rename="camel"):
@@ -138,6 +142,7 @@ def _holders(
     new: frozenset[str],
     lying: Mapping[str, AlignmentRecord],
 ) -> Iterator[Holder]:
+    parts = memory_parts(ledger)
     for uid, holding in holdings(node, ledger).items():
         pod = ledger.active.get(uid)
         told = known.get(uid) or Known(_name(pod, uid))
@@ -148,7 +153,10 @@ def _holders(
             told.since,
             told.owner,
             cpuset_text(holding.cpus),
-            tuple([MemoryHeld(block.numa, block.type, block.size) for block in holding.memory]),
+            tuple(
+                MemoryHeld(block.numa, block.type, block.size, parts[uid, block.numa, block.type])
+                for block in holding.memory
+            ),
             holding.devices,
             holding.nodes,
             told.rung,
@@ -176,7 +184,7 @@ def node_amounts(node: Node, ledger: Ledger) -> Iterator[NodeAmounts]:
         own = node.cpu.topology.numa_nodes.get(numa.id, 0)
         cpus = Amounts(*((own & part).bit_count() for part in (own, held, free & ~held, reserved & ~held)))
         memory = _memory_amounts(ledger, numa.id, numa.memory)
-        yield NodeAmounts(numa.id, cpus, memory, _device_amounts(ledger, numa.id))
+        yield NodeAmounts(numa.id, cpus, memory, _device_amounts(ledger, numa.id), _hugepages(ledger, numa.id))
 
 
 def _memory_amounts(ledger: Ledger, numa: int, total: int) -> Amounts:
@@ -185,6 +193,15 @@ def _memory_amounts(ledger: Ledger, numa: int, total: int) -> Amounts:
     if table is None:
         return Amounts(total, 0, total, 0)
     return Amounts(table.total, table.reserved, table.free, table.system_reserved)
+
+
+def _hugepages(ledger: Ledger, numa: int) -> dict[str, Amounts]:
+    tables = ledger.memory.nodes[numa].tables if numa in ledger.memory.nodes else {}
+    return {
+        kind: Amounts(table.total, table.reserved, table.free, table.system_reserved)
+        for kind, table in sorted(tables.items())
+        if kind != MEMORY and table.total
+    }
 
 
 def _device_amounts(ledger: Ledger, numa: int) -> dict[str, DeviceAmounts]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from numafit.bits import cpuset_text
 from numafit.settings.options import CPU_OPTION_STAGES, TOPOLOGY_OPTION_STAGES
 from numafit.settings.settings import Settings
 from numafit.settings.versions import DEFAULT_VERSION, NEWEST_MINOR, OLDEST_MINOR
@@ -38,6 +39,10 @@ class SettingsView(Resolved, frozen=True, rename="camel", kw_only=True):
     policies: tuple[str, ...]
     scopes: tuple[str, ...]
     options: tuple[Option, ...]
+    example: bool
+    """Nobody said which kubelet is there, if any: an example of the newest release stands in for questions."""
+    reserved_cpus: str
+    """Those that it gives to nobody."""
 
 
 def resolved(settings: Settings) -> Resolved:
@@ -52,7 +57,8 @@ def resolved(settings: Settings) -> Resolved:
     )
 
 
-def settings_view(settings: Settings, kubelet: str) -> SettingsView:
+def settings_view(settings: Settings, kubelet: str, reserved: int, *, example: bool = False) -> SettingsView:
+    """`reserved` are CPUs, as a mask."""
     own = msgspec.structs.asdict(resolved(settings))
     releases = [f"v1.{minor}" for minor in range(NEWEST_MINOR, OLDEST_MINOR - 1, -1)]
     options = [
@@ -67,4 +73,6 @@ def settings_view(settings: Settings, kubelet: str) -> SettingsView:
         policies=POLICIES,
         scopes=SCOPES,
         options=tuple(options),
+        example=example,
+        reserved_cpus=cpuset_text(reserved),
     )
