@@ -75,6 +75,40 @@ def memory_blocks(ledger: Ledger, uid: str) -> tuple[Block, ...]:
     return tuple(Block(nodes, kind, size) for (nodes, kind), size in sorted(sums.items()) if size)
 
 
+Part = tuple[int, str, int]
+"""NUMA node, memory type, bytes."""
+
+
+def memory_parts(ledger: Ledger, held: Mapping[str, Holding]) -> dict[str, tuple[Part, ...]]:
+    """Pod UID -> where its bytes are counted, node by node, so that each node has as many as the ledger says.
+
+    A block on several nodes says only how large it is; the kubelet takes from the first of them what is free there, and
+    the rest from the next, and counts it so. Of several blocks on the same nodes the one that came first is laid first.
+    Bytes that no node counts stand on the first node of their block.
+    """
+    counted = {
+        (numa, kind): table.reserved for numa, own in ledger.memory.nodes.items() for kind, table in own.tables.items()
+    }
+    sums: dict[str, dict[tuple[int, str], int]] = {}
+    blocks = [(uid, block) for uid, own in held.items() for block in own.memory]
+    # Those of one node first: there is no choice in them.
+    for uid, block in sorted(blocks, key=lambda one: len(one[1].numa) > 1):
+        rest = block.size
+        own = sums.setdefault(uid, {})
+        for numa in block.numa:
+            key = (numa, block.type)
+            here = min(rest, counted.get(key, 0))
+            counted[key] = counted.get(key, 0) - here
+            own[key] = own.get(key, 0) + here
+            rest -= here
+        first = (block.numa[0], block.type)
+        own[first] += rest
+    return {
+        uid: tuple((numa, kind, size) for (numa, kind), size in sorted(own.items()) if size)
+        for uid, own in sums.items()
+    }
+
+
 def _devices(ledger: Ledger, uid: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, set[str]] = {}
     for resources in ledger.device.held.get(uid, {}).values():

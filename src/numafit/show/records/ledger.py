@@ -6,7 +6,7 @@ import msgspec
 
 from numafit.advice.verdict import HolderVerdict, alignments, counted
 from numafit.bits import cpuset_text
-from numafit.decision.held import Holding, holdings
+from numafit.decision.held import Holding, holdings, memory_parts
 from numafit.decision.node import Node
 from numafit.ledger.ledger import Ledger
 from numafit.managers.device.manager import free_devices
@@ -25,7 +25,13 @@ class MemoryHeld(msgspec.Struct, frozen=True):
     bytes: int
 
 
-class Holder(msgspec.Struct, frozen=True):
+class MemoryPart(msgspec.Struct, frozen=True):
+    node: int
+    type: str
+    bytes: int
+
+
+class Holder(msgspec.Struct, frozen=True, rename="camel"):
     """Somebody who holds a part of the machine. `kind` is `pod`, `lease`, or `shared`: runs in the shared pool only."""
 
     id: str
@@ -45,6 +51,8 @@ class Holder(msgspec.Struct, frozen=True):
     """Its pod has ended or was rejected; the kubelet frees this at the next admission."""
     alignment: AlignmentRecord | None = None
     """How it lies; null for what is gone and for what is not for this agent."""
+    memory_parts: tuple[MemoryPart, ...] = ()
+    """The same bytes as `memory`, as they are counted on each NUMA node."""
 
 
 class Amounts(msgspec.Struct, frozen=True):
@@ -138,7 +146,9 @@ def _holders(
     new: frozenset[str],
     lying: Mapping[str, AlignmentRecord],
 ) -> Iterator[Holder]:
-    for uid, holding in holdings(node, ledger).items():
+    held = holdings(node, ledger)
+    parts = memory_parts(ledger, held)
+    for uid, holding in held.items():
         pod = ledger.active.get(uid)
         told = known.get(uid) or Known(_name(pod, uid))
         yield Holder(
@@ -155,6 +165,7 @@ def _holders(
             uid in new and pod is not None,
             pod is None,
             lying.get(uid),
+            tuple([MemoryPart(*part) for part in parts.get(uid, ())]),
         )
 
 
