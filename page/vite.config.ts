@@ -1,10 +1,11 @@
-// The build: one script, one style sheet and one HTML file under fixed names, so that a rebuild can be compared byte for byte.
+// The build: two scripts, one style sheet and one HTML file under fixed names, so that a rebuild can be compared byte for byte.
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   base: "/",
   // The tests read the style sheets as text.
   test: { css: true },
+  worker: { rolldownOptions: { output: { entryFileNames: "assets/hub.js" } } },
   build: {
     outDir: "../src/numafit/service/page",
     emptyOutDir: true,

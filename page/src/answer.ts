@@ -33,11 +33,11 @@ function names(stories: ToldPod[]): string {
   return [...new Set(stories.map((story) => story.pod))].join(", ");
 }
 
-/** A machine of the catalogue; null for this one. */
-export function useOther(name: string): Machine | null {
+/** A machine of the catalogue; null for this one. After a return it is asked for again. */
+export function useOther(name: string, returns: number): Machine | null {
   const [other, setOther] = useState<Machine | null>(null);
+  useEffect(() => setOther(null), [name]);
   useEffect(() => {
-    setOther(null);
     let stale = false;
     if (name)
       api.catalogue(name).then(
@@ -47,7 +47,7 @@ export function useOther(name: string): Machine | null {
     return () => {
       stale = true;
     };
-  }, [name]);
+  }, [name, returns]);
   return other;
 }
 

@@ -101,6 +101,8 @@ export interface Holder {
   owner: string;
   cpus: string;
   memory: { nodes: number[]; type: string; bytes: number }[];
+  /** The same bytes, as the ledger counts them on each NUMA node. */
+  memoryParts?: { node: number; type: string; bytes: number }[];
   devices: Record<string, string[]>;
   nodes: number[];
   rung: string;

@@ -19,6 +19,10 @@ export interface Known {
   settings: SettingsAnswer;
 }
 
+function isLater(one: LedgerView, other: LedgerView): boolean {
+  return one.time === other.time ? one.revision > other.revision : one.time > other.time;
+}
+
 export function App() {
   const [known, setKnown] = useState<Known | null>(null);
   const [ledger, setLedger] = useState<LedgerView | null>(null);
@@ -40,7 +44,8 @@ export function App() {
       setKnown((old) =>
         old && JSON.stringify(old) === JSON.stringify({ machine, settings }) ? old : { machine, settings },
       );
-      setLedger(now);
+      // The stream may have told of a later one while these were on their way.
+      setLedger((old) => (old && isLater(old, now) ? old : now));
       setTrouble("");
     } catch (failure) {
       setTrouble(

@@ -2,6 +2,9 @@
 
 import { api } from "./api";
 import type { LedgerView, Summary } from "./api_types";
+import type { Source, Word } from "./hub";
+import { shareIn } from "./share";
+import { listenTo, SILENCE } from "./stream";
 
 export type Connection = "waiting" | "open" | "lost";
 
@@ -17,12 +20,12 @@ interface Listener {
 
 const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 5000;
-/** The agent says something every few seconds; after so long without a word the picture is not live. */
-export const SILENCE = 10_000;
 
 interface Events {
   onConnection: (connection: Connection) => void;
   onReturn?: () => void;
+  /** With the other tabs of this browser. Who joins them has missed the beginning, as after a gap. */
+  shared?: boolean;
   /** By their names; what they bring is JSON. */
   on: Record<string, (data: unknown) => void>;
 }
@@ -32,6 +35,7 @@ export function follow(listener: Listener): () => void {
   return followEvents(api.events, {
     onConnection: listener.onConnection,
     onReturn: listener.onReturn,
+    shared: true,
     on: {
       ledger: (data) => listener.onLedger(data as LedgerView),
       decision: (data) => listener.onDecision(data as Summary),
@@ -43,10 +47,10 @@ export function follow(listener: Listener): () => void {
 
 /**
  * Returns the function that ends it. The browser's own retry gives up after some errors; this one does not. A page that
- * nobody sees listens to nothing: a browser has only a few connections to one server, for all its tabs.
+ * nobody sees listens to nothing.
  */
 export function followEvents(address: string, events: Events): () => void {
-  let source: EventSource | null = null;
+  let source: Source | null = null;
   let timer = 0;
   let watchdog = 0;
   let pause = FIRST_PAUSE;
@@ -68,21 +72,22 @@ export function followEvents(address: string, events: Events): () => void {
     window.clearTimeout(watchdog);
     watchdog = window.setTimeout(lost, SILENCE);
   };
+  const opened = (joined: boolean) => {
+    pause = FIRST_PAUSE;
+    events.onConnection("open");
+    if (gap || joined) events.onReturn?.();
+    gap = false;
+  };
+  const hear = (word: Word) => {
+    if (word.is === "failed") return lost();
+    alive();
+    if (word.is === "event") events.on[word.name]?.(JSON.parse(word.data));
+    else opened(word.joined);
+  };
   const open = () => {
     close();
-    source = new EventSource(address);
     alive();
-    source.addEventListener("open", () => {
-      alive();
-      pause = FIRST_PAUSE;
-      events.onConnection("open");
-      if (gap) events.onReturn?.();
-      gap = false;
-    });
-    source.addEventListener("alive", alive);
-    for (const [name, heard] of Object.entries(events.on))
-      source.addEventListener(name, (event) => (alive(), heard(JSON.parse((event as MessageEvent<string>).data))));
-    source.addEventListener("error", lost);
+    source = (events.shared ? shareIn : listenTo)(address, hear);
   };
   const seen = () => {
     if (document.hidden) {

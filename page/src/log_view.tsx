@@ -12,15 +12,21 @@ import { verdictOf } from "./words";
 
 interface Properties {
   dropped: Dropped;
+  returns: number;
   onClose: () => void;
   onFile: (file: File) => void;
 }
 
-export function LogView({ dropped, onClose, onFile }: Properties) {
+export function LogView({ dropped, returns, onClose, onFile }: Properties) {
   const [answer, setAnswer] = useState<LogAnswer | null>(null);
   const [trouble, setTrouble] = useState("");
   const [chosen, setChosen] = useState(0);
   const [filter, setFilter] = useState({ pod: "", verdict: "" });
+  const [tries, setTries] = useState(0);
+  // What was refused while the agent was away is sent again.
+  useEffect(() => {
+    if (trouble) setTries(tries + 1);
+  }, [returns]);
   useEffect(() => {
     let stale = false;
     setAnswer(null);
@@ -39,7 +45,7 @@ export function LogView({ dropped, onClose, onFile }: Properties) {
     return () => {
       stale = true;
     };
-  }, [dropped]);
+  }, [dropped, tries]);
   const loops = new Map(answer?.loops.map((loop) => [loop.pod, loop]));
   const stories = (answer?.stories ?? []).filter(
     (one) => one.pod.includes(filter.pod) && (!filter.verdict || filter.verdict === filterOf(one.admitted)),

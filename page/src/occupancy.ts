@@ -9,8 +9,6 @@ export type CpuState = "held" | "reserved" | "shared" | "pool" | "free" | "offli
 export interface Segment {
   holder: string;
   bytes: number;
-  /** The block lies on several nodes; this is the part counted here. */
-  spread: boolean;
 }
 
 export interface Occupancy {
@@ -32,12 +30,8 @@ export function occupancyOf(ledger: LedgerView): Occupancy {
   for (const holder of ledger.holders) {
     for (const cpu of holder.kind === "shared" ? [] : numbersOf(holder.cpus)) cpus.set(cpu, holder.id);
     for (const ids of Object.values(holder.devices)) for (const id of ids) devices.set(id, holder.id);
-    for (const block of holder.memory) {
-      for (const node of block.nodes) {
-        const segment = { holder: holder.id, bytes: block.bytes / block.nodes.length, spread: block.nodes.length > 1 };
-        memory.set(node, [...(memory.get(node) ?? []), segment]);
-      }
-    }
+    for (const { node, bytes } of holder.memoryParts ?? [])
+      memory.set(node, [...(memory.get(node) ?? []), { holder: holder.id, bytes }]);
   }
   return {
     holders: new Map(ledger.holders.map((holder) => [holder.id, holder])),

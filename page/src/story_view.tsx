@@ -42,7 +42,14 @@ export function StoryView({ machine, latest, returns, place, dropped, onDropped,
     if (by && !event.ctrlKey && !event.metaKey) (event.preventDefault(), step(by));
   };
   if (dropped)
-    return <LogView dropped={dropped} onClose={() => onDropped(null)} onFile={(file) => onDropped({ file })} />;
+    return (
+      <LogView
+        dropped={dropped}
+        returns={returns}
+        onClose={() => onDropped(null)}
+        onFile={(file) => onDropped({ file })}
+      />
+    );
   return (
     <main class="story" id="main" tabIndex={-1} onKeyDown={keys}>
       <section class="list" aria-label="Decisions">

@@ -33,7 +33,7 @@ export function WhatIfView({ known, machine, revision, returns, place, onPlace, 
   useEffect(() => {
     api.examples().then(setExamples, () => setExamples([]));
   }, [returns]);
-  const other = useOther(place.machine);
+  const other = useOther(place.machine, returns);
   const drawn = place.machine ? other : machine;
   const resources = [...new Set(drawn?.devices.filter((one) => one.healthy && one.resource).map((one) => one.resource))];
   const left = useAnswer(place, place.left, revision, returns);

@@ -67,7 +67,7 @@ test("a remote GPU is joined to the CPUs, and memory elsewhere to both", () => {
     { x: chip.x + chip.width / 2, y: chip.y },
   ]);
   const bar = tiles[1]!.memory!;
-  expect(parts({ memory: [{ nodes: [1], type: "memory", bytes: 32 * 2 ** 30 }] })[1]).toEqual([
+  expect(parts({ memoryParts: [{ node: 1, type: "memory", bytes: 32 * 2 ** 30 }] })[1]).toEqual([
     { x: bar.x + bar.width / 4, y: bar.y + bar.height / 2 },
   ]);
 });

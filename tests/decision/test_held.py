@@ -1,10 +1,13 @@
 """Who holds what."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from numafit.decision.admit import admit
 from numafit.decision.held import Holding, holding_of, holdings, memory_parts
 from numafit.decision.life import release
-from numafit.ledger.ledger import Block, Ledger, MemoryLedger, MemoryNode, MemoryTable
-from tests.decision.strategies import GI, GPU, box, container, cpus, gpus, pod, running, settings
+from numafit.ledger.ledger import Block
+from tests.decision.strategies import GI, GPU, box, container, cpus, gpus, memory, pod, running, settings
 
 MACHINE = box(2, 8, memory=4 * GI, devices=gpus(1, 0, 1))
 SETTINGS = settings(cpu="static", memory="Static", reserved_memory={0: {"memory": "1Gi"}}, topology="restricted")
@@ -40,21 +43,29 @@ def test_one_pod_holds_what_it_holds_among_all() -> None:
     assert holding_of(node, ledger, "r") == Holding(0, (), {}, ())
 
 
-def test_memory_over_several_nodes_lies_where_the_kubelet_took_it() -> None:
-    """The lowest node is filled first (1.36): what was free of it, and the rest on the next."""
-    tables = {0: MemoryTable(100, 0, 100, 90, 10), 1: MemoryTable(100, 0, 100, 45, 55)}
-    ledger = Ledger(
-        memory=MemoryLedger(
-            nodes={numa: MemoryNode(2, {"memory": table}, (0, 1)) for numa, table in tables.items()},
-            entries={
-                "alone": {"a": (Block((0,), "memory", 30),)},
-                "first": {"a": (Block((0, 1), "memory", 70),)},
-                "second": {"a": (Block((0, 1), "memory", 35),)},
-            },
-        )
-    )
-    assert memory_parts(ledger) == {
-        ("alone", (0,), "memory"): (30,),
-        ("first", (0, 1), "memory"): (60, 10),
-        ("second", (0, 1), "memory"): (0, 35),
+@given(st.lists(st.integers(1, 7), min_size=1, max_size=6), st.sampled_from(["best-effort", "restricted", "none"]))
+def test_memory_stands_on_each_node_as_the_ledger_counts_it(sizes: list[int], policy: str) -> None:
+    """However large pods are, and after the first of them has gone: 4 nodes of 4 GiB, 1 GiB of node 0 is reserved."""
+    ordered = settings(cpu="static", memory="Static", reserved_memory={0: {"memory": "1Gi"}}, topology=policy)
+    node, ledger = running(box(4, 8, memory=4 * GI), ordered)
+    for number, size in enumerate(sizes):
+        ledger = admit(node, ledger, pod(f"p{number}", memory("app", f"{size}Gi"))).ledger
+    ledger = admit(node, release(ledger, "p0"), pod("last", memory("app", "1Gi"))).ledger
+    held = holdings(node, ledger)
+    parts = memory_parts(ledger, held)
+    on_nodes = dict.fromkeys(ledger.memory.nodes, 0)
+    for own in parts.values():
+        for numa, _, size in own:
+            on_nodes[numa] += size
+    assert on_nodes == {numa: own.tables["memory"].reserved for numa, own in ledger.memory.nodes.items()}
+    assert {uid: sum(size for _, _, size in own) for uid, own in parts.items()} == {
+        uid: sum(block.size for block in one.memory) for uid, one in held.items() if one.memory
     }
+
+
+def test_memory_over_two_nodes_fills_the_first() -> None:
+    """5 GiB where node 0 has 3 to give: not two and a half on each."""
+    node, ledger = running(MACHINE, SETTINGS)
+    ledger = admit(node, ledger, pod("p", memory("app", "5Gi"))).ledger
+    parts = memory_parts(ledger, holdings(node, ledger))
+    assert parts == {"p": ((0, "memory", 3 * GI), (1, "memory", 2 * GI))}

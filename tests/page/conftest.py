@@ -39,10 +39,11 @@ Open = Callable[..., "Page"]
 
 
 class Agent:
-    """One `numafit serve --demo`, which can be stopped and come back at the same address."""
+    """One `numafit serve`, of a machine in the catalogue unless told otherwise, which can be stopped and come back at
+    the same address."""
 
-    def __init__(self, machine: str) -> None:
-        self.machine = machine
+    def __init__(self, machine: str = "", *arguments: str) -> None:
+        self.arguments = ("--demo", machine, *arguments) if machine else arguments
         self.port = 0
         self.process: subprocess.Popen[str] | None = None
         self.start()
@@ -52,7 +53,7 @@ class Agent:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "numafit", "serve", "--demo", self.machine, "--port", str(self.port)]
+        command = [sys.executable, "-m", "numafit", "serve", *self.arguments, "--port", str(self.port)]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
@@ -142,6 +143,13 @@ def picture(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[["Page"]
     return take
 
 
+def listen_alone(page: "Page") -> None:
+    """From its next load on the page has a stream of events of its own: a test sees and answers what a page asks for,
+    not what the worker that all tabs share asks for."""
+    page.add_init_script("delete globalThis.SharedWorker")
+
+
 def answer_with(page: "Page", operation: str, body: str, media_type: str) -> None:
     """The page gets this instead of what the agent says."""
+    listen_alone(page)
     page.route(f"**/api/v1/{operation}", lambda route: route.fulfill(body=body, content_type=media_type))

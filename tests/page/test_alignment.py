@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.page.conftest import Open
+from tests.page.conftest import Open, listen_alone
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -47,6 +47,7 @@ def crowded(page: "Page") -> dict[str, Any]:
     for holder in ledger["holders"]:
         holder["new"] = False
     page.route("**/api/v1/ledger", lambda route: route.fulfill(json=ledger))
+    listen_alone(page)
     page.route("**/api/v1/events", lambda route: route.abort())
     page.reload()
     page.locator(".tally").wait_for()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.page.conftest import Open, answer_with
+from tests.page.conftest import Open, answer_with, listen_alone
 
 pytestmark = pytest.mark.real
 
@@ -241,5 +241,6 @@ def show(page: Any, machine: dict[str, Any]) -> None:
     shown = {"machine": machine, "name": "sketch", "source": "demo", "catalogue": []}
     page.route("**/api/v1/machine", lambda route: route.fulfill(json=shown))
     page.route("**/api/v1/ledger", lambda route: route.fulfill(json=ledger))
+    listen_alone(page)
     page.route("**/api/v1/events", lambda route: route.abort())
     page.reload()

@@ -75,42 +75,38 @@ def memory_blocks(ledger: Ledger, uid: str) -> tuple[Block, ...]:
     return tuple(Block(nodes, kind, size) for (nodes, kind), size in sorted(sums.items()) if size)
 
 
-def memory_parts(ledger: Ledger) -> dict[tuple[str, tuple[int, ...], str], tuple[int, ...]]:
-    """(pod UID, nodes, type) of each block -> its bytes on each of these nodes, in their order.
+CountedMemory = tuple[int, str, int]
+"""NUMA node, memory type, bytes."""
 
-    The kubelet writes down how much of each node is taken, not whose it is. Of one block over several nodes that tells
-    all; of several over the same nodes the first in the ledger lies on the lowest, as the kubelet fills them, and
-    together they are what is taken there.
+
+def memory_parts(ledger: Ledger, held: Mapping[str, Holding]) -> dict[str, tuple[CountedMemory, ...]]:
+    """Pod UID -> where its bytes are counted, node by node, so that each node has as many as the ledger says.
+
+    A block on several nodes says only how large it is; the kubelet takes from the first of them what is free there, and
+    the rest from the next, and counts it so. Of several blocks on the same nodes the one that came first is laid first.
+    Bytes that no node counts stand on the first node of their block.
     """
-    blocks = [(uid, block) for uid in _memory_holders(ledger) for block in memory_blocks(ledger, uid)]
-    taken: dict[tuple[int, str], int] = {
-        (numa, kind): table.reserved
-        for numa, node in ledger.memory.nodes.items()
-        for kind, table in node.tables.items()
+    counted = {
+        (numa, kind): table.reserved for numa, own in ledger.memory.nodes.items() for kind, table in own.tables.items()
     }
-    for _, block in blocks:
-        if len(block.numa) == 1:
-            key = (block.numa[0], block.type)
-            taken[key] = taken.get(key, 0) - block.size
+    sums: dict[str, dict[tuple[int, str], int]] = {}
+    blocks = [(uid, block) for uid, own in held.items() for block in own.memory]
+    # Those of one node first: there is no choice in them.
+    for uid, block in sorted(blocks, key=lambda one: len(one[1].numa) > 1):
+        rest = block.size
+        own = sums.setdefault(uid, {})
+        for numa in block.numa:
+            key = (numa, block.type)
+            here = min(rest, counted.get(key, 0))
+            counted[key] = counted.get(key, 0) - here
+            own[key] = own.get(key, 0) + here
+            rest -= here
+        first = (block.numa[0], block.type)
+        own[first] += rest
     return {
-        (uid, block.numa, block.type): (block.size,) if len(block.numa) == 1 else _parts(block, taken)
-        for uid, block in blocks
+        uid: tuple((numa, kind, size) for (numa, kind), size in sorted(own.items()) if size)
+        for uid, own in sums.items()
     }
-
-
-def _memory_holders(ledger: Ledger) -> dict[str, object]:
-    return {**ledger.memory.pod_entries, **ledger.memory.entries}
-
-
-def _parts(block: Block, taken: dict[tuple[int, str], int]) -> tuple[int, ...]:
-    parts, left = [], block.size
-    for place, numa in enumerate(block.numa, 1):
-        here = min(left, max(0, taken.get((numa, block.type), 0)))
-        # What a ledger that was written by hand takes nowhere lies on the last.
-        parts.append(left if place == len(block.numa) else here)
-        taken[numa, block.type] = taken.get((numa, block.type), 0) - parts[-1]
-        left -= parts[-1]
-    return tuple(parts)
 
 
 def _devices(ledger: Ledger, uid: str) -> dict[str, tuple[str, ...]]:

@@ -1,6 +1,7 @@
 """A kubelet's state files as a source."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from numafit.decision.files import state_files
 from numafit.decision.simulation import play
 from numafit.decision.stage import Stage
 from numafit.errors import InputError
-from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE
+from numafit.ledger.state_files import CPU_FILE, DEVICE_FILE, STATE_FILES, state_path
 from numafit.machine.catalogue.names import machine_named
 from numafit.service.node import Snapshot
 from numafit.service.sources import kubelet
@@ -105,6 +106,36 @@ def test_state_that_a_kubelet_would_refuse_is_shown_with_a_warning(tmp_path: Pat
     assert [(one.id, one.cpus, one.memory) for one in found.holders] == [
         (one.id, one.cpus, one.memory) for one in expected.holders
     ]
+
+
+@pytest.mark.parametrize("name", STATE_FILES)
+def test_a_checkpoint_with_a_wrong_checksum_is_a_notice_and_not_an_empty_machine(tmp_path: Path, name: str) -> None:
+    """The kubelet would not start over its CPUs and memory, and would start without its devices: the one that runs has
+    them all the same."""
+    source = node(tmp_path)
+    stage = with_pods(source.idle, "one", "two")
+    write_state(tmp_path, stage)
+    path = state_path(tmp_path, name)
+    path.write_text(re.sub(r'(?i)("checksum":)\d+', r"\g<1>123", path.read_text()))
+    (change,) = changes_of(source)
+    assert change.warning.startswith(f"{tmp_path}: a kubelet ")
+    found = Snapshot(source.place, change.stage, change.known).view()
+    expected = Snapshot(source.place, stage).view()
+    assert [(one.id, one.cpus, one.memory, one.devices) for one in found.holders] == [
+        (one.id, one.cpus, one.memory, one.devices) for one in expected.holders
+    ]
+
+
+def test_devices_that_cannot_be_read_at_all_are_a_notice(tmp_path: Path) -> None:
+    """The rest is shown."""
+    source = node(tmp_path)
+    stage = with_pods(source.idle, "one")
+    write_state(tmp_path, stage)
+    state_path(tmp_path, DEVICE_FILE).write_text("no JSON")
+    (change,) = changes_of(source)
+    assert "would forget which devices are held" in change.warning
+    (holder,) = Snapshot(source.place, change.stage, change.known).view().holders
+    assert (holder.cpus, holder.devices) == ("1-4,65-68", {})
 
 
 @pytest.mark.skipif(not RUNS, reason="the runs of a real kubelet do not lie beside the repository")

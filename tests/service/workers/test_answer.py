@@ -1,5 +1,6 @@
 """The API answers with the JSON of the command line, and as its document says."""
 
+import asyncio
 import json
 import re
 from collections.abc import Mapping
@@ -12,10 +13,12 @@ import pytest
 
 from numafit.__main__ import main
 from numafit.errors import InputError
+from numafit.service.api import handlers
 from numafit.service.node import Snapshot
 from numafit.service.sources.demo import Demo
 from numafit.service.workers import answer as worker_answer
 from numafit.service.workers.answer import ANSWERS
+from numafit.service.workers.pool import Lane
 from numafit.service.workers.question import BODIES
 from numafit.service.workers.scene import Scenes
 from numafit.show.records.advice import AdviseAnswer
@@ -26,7 +29,7 @@ from numafit.show.records.log import LogAnswer
 from numafit.show.records.simulation import SimulateAnswer
 from numafit.show.records.story import ExplainAnswer
 from numafit.show.records.whatif import WhatIfAnswer
-from tests.service.agents import ROOT, asked
+from tests.service.agents import POD, ROOT, asked, client_of, demo_agent
 
 BOX = ROOT / "examples" / "gpu-box"
 LOG = ROOT / "examples" / "small-node" / "recreate-loop.log"
@@ -35,9 +38,11 @@ KUBELET = (BOX / "kubelet.yaml").read_text()
 
 
 def scenes() -> Scenes:
-    """An idle node of the catalogue."""
+    """An idle node of the catalogue, and all the time that an answer may need."""
     place = Demo().place
-    return Scenes(Snapshot(place, place.stage()))
+    found = Scenes(Snapshot(place, place.stage()))
+    found.seconds = 1e9
+    return found
 
 
 def answer(kind: str, body: Mapping[str, Any]) -> Any:
@@ -211,7 +216,45 @@ def test_advice_that_takes_long_is_given_as_far_as_it_came(monkeypatch: pytest.M
     names = [one["pod"] for one in whole["advice"]]
     assert len(names) > 1
     assert "advice-cut-short" not in {note["code"] for note in whole["notes"]}
-    monkeypatch.setattr(worker_answer, "ADVICE_SECONDS", 0.0)
+    monkeypatch.setattr(worker_answer, "ADVICE_SHARE", 0.0)
     cut = answer("advise", body)
     assert cut["advice"] == whole["advice"][:1]
     assert [note["about"] for note in cut["notes"] if note["code"] == "advice-cut-short"] == names[1:]
+
+
+def test_a_what_if_brings_as_much_advice_as_its_time_allows() -> None:
+    """Sixteen NUMA nodes and many shapes: all of it takes many times as long. No pod is left out without a word."""
+    manifest = POD.replace(', nvidia.com/gpu: "1"', "")
+    pods = "---\n".join(
+        manifest.replace("asked", f"p{n}").replace('cpu: "8"', f'cpu: "{20 + n}"').replace("16Gi", f"{n + 1}Gi")
+        for n in range(60)
+    )
+    body = {"machine": "epyc-l3-numa", "pods": pods, "settings": {"policy": "single-numa-node"}}
+
+    async def talk(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.post("/api/v1/whatif", json=body)
+
+    found = asked(talk).json()
+    assert "adviceProblem" not in found
+    told = {one["pod"] for one in found["advice"]["advice"]}
+    told |= {name for one in found["advice"]["advice"] for name in one["same"]}
+    cut = {note["about"] for note in found["advice"]["notes"] if note["code"] == "advice-cut-short"}
+    assert told
+    assert cut
+    assert told | cut == {f"default/p{n}" for n in range(60)}
+
+
+def test_a_what_if_does_not_wait_long_for_somebody_who_gives_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them are busy with questions that take long: the decision is answered, and why there is no advice."""
+    monkeypatch.setattr(handlers, "ADVICE_PATIENCE", 0.05)
+
+    async def run() -> Any:
+        agent = demo_agent()
+        agent.pool.slow = Lane(lambda: agent.board.snapshot, 20, workers=0)
+        async with client_of(agent) as client:
+            return (await client.post("/api/v1/whatif", json={"pods": POD})).json()
+
+    found = asyncio.run(run())
+    assert found["adviceProblem"] == "all workers are busy"
+    assert found["advice"] is None
+    assert [one["pod"] for one in found["stories"]] == ["default/asked"]

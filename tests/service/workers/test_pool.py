@@ -108,7 +108,7 @@ def test_a_worker_that_died_while_nobody_asked_it_costs_no_answer() -> None:
 
 def test_a_worker_whose_agent_was_killed_ends_without_a_word() -> None:
     """Nobody reads its answer any more."""
-    job = packed(Job(READY, b"", Demo().place))
+    job = packed(Job(READY, b"", place=Demo().place))
     command = [sys.executable, "-P", "-m", "numafit.service.workers.worker", "0"]
     reading, writing = os.pipe()
     os.close(reading)

@@ -49,15 +49,8 @@ def test_memory_and_devices_add_up(name: str, seed: int) -> None:
     memory = sum(held.bytes for holder in view.holders for held in holder.memory if held.type == "memory")
     assert sum(node.memory.held for node in view.nodes) == memory
     for node in view.nodes:
-        parts = [
-            part
-            for holder in view.holders
-            for held in holder.memory
-            if held.type == "memory"
-            for numa, part in zip(held.nodes, held.parts, strict=True)
-            if numa == node.id
-        ]
-        assert sum(parts) == node.memory.held
+        parts = [part for holder in view.holders for part in holder.memory_parts]
+        assert sum(part.bytes for part in parts if (part.node, part.type) == (node.id, "memory")) == node.memory.held
     assert all(node.memory.held + node.memory.free + node.memory.reserved == node.memory.total for node in view.nodes)
 
 

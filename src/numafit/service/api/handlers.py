@@ -38,6 +38,8 @@ MOST_LOGS = 4
 """Bodies of questions, and logs, that are in memory at once while they arrive."""
 ADVICE_SECONDS = 3.0
 """For the advice in a what-if; without it the rest is answered all the same."""
+ADVICE_PATIENCE = 5.0
+"""Until somebody is free to give it: those who ask for advice alone may wait longer."""
 
 T = TypeVar("T")
 Handler = Callable[[Request], Awaitable[Response]]
@@ -137,7 +139,7 @@ class Api:
             return answered(done)
         answer = msgspec.json.decode(done.content, type=dict[str, msgspec.Raw])
         try:
-            advice = await self.pool.ask("advise", _without(body, "advice"), ADVICE_SECONDS)
+            advice = await self.pool.ask("advise", _without(body, "advice"), ADVICE_SECONDS, ADVICE_PATIENCE)
         except ProblemError as error:
             answer["adviceProblem"] = msgspec.Raw(msgspec.json.encode(error.problem.detail))
         else:

@@ -16,7 +16,7 @@ from numafit.decision.start import again, start
 from numafit.decision.written import as_written
 from numafit.errors import StartError
 from numafit.host.meter import Meter
-from numafit.ledger.state_files import STATE_FILES, read_state_files, state_path
+from numafit.ledger.state_files import DEVICE_FILE, STATE_FILES, read_state_files, state_path
 from numafit.machine.model import Machine
 from numafit.service.node import Change, ShownNode
 from numafit.service.sources.holders import Holders, came, gone, holders_of
@@ -83,10 +83,15 @@ class KubeletNode:
                 await asyncio.sleep(SECONDS / 2)
             files = read_state_files(self.folder)
             try:
-                return replace(self.idle, ledger=start(again(self.idle.node, files)).ledger), ""
+                started = start(again(self.idle.node, files))
             except StartError as error:
-                message = error.message
-        warning = f"{self.folder}: a kubelet would not start over this state: {message} (`numafit doctor` says more)"
+                message = f"a kubelet would not start over this state: {error.message}"
+                continue
+            unread = started.device_state[1]
+            if not unread:
+                return replace(self.idle, ledger=started.ledger), ""
+            message = f"a kubelet that starts now would forget which devices are held: {DEVICE_FILE}: {unread}"
+        warning = f"{self.folder}: {message} (`numafit doctor` says more)"
         return replace(self.idle, ledger=as_written(self.idle.node, files, str(self.folder))), warning
 
     def _since_last(self, stage: Stage) -> Iterator[Change]:

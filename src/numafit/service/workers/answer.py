@@ -43,9 +43,9 @@ Answer = (
 
 MOST_EVENTS = 1000
 """In one question, those of pods that come included."""
-ADVICE_SECONDS = 8.0
-"""Of processor time: after so long no other pod is begun. A worker that takes longer than its lane allows is ended, and
-all that it has found is lost."""
+ADVICE_SHARE = 0.4
+"""Of the time that the question may take: after so much processor time no other pod is begun. A worker that takes too
+long is ended, and all that it has found is lost."""
 
 
 def simulate(scenes: Scenes, asked: question.Simulate) -> SimulateAnswer:
@@ -67,13 +67,13 @@ def explain(scenes: Scenes, asked: question.Explain) -> ExplainAnswer:
 
 
 def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> AdviseAnswer:
+    end, is_cut = time.process_time() + scenes.seconds * ADVICE_SHARE, False
     scene = scenes.scene(asked, empty=asked.empty)
     stage = with_pods_of(asked.pods, scene.stage)
     own = asked if isinstance(asked, question.Advise) else None
     chosen = _chosen(own.pod if own else None, stage.pods)
     simulation = stage.play(stage.pods)
     found: list[Advice] = []
-    end, is_cut = time.process_time() + ADVICE_SECONDS, False
     for advice in advices(stage, stage.pods, stage.maker_names, only=chosen, simulation=simulation):
         found.append(advice)
         is_cut = time.process_time() >= end

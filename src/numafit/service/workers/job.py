@@ -26,6 +26,8 @@ class Now(msgspec.Struct, frozen=True):
 class Job(msgspec.Struct, frozen=True):
     kind: str
     body: bytes
+    seconds: float = 0.0
+    """That the answer may take."""
     place: ShownNode | None = None
     """The node that is shown, told once to each worker."""
     now: Now | None = None

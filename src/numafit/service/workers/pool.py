@@ -47,13 +47,12 @@ class Worker:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
         )
-        await self._exchange(Job(READY, b"", snapshot.place, _now(snapshot)))
+        await self._exchange(Job(READY, b"", place=snapshot.place, now=_now(snapshot)))
         self.revision = snapshot.revision
 
-    async def ask(self, kind: str, body: bytes, snapshot: Snapshot) -> Done:
-        done = await self._exchange(
-            Job(kind, body, None, None if snapshot.revision == self.revision else _now(snapshot))
-        )
+    async def ask(self, kind: str, body: bytes, snapshot: Snapshot, seconds: float) -> Done:
+        now = None if snapshot.revision == self.revision else _now(snapshot)
+        done = await self._exchange(Job(kind, body, seconds, now=now))
         self.revision = snapshot.revision
         return done
 
@@ -140,10 +139,11 @@ class Lane:
                 await asyncio.sleep(AGAIN_SECONDS)
         self.idle.put_nowait(worker)
 
-    async def ask(self, kind: str, body: bytes, seconds: float | None = None) -> Done:
+    async def ask(self, kind: str, body: bytes, seconds: float | None = None, patience: float | None = None) -> Done:
+        """`patience`: seconds until a worker is free; as for all, unless told."""
         seconds = self.seconds if seconds is None else seconds
-        worker = await self._worker()
-        asking = asyncio.create_task(worker.ask(kind, body, self.snapshot()))
+        worker = await self._worker(START_SECONDS if patience is None else patience)
+        asking = asyncio.create_task(worker.ask(kind, body, self.snapshot(), seconds))
         try:
             done = await _within(asking, worker, seconds)
         except BaseException as error:
@@ -160,14 +160,14 @@ class Lane:
         self.idle.put_nowait(worker)
         return done
 
-    async def _worker(self) -> Worker:
+    async def _worker(self, patience: float) -> Worker:
         if not self.started:
             self.start()
         if self.waiting >= MOST_WAITING:
             raise refused(503, "too many questions are waiting", cure="ask again later", headers={"Retry-After": "2"})
         self.waiting += 1
         try:
-            async with asyncio.timeout(START_SECONDS):
+            async with asyncio.timeout(patience):
                 while (worker := await self.idle.get()).is_gone:
                     # It ended while nobody asked it, as when the machine ran out of memory.
                     self._start(worker)
@@ -195,8 +195,8 @@ class Pool:
         """The workers for quick questions; the others start when they are needed."""
         self.quick.start()
 
-    async def ask(self, kind: str, body: bytes, seconds: float | None = None) -> Done:
-        return await (self.quick if kind in QUICK else self.slow).ask(kind, body, seconds)
+    async def ask(self, kind: str, body: bytes, seconds: float | None = None, patience: float | None = None) -> Done:
+        return await (self.quick if kind in QUICK else self.slow).ask(kind, body, seconds, patience)
 
     async def stop(self) -> None:
         await self.quick.stop()

@@ -102,6 +102,8 @@ class Scenes:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self.seconds = 0.0
+        """That the answer to the present question may take."""
         self.stages: OrderedDict[tuple[object, ...], tuple[Stage, str]] = OrderedDict()
 
     def scene(self, asked: Asked, *, empty: bool) -> Scene:

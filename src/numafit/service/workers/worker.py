@@ -60,6 +60,7 @@ def _updated(scenes: Scenes | None, job: Job) -> Scenes:
         now, snapshot = job.now, scenes.snapshot
         stage = replace(snapshot.stage, ledger=now.ledger)
         scenes.snapshot = replace(snapshot, stage=stage, known=now.known, revision=now.revision, time=now.time)
+    scenes.seconds = job.seconds
     return scenes
 
 

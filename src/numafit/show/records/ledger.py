@@ -23,11 +23,15 @@ class MemoryHeld(msgspec.Struct, frozen=True):
     nodes: tuple[int, ...]
     type: str
     bytes: int
-    parts: tuple[int, ...] | msgspec.UnsetType = msgspec.UNSET
-    """Bytes on each of the nodes, in their order; left out in answers about a fleet."""
 
 
-class Holder(msgspec.Struct, frozen=True):
+class MemoryPart(msgspec.Struct, frozen=True):
+    node: int
+    type: str
+    bytes: int
+
+
+class Holder(msgspec.Struct, frozen=True, rename="camel"):
     """Somebody who holds a part of the machine. `kind` is `pod`, `lease`, or `shared`: runs in the shared pool only."""
 
     id: str
@@ -47,6 +51,8 @@ class Holder(msgspec.Struct, frozen=True):
     """Its pod has ended or was rejected; the kubelet frees this at the next admission."""
     alignment: AlignmentRecord | None = None
     """How it lies; null for what is gone and for what is not for this agent."""
+    memory_parts: tuple[MemoryPart, ...] = ()
+    """The same bytes as `memory`, as they are counted on each NUMA node."""
 
 
 class Amounts(msgspec.Struct, frozen=True):
@@ -142,8 +148,9 @@ def _holders(
     new: frozenset[str],
     lying: Mapping[str, AlignmentRecord],
 ) -> Iterator[Holder]:
-    parts = memory_parts(ledger)
-    for uid, holding in holdings(node, ledger).items():
+    held = holdings(node, ledger)
+    parts = memory_parts(ledger, held)
+    for uid, holding in held.items():
         pod = ledger.active.get(uid)
         told = known.get(uid) or Known(_name(pod, uid))
         yield Holder(
@@ -153,16 +160,14 @@ def _holders(
             told.since,
             told.owner,
             cpuset_text(holding.cpus),
-            tuple(
-                MemoryHeld(block.numa, block.type, block.size, parts[uid, block.numa, block.type])
-                for block in holding.memory
-            ),
+            tuple([MemoryHeld(block.numa, block.type, block.size) for block in holding.memory]),
             holding.devices,
             holding.nodes,
             told.rung,
             uid in new and pod is not None,
             pod is None,
             lying.get(uid),
+            tuple([MemoryPart(*part) for part in parts.get(uid, ())]),
         )
 
 
