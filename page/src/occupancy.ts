@@ -9,6 +9,8 @@ export type CpuState = "held" | "reserved" | "shared" | "pool" | "free" | "offli
 export interface Segment {
   holder: string;
   bytes: number;
+  /** `memory`, or the huge pages that it is. */
+  type: string;
   /** The block lies on several nodes; this is the part counted here. */
   spread: boolean;
 }
@@ -33,8 +35,10 @@ export function occupancyOf(ledger: LedgerView): Occupancy {
     for (const cpu of holder.kind === "shared" ? [] : numbersOf(holder.cpus)) cpus.set(cpu, holder.id);
     for (const ids of Object.values(holder.devices)) for (const id of ids) devices.set(id, holder.id);
     for (const block of holder.memory) {
-      for (const node of block.nodes) {
-        const segment = { holder: holder.id, bytes: block.bytes / block.nodes.length, spread: block.nodes.length > 1 };
+      for (const [place, node] of block.nodes.entries()) {
+        const bytes = block.parts?.[place] ?? block.bytes / block.nodes.length;
+        if (bytes === 0) continue;
+        const segment = { holder: holder.id, bytes, type: block.type, spread: block.nodes.length > 1 };
         memory.set(node, [...(memory.get(node) ?? []), segment]);
       }
     }
