@@ -15,6 +15,7 @@ import type {
   WhatIfBody,
 } from "./api_types";
 import type { LogAnswer } from "./log_types";
+import type { UseAnswer } from "./use";
 
 /** Where the agent of this page lies: that of one node among many has a path of its own. */
 export const HOME = globalThis.document?.documentElement.dataset["base"] ?? "";
@@ -86,6 +87,7 @@ export const api = {
   settings: () => ask<SettingsAnswer>("/settings"),
   ledger: () => ask<LedgerView>("/ledger"),
   past: () => ask<PastAnswer>("/past"),
+  use: () => ask<UseAnswer>("/use"),
   examples: () => ask<Example[]>("/examples"),
   decision: (id: number) => ask<DecisionAnswer>(`/decisions/${id}`),
   whatIf: (body: WhatIfBody, signal?: AbortSignal) => post<WhatIfAnswer>("/whatif", body, signal),

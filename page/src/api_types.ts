@@ -41,6 +41,9 @@ export interface DeviceEntry {
   label?: string;
   memory?: string | number;
   parent?: string;
+  bus?: string;
+  switch?: string;
+  rootPort?: string;
 }
 
 export interface MachineAnswer {
@@ -84,6 +87,9 @@ export interface SettingsAnswer extends Resolved {
   policies: string[];
   scopes: string[];
   options: { name: string; manager: "cpu" | "topology"; since: string }[];
+  /** Nobody said which kubelet is there: an example answers questions. */
+  example: boolean;
+  reservedCpus: string;
 }
 
 /** How a holder lies: aligned, split, remote GPU, remote NIC, remote device or shared. */
@@ -130,7 +136,13 @@ export interface LedgerView {
   freeCpus: string;
   /** How many holders lie how. */
   alignment?: Record<string, number>;
-  nodes: { id: number; cpus: Share; memory: Share; devices: Record<string, Share> }[];
+  nodes: {
+    id: number;
+    cpus: Share;
+    memory: Share;
+    devices: Record<string, Share>;
+    hugepages?: Record<string, Share>;
+  }[];
 }
 
 export interface Summary {

@@ -148,6 +148,7 @@ export function App() {
       {!trouble && !known && <main class="blank" id="main" aria-busy="true" />}
       {machine && ledger && known && place.view === "machine" && (
         <MachineView
+          title={known.machine.name}
           machine={machine}
           ledger={ledger}
           measured={known.machine.measured}

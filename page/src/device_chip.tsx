@@ -6,8 +6,9 @@ import { ghostClass } from "./ghost";
 import type { Machine } from "./machine";
 import { MemoryBar } from "./memory_bar";
 import type { Shown } from "./node_tile";
-import { SLOTS, slotClass } from "./palette";
-import type { DeviceBox } from "./tile";
+import { SLOTS, slotClass, textureOf } from "./palette";
+import { chipLabel, type DeviceBox } from "./tile";
+import { DeviceUseBars } from "./use_bars";
 
 interface Properties extends Shown {
   box: DeviceBox;
@@ -33,18 +34,22 @@ export function DeviceChip({ box, machine, ledger, ...shown }: Properties) {
   return (
     <g class={classes.filter(Boolean).join(" ")} data-device={device.id}>
       <rect class="base" x={x} y={y} width={width} height={height} rx={5} />
+      {textureOf(slot) && !occupancy.holders.get(holder ?? "")?.gone && (
+        <rect class="mark" x={x} y={y} width={width} height={height} rx={5} fill={`url(#${textureOf(slot)})`} />
+      )}
       {slot !== undefined && slot >= SLOTS && (
         <rect class="mark" x={x} y={y} width={width} height={height} rx={5} fill="url(#striped)" />
       )}
       {box.bars.length === 0 ? (
         <text x={x + width / 2} y={y + height / 2 + 4} text-anchor="middle">
-          {device.healthy ? device.label : `${device.label} ✕`}
+          {device.healthy ? chipLabel(device) : `${chipLabel(device)} ✕`}
         </text>
       ) : (
         <text x={x + 8} y={y + 14}>
-          {device.label}
+          {chipLabel(device)}
         </text>
       )}
+      <DeviceUseBars box={box} use={shown.use?.devices.find((one) => one.device === device.id)} />
       {box.bars.map((bar) => (
         <g key={bar.node}>
           <text class="small" x={bar.x} y={bar.y - 4}>{`NUMA ${bar.node}`}</text>
@@ -52,6 +57,7 @@ export function DeviceChip({ box, machine, ledger, ...shown }: Properties) {
             {bytesText(machine.memory.get(bar.node) ?? 0)}
           </text>
           <MemoryBar
+            owner={holder}
             box={bar}
             node={bar.node}
             total={machine.memory.get(bar.node) ?? 0}

@@ -6,16 +6,18 @@ import type { GridRow, LedgerView } from "./api_types";
 import { Card } from "./card";
 import { ghostOf } from "./ghost";
 import { Joins } from "./joins";
-import { layoutOf, type Room, scaleOf } from "./layout";
+import { type Frame, layoutOf, type Room, scaleOf } from "./layout";
 import { Legend } from "./legend";
-import { Links } from "./links";
+import { Fabrics, Links } from "./links";
 import { Tally } from "./lying";
 import type { Machine } from "./machine";
-import { NodeTile } from "./node_tile";
+import { cutMiddle } from "./names";
+import { Groups, NodeTile } from "./node_tile";
 import { DeviceChip } from "./device_chip";
 import { occupancyOf } from "./occupancy";
 import { slotsOf } from "./palette";
 import { spoken, type Target, targetAt, tellingOf } from "./target";
+import type { UseAnswer } from "./use";
 import { useViewport } from "./viewport";
 
 interface Properties {
@@ -26,6 +28,8 @@ interface Properties {
   onLit: (holder: string | null) => void;
   onPick?: (holder: string | null) => void;
   links?: boolean;
+  /** What is really in use; null: it is not known, or not to be shown. */
+  use?: UseAnswer | null;
   /** What a refused pod wanted: drawn as a ghost on each NUMA node. */
   demand?: GridRow[];
   /** The NUMA nodes before the question, where the picture shows them after it. */
@@ -52,6 +56,7 @@ export function Drawing({
   onLit,
   onPick,
   links = false,
+  use = null,
   demand = NOTHING,
   before = [],
   inText = false,
@@ -98,7 +103,7 @@ export function Drawing({
   const left = x + Math.max(EDGE, (size.width - layout.width * scale) / 2) * zoom;
   // What is left of the height stands below rather than above: the eye starts at the top.
   const top = y + Math.max(EDGE, (height - layout.height * scale) / 3) * zoom;
-  const telling = target && tellingOf(target.target, machine, ledger, occupancy);
+  const telling = target && tellingOf(target.target, machine, ledger, occupancy, use);
   const light = (next: typeof target) => {
     setTarget(next);
     onLit((next && tellingOf(next.target, machine, ledger, occupancy).holder?.id) ?? null);
@@ -119,7 +124,7 @@ export function Drawing({
     light(found && { target: found, x: event.clientX - frame.x, y: event.clientY - frame.y });
     onPick?.((found && tellingOf(found, machine, ledger, occupancy).holder?.id) ?? null);
   };
-  const shown = { occupancy, slots, lit, offline: machine.offline, ghost };
+  const shown = { occupancy, slots, lit, offline: machine.offline, ghost, use };
   return (
     <div class={`picture ${inText ? "in-text" : ""}`}>
       <Tally counts={ledger.alignment ?? {}} />
@@ -150,6 +155,7 @@ export function Drawing({
                   <text class="socket-title" x={frame.x + 12} y={frame.y + 18}>
                     {frame.title}
                   </text>
+                  <FrameMore frame={frame} />
                 </g>
               ))}
               {layout.tiles.map((tile) => (
@@ -163,10 +169,12 @@ export function Drawing({
                   onFocus={focus}
                 />
               ))}
+              <Groups groups={layout.looseGroups} />
               {layout.loose.map((box) => (
                 <DeviceChip key={box.device.id} box={box} machine={machine} ledger={ledger} {...shown} />
               ))}
               <Joins layout={layout} ledger={ledger} {...shown} />
+              <Fabrics layout={layout} />
               {links && (
                 <Links
                   layout={layout}
@@ -186,7 +194,7 @@ export function Drawing({
       </div>
       <div class="tools">
         {tools}
-        <Legend machine={machine} ledger={ledger} wanted={demand.length > 0} />
+        <Legend machine={machine} ledger={ledger} wanted={demand.length > 0} links={links} use={use} />
         <div class="zoom">
           <button type="button" title="Zoom in (+)" aria-label="Zoom in" onClick={() => port.zoomBy(1.4)}>
             +
@@ -212,5 +220,23 @@ export function Drawing({
         </div>
       </div>
     </div>
+  );
+}
+
+/** Width of a letter beside the title of a frame. */
+const LETTER = 5.4;
+
+/** Its processor and caches, as many as there is room for beside its title; all of them where one points at it. */
+function FrameMore({ frame }: { frame: Frame }) {
+  const most = Math.floor((frame.width - 34 - frame.title.length * 6.6) / LETTER);
+  const [first, ...rest] = frame.more ?? [];
+  if (!first || most < 12) return null;
+  let text = cutMiddle(first, most);
+  for (const part of rest) if (`${text} · ${part}`.length <= most) text = `${text} · ${part}`;
+  return (
+    <text class="socket-more" x={frame.x + frame.width - 12} y={frame.y + 18} text-anchor="end">
+      <title>{frame.more!.join(" · ")}</title>
+      {text}
+    </text>
   );
 }

@@ -2,9 +2,11 @@
 
 import { bytesText } from "./amounts";
 import type { LedgerView } from "./api_types";
+import type { Machine } from "./machine";
 import { resourceText } from "./occupancy";
 
-export function FreeTable({ ledger }: { ledger: LedgerView }) {
+export function FreeTable({ ledger, machine }: { ledger: LedgerView; machine: Machine }) {
+  const taken = heldMemory(ledger, machine);
   const nodes = ledger.nodes.filter(
     (node) => node.cpus.total > 0 || node.memory.total > 0 || Object.keys(node.devices).length > 0,
   );
@@ -13,6 +15,7 @@ export function FreeTable({ ledger }: { ledger: LedgerView }) {
   return (
     <section class="free-table" aria-labelledby="free-title">
       <h2 id="free-title">Free per NUMA node</h2>
+      <p class="total">Free here means: claimed by nobody.</p>
       <table>
         <thead>
           <tr>
@@ -31,7 +34,13 @@ export function FreeTable({ ledger }: { ledger: LedgerView }) {
             <tr key={node.id}>
               <th scope="row">{node.id}</th>
               <Cell free={node.cpus.free} total={node.cpus.total} text={String} />
-              {hasMemory && <Cell free={node.memory.free} total={node.memory.total} text={bytesText} />}
+              {hasMemory && taken.has(node.id) ? (
+                <td class="out" title={`${bytesText(node.memory.total)}, held with ${taken.get(node.id)}`}>
+                  held with {taken.get(node.id)}
+                </td>
+              ) : (
+                hasMemory && <Cell free={node.memory.free} total={node.memory.total} text={bytesText} />
+              )}
               {resources.map((resource) => (
                 <Cell
                   key={resource}
@@ -46,6 +55,13 @@ export function FreeTable({ ledger }: { ledger: LedgerView }) {
       </table>
     </section>
   );
+}
+
+/** NUMA node -> the device whose own memory it is, where somebody holds that device: nobody else gets of it. */
+export function heldMemory(ledger: LedgerView, machine: Machine): Map<number, string> {
+  const held = new Set(ledger.holders.flatMap((holder) => Object.values(holder.devices).flat()));
+  const owned = machine.devices.filter((device) => held.has(device.id));
+  return new Map(owned.flatMap((device) => device.memoryNodes.map((node): [number, string] => [node, device.label])));
 }
 
 function Cell({ free, total, text }: { free: number; total: number; text: (amount: number) => string }) {

@@ -5,6 +5,7 @@ import type { LedgerView } from "./api_types";
 import type { Known } from "./app";
 import type { Connection } from "./live";
 import type { Machine } from "./machine";
+import { cutMiddle } from "./names";
 import type { Place } from "./place";
 import { ThemeButton } from "./theme_button";
 import { machineText } from "./words";
@@ -25,6 +26,13 @@ const VIEWS: [Place["view"], string][] = [
 ];
 const CONNECTIONS = { waiting: "connecting", open: "live", lost: "not connected" };
 
+const LONGEST_NAME = 44;
+
+function exampleText(reserved: string): string {
+  const kept = reserved ? `; it keeps back CPU ${reserved}` : "";
+  return `No kubelet's settings are known here: What if asks an example${kept}`;
+}
+
 export function Header({ known, machine, ledger, connection, view, onView }: Properties) {
   const simulated = known?.machine.source === "demo" || ledger?.simulation;
   const { version, policy, scope } = known?.settings ?? {};
@@ -36,7 +44,7 @@ export function Header({ known, machine, ledger, connection, view, onView }: Pro
         </a>
       )}
       <div class="title">
-        <h1>{known?.machine.name ?? "numafit"}</h1>
+        <h1 title={known?.machine.name}>{cutMiddle(known?.machine.name ?? "numafit", LONGEST_NAME)}</h1>
         {simulated && (
           <span class="label simulation" title="Made up by the agent: nothing here is real">
             simulation
@@ -45,9 +53,10 @@ export function Header({ known, machine, ledger, connection, view, onView }: Pro
         {machine && known && (
           <p class="facts">
             {machineText(machine)}
-            {known.machine.source !== "live" && (
-              <span class="kubelet">{`kubelet ${version} · ${policy} · scope ${scope}`}</span>
-            )}
+            <span class="kubelet" title={known.settings.example ? exampleText(known.settings.reservedCpus) : ""}>
+              {known.settings.example ? "example settings: " : ""}
+              {`kubelet ${version} · ${policy} · scope ${scope}`}
+            </span>
           </p>
         )}
       </div>

@@ -84,7 +84,8 @@ function memoryPoint(
 ): Point | null {
   const share = ledger.nodes.find((one) => one.id === node)?.memory;
   let before = share?.reserved ?? 0;
-  for (const { holder: id, bytes } of occupancy.memory.get(node) ?? []) {
+  for (const { holder: id, bytes, type } of occupancy.memory.get(node) ?? []) {
+    if (type !== "memory") continue;
     if (id === holder.id)
       return { x: bar.x + (bar.width * (before + bytes / 2)) / (share?.total || 1), y: bar.y + bar.height / 2 };
     before += bytes;

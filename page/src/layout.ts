@@ -1,10 +1,13 @@
 // Where the NUMA nodes and sockets lie: of all arrangements, the one that shows the machine largest in the room given.
 
 import type { Machine, Socket } from "./machine";
-import { type Box, chips, type DeviceBox, movedTile, type Tile, tileOf } from "./tile";
+import type { Fabric } from "./pcie";
+import { type Box, type Cell, chips, type DeviceBox, type GroupBox, movedTile, THREAD, type Tile, tileOf } from "./tile";
 
 export interface Frame extends Box {
   title: string;
+  /** What else is known of it, as far as there is room. */
+  more?: string[];
 }
 
 export interface Layout {
@@ -13,8 +16,16 @@ export interface Layout {
   frames: Frame[];
   tiles: Tile[];
   loose: DeviceBox[];
+  looseGroups: GroupBox[];
+  /** One strip for each fabric of NVLinks. */
+  fabrics: FabricBox[];
 }
 
+export interface FabricBox extends Box {
+  fabric: Fabric;
+}
+
+const STRIP = 24;
 const FRAME = { pad: 10, head: 26, gap: 10 };
 const COLUMNS = [4, 8, 9, 10, 12, 16, 18, 20, 24, 32];
 /** Beyond this size of a CPU a larger picture tells nothing more. */
@@ -27,20 +38,42 @@ export interface Room {
 }
 
 export function layoutOf(machine: Machine, room: Room, lines = 0): Layout {
-  let best: Layout | null = null;
+  const tilesOf = (columns: number, cell: Cell) =>
+    machine.sockets.map((socket) => socket.nodes.map((node) => tileOf(node, columns, machine, lines, cell)));
+  let best: Layout = EMPTY;
   let bestScore = -Infinity;
+  let grown: (cell: Cell) => Layout = () => EMPTY;
   for (const columns of COLUMNS) {
-    const tiles = machine.sockets.map((socket) => socket.nodes.map((node) => tileOf(node, columns, machine, lines)));
+    const tiles = tilesOf(columns, THREAD);
     const most = Math.max(1, ...tiles.map((list) => (list[0]?.cores.length ? list.length : 1)));
     for (let beside = 1; beside <= Math.min(most, 16); beside += 1) {
       for (const abreast of choices(machine.sockets.length)) {
         const layout = arranged(machine, tiles, beside, abreast);
         const score = scoreOf(layout, room);
-        if (score > bestScore) [best, bestScore] = [layout, score];
+        if (score <= bestScore) continue;
+        [best, bestScore] = [layout, score];
+        grown = (cell) => arranged(machine, tilesOf(columns, cell), beside, abreast);
       }
     }
   }
-  return best ?? { width: 320, height: 80, frames: [], tiles: [], loose: [] };
+  return room.height === Infinity ? best : filling(best, grown, room);
+}
+
+const EMPTY: Layout = { width: 320, height: 80, frames: [], tiles: [], loose: [], looseGroups: [], fabrics: [] };
+const LARGEST_CELL = { width: 76, height: 36 };
+
+/** CPUs grow in the direction in which there is room left, without making anything smaller. */
+function filling(layout: Layout, grown: (cell: Cell) => Layout, room: Room): Layout {
+  const scale = scaleOf(layout, room);
+  const wide = room.width / layout.width > room.height / layout.height;
+  let best = layout;
+  const most = wide ? LARGEST_CELL.width : LARGEST_CELL.height;
+  for (let size = (wide ? THREAD.width : THREAD.height) + 1; size <= most; size += 1) {
+    const next = grown(wide ? { ...THREAD, width: size } : { ...THREAD, height: size });
+    if (scaleOf(next, room) < scale - 1e-6) break;
+    best = next;
+  }
+  return best;
 }
 
 export function scaleOf(layout: Layout, room: Room): number {
@@ -78,13 +111,21 @@ function arranged(machine: Machine, tiles: Tile[][], beside: number, abreast: nu
     low = Math.max(low, frame.y + frame.height);
     wide = Math.max(wide, frame.x + frame.width);
   }
-  const loose =
-    machine.loose.length > 0
-      ? chips(machine.loose, FRAME.pad, low + FRAME.gap + FRAME.head, Math.max(wide, 240) - 2 * FRAME.pad, machine)
-      : [];
+  const fabrics: FabricBox[] = [];
+  for (const fabric of machine.fabrics) {
+    fabrics.push({ fabric, x: 0, y: low + FRAME.gap, width: Math.max(wide, 240), height: STRIP });
+    low += FRAME.gap + STRIP;
+  }
+  const { devices: loose, groups: looseGroups } = chips(
+    machine.loose,
+    FRAME.pad,
+    low + FRAME.gap + FRAME.head,
+    Math.max(wide, 240) - 2 * FRAME.pad,
+    machine,
+  );
   if (loose.length > 0) {
     for (const box of loose) box.note = box.device.numa.length > 1 ? `NUMA ${box.device.numa.join(", ")}` : "";
-    const end = Math.max(...loose.map((box) => box.y + box.height)) + FRAME.pad;
+    const end = Math.max(...[...loose, ...looseGroups].map((box) => box.y + box.height)) + FRAME.pad;
     frames.push({
       title: "Devices without one NUMA node",
       x: 0,
@@ -94,7 +135,7 @@ function arranged(machine: Machine, tiles: Tile[][], beside: number, abreast: nu
     });
     low = end;
   }
-  return { width: Math.max(wide, 240), height: low, frames, tiles: placed, loose };
+  return { width: Math.max(wide, 240), height: low, frames, tiles: placed, loose, looseGroups, fabrics };
 }
 
 function filled(socket: Socket, tiles: Tile[], beside: number, left: number, top: number, into: Tile[]): Frame {
@@ -110,5 +151,5 @@ function filled(socket: Socket, tiles: Tile[], beside: number, left: number, top
     low = y + height;
     [x, y] = [left + FRAME.pad, low + FRAME.gap];
   }
-  return { title: socket.title, x: left, y: top, width: wide - left + FRAME.pad, height: low - top + FRAME.pad };
+  return { title: socket.title, more: socket.more, x: left, y: top, width: wide - left + FRAME.pad, height: low - top + FRAME.pad };
 }

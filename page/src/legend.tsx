@@ -1,19 +1,31 @@
 // What the patterns mean, and the patterns themselves; only those that occur are listed.
 
 import type { LedgerView } from "./api_types";
+import { LinkKey, UseKey } from "./keys";
 import type { Machine } from "./machine";
 import { cpuState, occupancyOf, type CpuState } from "./occupancy";
+import type { UseAnswer } from "./use";
 
 const WORDS: [CpuState, string, string][] = [
   ["held", "held", ""],
   ["reserved", "reserved", "hatched"],
   ["shared", "shared pool", "dotted"],
   ["pool", "free, in use by the shared pool", "dotted"],
-  ["free", "free", ""],
+  ["free", "free: claimed by nobody", ""],
   ["offline", "offline", "crossed"],
 ];
 
-export function Legend({ machine, ledger, wanted = false }: { machine: Machine; ledger: LedgerView; wanted?: boolean }) {
+interface Properties {
+  machine: Machine;
+  ledger: LedgerView;
+  wanted?: boolean;
+  /** Links are drawn. */
+  links?: boolean;
+  /** What is in use is drawn. */
+  use?: UseAnswer | null;
+}
+
+export function Legend({ machine, ledger, wanted = false, links = false, use = null }: Properties) {
   const occupancy = occupancyOf(ledger);
   const isLeftOver = (cpu: number) => occupancy.holders.get(occupancy.cpus.get(cpu) ?? "")?.gone;
   const cpus = [...machine.nodeOfCpu.keys()].filter((cpu) => !isLeftOver(cpu));
@@ -62,6 +74,19 @@ export function Legend({ machine, ledger, wanted = false }: { machine: Machine; 
           left over: freed at the next admission
         </li>
       )}
+      {ledger.nodes.some((node) => Object.keys(node.hugepages ?? {}).length > 0) && (
+        <li>
+          <svg width="22" height="14" aria-hidden="true">
+            <g class="piece huge">
+              <rect class="base" x="0.5" y="0.5" width="21" height="13" />
+              <rect class="mark" x="0.5" y="0.5" width="21" height="13" fill="url(#grid)" />
+            </g>
+          </svg>
+          huge pages
+        </li>
+      )}
+      {use?.known && <UseKey use={use} />}
+      {links && <LinkKey machine={machine} />}
     </ul>
   );
 }
@@ -77,8 +102,23 @@ export function Patterns() {
         <pattern id="striped" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)">
           <rect class="pale" width="2.5" height="7" />
         </pattern>
+        <pattern id="level" width="6" height="4" patternUnits="userSpaceOnUse">
+          <rect class="texture" width="6" height="1.1" />
+        </pattern>
+        <pattern id="upright" width="4" height="6" patternUnits="userSpaceOnUse">
+          <rect class="texture" width="1.1" height="6" />
+        </pattern>
+        <pattern id="fine" width="3.6" height="3.6" patternUnits="userSpaceOnUse">
+          <circle class="texture" cx="1" cy="1" r="0.75" />
+        </pattern>
+        <pattern id="sparse" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+          <rect class="texture" width="1.3" height="7" />
+        </pattern>
         <pattern id="dotted" width="5" height="5" patternUnits="userSpaceOnUse">
           <circle class="ink" cx="1.5" cy="1.5" r="0.8" />
+        </pattern>
+        <pattern id="grid" width="4" height="4" patternUnits="userSpaceOnUse">
+          <path class="line" d="M0 0.5H4M0.5 0V4" />
         </pattern>
         <pattern id="crossed" width="6" height="6" patternUnits="userSpaceOnUse">
           <path class="line" d="M0 0L6 6M6 0L0 6" />

@@ -1,8 +1,9 @@
 // The machine as the page draws it: sockets of NUMA nodes of cache bands of cores, read from a machine file.
 
-import { bytesOf } from "./amounts";
+import { bytesOf, bytesText } from "./amounts";
 import type { CacheRun, DeviceEntry, MachineFile } from "./api_types";
 import { numbersOf } from "./numbers";
+import { type Fabric, fabricsOf } from "./pcie";
 
 export interface Core {
   cpus: number[];
@@ -13,6 +14,8 @@ export interface Core {
 export interface Band {
   title: string;
   cores: Core[];
+  /** Of the cache, in bytes; 0: not known. */
+  size: number;
 }
 
 export interface Device {
@@ -25,6 +28,10 @@ export interface Device {
   numa: number[];
   /** NUMA nodes that are this device's own memory. */
   memoryNodes: number[];
+  /** PCI addresses: its own, of the lowest switch above it, of the root port; empty: not known. */
+  bus: string;
+  switch: string;
+  rootPort: string;
 }
 
 export interface MachineNode {
@@ -37,6 +44,8 @@ export interface MachineNode {
 
 export interface Socket {
   title: string;
+  /** Its processor and the sizes of its caches, the largest first. */
+  more: string[];
   nodes: MachineNode[];
 }
 
@@ -52,6 +61,9 @@ export interface Machine {
   nodeOfCpu: Map<number, number>;
   offline: Set<number>;
   assumed: string[];
+  /** Sizes of caches by their names, `L1d` first. */
+  caches: { name: string; size: number }[];
+  fabrics: Fabric[];
   facts: { nodes: number; cores: number; cpus: number; memory: number };
 }
 
@@ -59,6 +71,7 @@ interface Placed {
   node: number;
   socket: number;
   cache: string;
+  size: number;
   core: Core;
 }
 
@@ -82,26 +95,33 @@ export function machineOf(file: MachineFile): Machine {
     ]),
   );
   const socketOf = new Map(placed.map(({ node, socket }) => [node, socket]));
+  const caches = cacheSizes(file.caches ?? []);
+  const sizes = [...caches].reverse().map(({ name, size }) => `${name} ${bytesText(size)}`);
+  const more = [file.model ?? "", ...sizes].filter(Boolean);
   const sockets = [...new Set(socketOf.values())]
     .sort((a, b) => a - b)
     .map((socket) => ({
       title: socket < 0 ? "Socket unknown" : `Socket ${socket}`,
+      more,
       nodes: ids.filter((id) => socketOf.get(id) === socket).map((id) => nodes.get(id)!),
     }));
   const apart = ids.filter((id) => !socketOf.has(id) && !owned.has(id)).map((id) => nodes.get(id)!);
-  if (apart.length > 0) sockets.push({ title: "Without CPUs", nodes: apart });
+  if (apart.length > 0) sockets.push({ title: "Without CPUs", more: [], nodes: apart });
   const cpus = placed.flatMap(({ core }) => core.cpus);
+  const links = linksOf(file);
   return {
     name: file.name ?? "",
     model: file.model ?? "",
     sockets,
     loose: devices.filter((device) => !homeOf(device, nodes)),
     devices,
-    links: linksOf(file),
+    links,
     memory,
     nodeOfCpu: new Map(placed.flatMap(({ node, core }) => core.cpus.map((cpu): [number, number] => [cpu, node]))),
     offline: new Set(numbersOf(file.offline)),
     assumed: (file.assumed ?? "").split(",").filter(Boolean),
+    caches,
+    fabrics: fabricsOf(links),
     facts: {
       nodes: ids.length,
       cores: placed.length,
@@ -117,11 +137,13 @@ function coresOf(file: MachineFile): Placed[] {
   for (const group of file.cpus ?? []) {
     const columns = (group.threads ?? [group.cpus]).map(numbersOf);
     for (const [row, first] of (columns[0] ?? []).entries()) {
-      const cache = group.uncoreCache === undefined ? (caches.get(first) ?? "") : `cache ${group.uncoreCache}`;
+      const own = caches.get(first);
+      const cache = group.uncoreCache === undefined ? (own?.name ?? "") : `cache ${group.uncoreCache}`;
       placed.push({
         node: group.numa === "unknown" ? -1 : group.numa,
         socket: group.socket === "unknown" ? -1 : group.socket,
         cache,
+        size: own?.size ?? 0,
         core: {
           cpus: columns.map((column) => column[row]!).filter((cpu) => cpu !== undefined),
           kind: group.kind ?? "",
@@ -132,18 +154,29 @@ function coresOf(file: MachineFile): Placed[] {
   return placed;
 }
 
-/** CPU -> name of the level 3 cache that it shares. */
-function sharedCaches(runs: CacheRun[]): Map<number, string> {
-  const names = new Map<number, string>();
+/** CPU -> name and size of the level 3 cache that it shares. */
+function sharedCaches(runs: CacheRun[]): Map<number, { name: string; size: number }> {
+  const names = new Map<number, { name: string; size: number }>();
   let number = 0;
   for (const run of runs) {
     if (run.level !== 3 || !run.cpus) continue;
     for (const cpus of run.cpus) {
-      for (const cpu of numbersOf(cpus)) names.set(cpu, `L3 ${number}`);
+      for (const cpu of numbersOf(cpus)) names.set(cpu, { name: `L3 ${number}`, size: bytesOf(run.size) });
       number += 1;
     }
   }
   return names;
+}
+
+/** The sizes that occur, the same once: cores of two kinds have two. */
+function cacheSizes(runs: CacheRun[]): Machine["caches"] {
+  const found = new Map<string, { name: string; size: number }>();
+  for (const run of runs) {
+    const letter = run.level === 1 ? ({ data: "d", instruction: "i" }[run.kind ?? ""] ?? "") : "";
+    const cache = { name: `L${run.level}${letter}`, size: bytesOf(run.size) };
+    if (cache.size > 0) found.set(`${cache.name} ${cache.size}`, cache);
+  }
+  return [...found.values()].sort((a, b) => a.name.localeCompare(b.name) || a.size - b.size);
 }
 
 function devicesOf(file: MachineFile): Device[] {
@@ -160,6 +193,9 @@ function devicesOf(file: MachineFile): Device[] {
       .filter((node) => node.device === device.id)
       .map((node) => node.id)
       .sort((a, b) => a - b),
+    bus: device.bus ?? "",
+    switch: device.switch ?? "",
+    rootPort: device.rootPort ?? "",
   }));
 }
 
@@ -174,13 +210,17 @@ function nodeOf(
   devices: Device[],
   away: Map<number, number>,
 ): MachineNode {
-  const bands = new Map<string, Core[]>();
-  for (const { cache, core } of placed) bands.set(cache, [...(bands.get(cache) ?? []), core]);
+  const bands = new Map<string, Band>();
+  for (const { cache, size, core } of placed) {
+    const band = bands.get(cache);
+    if (band) band.cores.push(core);
+    else bands.set(cache, { title: cache, size, cores: [core] });
+  }
   const several = bands.size > 1;
   return {
     id,
     memory,
-    bands: [...bands].map(([title, cores]) => ({ title: several ? title : "", cores })),
+    bands: [...bands.values()].map((band) => ({ ...band, title: several ? band.title : "" })),
     devices: devices.filter((device) => device.numa.length === 1 && device.numa[0] === id),
     distances: away,
   };

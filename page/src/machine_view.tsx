@@ -2,7 +2,9 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { LedgerView, MeasuredAnswer } from "./api_types";
+import { Distances } from "./distances";
 import { Drawing } from "./drawing";
+import { ExportButtons } from "./export_buttons";
 import { FreeTable } from "./free_table";
 import { Holders } from "./holders";
 import type { Machine } from "./machine";
@@ -10,8 +12,12 @@ import { Measured } from "./measured";
 import { Past } from "./past";
 import type { Place } from "./place";
 import { Tables } from "./tables";
+import { useMachineUse } from "./use";
+import { UseLines } from "./use_lines";
 
 interface Properties {
+  /** Of the machine, as a saved picture is called. */
+  title: string;
   machine: Machine;
   ledger: LedgerView;
   measured: MeasuredAnswer | undefined;
@@ -21,9 +27,11 @@ interface Properties {
   onTry: (pods: string) => void;
 }
 
-export function MachineView({ machine, ledger, measured, place, onPlace, onTry }: Properties) {
+export function MachineView({ title, machine, ledger, measured, place, onPlace, onTry }: Properties) {
   const [pointed, setPointed] = useState<string | null>(null);
   const [links, setLinks] = useState(false);
+  const [showUse, setShowUse] = useState(true);
+  const use = useMachineUse();
   const [, setTick] = useState(0);
   // Ages grow even when nothing happens.
   useEffect(() => {
@@ -46,12 +54,23 @@ export function MachineView({ machine, ledger, measured, place, onPlace, onTry }
       Links
     </button>
   );
+  const inUse = use?.known && (
+    <button
+      type="button"
+      class="toggle"
+      aria-pressed={showUse}
+      title="Beside what is claimed, what is really in use"
+      onClick={() => setShowUse(!showUse)}
+    >
+      Use
+    </button>
+  );
   return (
     <main class="machine-view" id="main" tabIndex={-1}>
       <div class="stage">
         {place.table ? (
           <>
-            <Tables machine={machine} ledger={ledger} />
+            <Tables machine={machine} ledger={ledger} use={use} />
             <div class="tools">{forms}</div>
           </>
         ) : (
@@ -61,14 +80,16 @@ export function MachineView({ machine, ledger, measured, place, onPlace, onTry }
             lit={lit}
             links={links}
             label="Picture of the machine. Tab walks through the NUMA nodes, left and right through the CPUs of one."
-            tools={[forms, lines]}
+            use={showUse ? use : null}
+            tools={[forms, lines, inUse, <ExportButtons title={title} />]}
             onLit={setPointed}
             onPick={(holder) => onPlace({ holder: holder ?? "" })}
           />
         )}
       </div>
       <aside class="side">
-        <FreeTable ledger={ledger} />
+        <FreeTable ledger={ledger} machine={machine} />
+        <UseLines use={use} machine={machine} />
         {measured && <Measured measured={measured} />}
         <Holders
           ledger={ledger}
@@ -79,6 +100,7 @@ export function MachineView({ machine, ledger, measured, place, onPlace, onTry }
           onTry={onTry}
         />
         <Past revision={ledger.revision} />
+        <Distances machine={machine} />
       </aside>
     </main>
   );

@@ -13,6 +13,7 @@ import "./style/telling.css";
 import "./style/lying.css";
 import "./style/story.css";
 import "./style/fleet.css";
+import "./style/use.css";
 import "./style/narrow.css";
 import { applyTheme, storedTheme } from "./theme";
 

@@ -8,9 +8,11 @@ import { demandLines, type Ghost, ghostClass } from "./ghost";
 import type { Machine } from "./machine";
 import { MemoryBar } from "./memory_bar";
 import { cpuState, isSharer, type Occupancy } from "./occupancy";
-import { slotClass } from "./palette";
+import { slotClass, textureOf } from "./palette";
 import { type Target, nodeLines } from "./target";
-import { type Box, type CoreBox, LINE, THREAD, type Tile } from "./tile";
+import { type Box, type CoreBox, type GroupBox, LINE, type Tile } from "./tile";
+import type { UseAnswer } from "./use";
+import { LoadBar, MemoryUseBar } from "./use_bars";
 
 /** What all parts of the picture need to know to be coloured. */
 export interface Shown {
@@ -19,6 +21,8 @@ export interface Shown {
   lit: string | null;
   offline: Set<number>;
   ghost: Ghost;
+  /** What is really in use; null where that is not known, or not to be shown. */
+  use: UseAnswer | null;
 }
 
 interface Properties extends Shown {
@@ -32,7 +36,7 @@ interface Properties extends Shown {
 export function NodeTile({ tile, machine, ledger, before, onFocus, ...shown }: Properties) {
   const { node } = tile;
   const cpus = tile.cores.flatMap((box) =>
-    box.core.cpus.map((cpu, thread) => ({ cpu, x: box.x + 20, y: box.y + (thread + 1) * THREAD.height })),
+    box.core.cpus.map((cpu, thread) => ({ cpu, x: box.x + 20, y: box.y + (thread + 1) * threadHeight(box) })),
   );
   const share = ledger.nodes.find((one) => one.id === node.id);
   const [free, total] = bytesOfText(share?.memory.free ?? node.memory, share?.memory.total ?? node.memory);
@@ -100,7 +104,15 @@ export function NodeTile({ tile, machine, ledger, before, onFocus, ...shown }: P
             <Was before={before?.memory.free} after={share?.memory.free} text={(bytes) => bytesOfText(bytes, share?.memory.total ?? 0)[0]} />
             <tspan class="number">{free}</tspan> {tile.cores.length > 0 ? `of ${total}` : total.split(" ")[1]} free
           </text>
-          <MemoryBar box={tile.memory} node={node.id} total={node.memory} share={share?.memory} {...shown} />
+          <MemoryBar
+            box={tile.memory}
+            node={node.id}
+            total={node.memory}
+            share={share?.memory}
+            hugepages={share?.hugepages}
+            {...shown}
+          />
+          {tile.use && <MemoryUseBar box={tile.use} use={shown.use?.nodes.find((one) => one.node === node.id)} />}
         </>
       )}
       {tile.lines && wanted.length > 0 && (
@@ -117,10 +129,27 @@ export function NodeTile({ tile, machine, ledger, before, onFocus, ...shown }: P
           ))}
         </g>
       )}
+      <Groups groups={tile.groups} />
       {tile.devices.map((box) => (
         <DeviceChip key={box.device.id} box={box} machine={machine} ledger={ledger} {...shown} />
       ))}
     </g>
+  );
+}
+
+/** Frames around devices that hang together on PCIe. */
+export function Groups({ groups }: { groups: GroupBox[] }) {
+  return (
+    <>
+      {groups.map((box) => (
+        <g key={`${box.x} ${box.y}`} class="pcie">
+          <rect x={box.x} y={box.y} width={box.width} height={box.height} rx={4} />
+          <text x={box.x + 4} y={box.y + 9}>
+            {box.title}
+          </text>
+        </g>
+      ))}
+    </>
   );
 }
 
@@ -146,7 +175,9 @@ function CoreCell({
   lit,
   offline,
   ghost,
+  use,
 }: Shown & { box: CoreBox; cursor: number | undefined }) {
+  const height = threadHeight(box);
   return (
     <g class={`core ${box.core.kind}`}>
       {box.core.cpus.map((cpu, thread) => {
@@ -155,10 +186,11 @@ function CoreCell({
         const litHolder = lit ? occupancy.holders.get(lit) : undefined;
         const glows = lit !== null && (holder === lit || (litHolder !== undefined && isSharer(litHolder) && occupancy.shared.has(cpu)));
         const { new: fresh, gone } = (holder !== undefined && occupancy.holders.get(holder)) || {};
-        const place = { x: box.x, y: box.y + thread * THREAD.height, width: THREAD.width, height: THREAD.height };
+        const place = { x: box.x, y: box.y + thread * height, width: box.width, height };
         const outline = cell(place, thread === 0, thread === box.core.cpus.length - 1);
         const slot = holder === undefined ? undefined : slots.get(holder);
         const pattern = patternOf(state, slot);
+        const texture = state === "held" && !gone ? textureOf(slot) : "";
         const classes = [
           "cpu",
           state,
@@ -172,16 +204,22 @@ function CoreCell({
         return (
           <g key={cpu} class={classes.filter(Boolean).join(" ")} data-cpu={cpu}>
             <path class="base" d={outline} />
+            {texture && <path class="mark" d={outline} fill={`url(#${texture})`} />}
             {pattern && <path class="mark" d={outline} fill={`url(#${pattern})`} />}
-            <text x={place.x + THREAD.width / 2} y={place.y + 12} text-anchor="middle">
+            <text x={place.x + place.width / 2} y={place.y + height / 2 + 3.5} text-anchor="middle">
               {cpu}
             </text>
+            <LoadBar box={place} load={use?.cpus[cpu]} />
           </g>
         );
       })}
       <rect class="edge" x={box.x} y={box.y} width={box.width} height={box.height - 1} rx={3} />
     </g>
   );
+}
+
+function threadHeight(box: CoreBox): number {
+  return (box.height - 1) / box.core.cpus.length;
 }
 
 /** A rectangle whose upper and lower corners are round where the core ends. */

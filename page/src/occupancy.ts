@@ -9,6 +9,10 @@ export type CpuState = "held" | "reserved" | "shared" | "pool" | "free" | "offli
 export interface Segment {
   holder: string;
   bytes: number;
+  /** `memory`, or the huge pages that it is. */
+  type: string;
+  /** It is the part counted here of what lies on several nodes. */
+  spread: boolean;
 }
 
 export interface Occupancy {
@@ -30,8 +34,12 @@ export function occupancyOf(ledger: LedgerView): Occupancy {
   for (const holder of ledger.holders) {
     for (const cpu of holder.kind === "shared" ? [] : numbersOf(holder.cpus)) cpus.set(cpu, holder.id);
     for (const ids of Object.values(holder.devices)) for (const id of ids) devices.set(id, holder.id);
-    for (const { node, bytes } of holder.memoryParts ?? [])
-      memory.set(node, [...(memory.get(node) ?? []), { holder: holder.id, bytes }]);
+    for (const { node, type, bytes } of holder.memoryParts ?? []) {
+      const spread = holder.memory.some(
+        (block) => block.type === type && block.nodes.length > 1 && block.nodes.includes(node),
+      );
+      memory.set(node, [...(memory.get(node) ?? []), { holder: holder.id, bytes, type, spread }]);
+    }
   }
   return {
     holders: new Map(ledger.holders.map((holder) => [holder.id, holder])),

@@ -42,7 +42,21 @@ function hash(name: string): number {
   return value % SLOTS;
 }
 
+/**
+ * Of each colour the lines on it, so that holders are told apart where no colour is seen: colours that are about as
+ * light never have the same.
+ */
+const TEXTURES = ["", "level", "upright", "fine", "sparse"] as const;
+const TEXTURE_OF = [3, 4, 1, 0, 4, 2, 1, 3, 2, 0];
+
+/** The name of a pattern; empty for none. */
+export function textureOf(slot: number | undefined): string {
+  return slot === undefined ? "" : (TEXTURES[TEXTURE_OF[slot % SLOTS]!] ?? "");
+}
+
 export function slotClass(slot: number | undefined): string {
   if (slot === undefined) return "";
-  return slot < SLOTS ? `slot${slot}` : `slot${slot - SLOTS} striped`;
+  const texture = textureOf(slot);
+  const classes = [`slot${slot % SLOTS}`, texture && `texture-${texture}`, slot < SLOTS ? "" : "striped"];
+  return classes.filter(Boolean).join(" ");
 }

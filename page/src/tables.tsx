@@ -2,11 +2,14 @@
 
 import { bytesText } from "./amounts";
 import type { LedgerView } from "./api_types";
+import { DistanceTable } from "./distances";
 import { amountsText } from "./holders";
 import { LyingMark, Tally } from "./lying";
 import type { Machine } from "./machine";
 import { textOf } from "./numbers";
 import { cpuState, type CpuState, occupancyOf } from "./occupancy";
+import { lastOf } from "./small_line";
+import { busyText, nodeUseLines, type UseAnswer } from "./use";
 
 const STATES: [CpuState, string][] = [
   ["reserved", "reserved CPUs"],
@@ -16,13 +19,20 @@ const STATES: [CpuState, string][] = [
   ["offline", "offline CPUs"],
 ];
 
-export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerView }) {
+interface Properties {
+  machine: Machine;
+  ledger: LedgerView;
+  use?: UseAnswer | null;
+}
+
+export function Tables({ machine, ledger, use = null }: Properties) {
   const occupancy = occupancyOf(ledger);
   const nodes = machine.sockets.flatMap((socket) => socket.nodes.map((node) => ({ socket: socket.title, node })));
   const cpusOf = (id: number) => [...machine.nodeOfCpu].filter(([, node]) => node === id).map(([cpu]) => cpu);
   const inState = (id: number, state: CpuState) =>
     textOf(cpusOf(id).filter((cpu) => cpuState(cpu, occupancy, machine.offline) === state));
   const states = STATES.filter(([state]) => nodes.some(({ node }) => inState(node.id, state)));
+  const placed = machine.devices.some((device) => device.bus);
   const name = (id: string | undefined) => (id === undefined ? "" : (occupancy.holders.get(id)?.name ?? id));
   return (
     <div class="tables">
@@ -31,13 +41,19 @@ export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerVi
         <caption>NUMA nodes</caption>
         <thead>
           <tr>
-            {["NUMA", "place", "held CPUs", ...states.map(([, words]) => words), "memory free", "memory"].map(
-              (head) => (
-                <th scope="col" key={head}>
-                  {head}
-                </th>
-              ),
-            )}
+            {[
+              "NUMA",
+              "place",
+              "held CPUs",
+              ...states.map(([, words]) => words),
+              "memory free (claimed by nobody)",
+              "memory",
+              ...(use?.known ? ["in use"] : []),
+            ].map((head) => (
+              <th scope="col" key={head}>
+                {head}
+              </th>
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -55,6 +71,7 @@ export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerVi
                 ))}
                 <td>{share ? bytesText(share.memory.free) : "–"}</td>
                 <td>{bytesText(share?.memory.total ?? node.memory)}</td>
+                {use?.known && <td>{inUseText(use, node.id)}</td>}
               </tr>
             );
           })}
@@ -98,7 +115,7 @@ export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerVi
           <caption>Devices</caption>
           <thead>
             <tr>
-              {["device", "resource", "NUMA", "holder", "product"].map((head) => (
+              {["device", "resource", "NUMA", "holder", "product", ...(placed ? PLACES : [])].map((head) => (
                 <th scope="col" key={head}>
                   {head}
                 </th>
@@ -113,32 +130,56 @@ export function Tables({ machine, ledger }: { machine: Machine; ledger: LedgerVi
                 <td>{device.numa.join(", ") || "–"}</td>
                 <td>{name(occupancy.devices.get(device.id)) || (device.resource ? "free" : "–")}</td>
                 <td>{device.product || "–"}</td>
+                {placed && [device.bus, device.switch, device.rootPort].map((at, place) => <td key={place}>{at || "–"}</td>)}
               </tr>
             ))}
           </tbody>
         </table>
       )}
-      {machine.links.length > 0 && (
-        <table>
-          <caption>Links</caption>
-          <thead>
-            <tr>
-              <th scope="col">from</th>
-              <th scope="col">to</th>
-              <th scope="col">kind</th>
-            </tr>
-          </thead>
-          <tbody>
-            {machine.links.map((link) => (
-              <tr key={`${link.a} ${link.b}`}>
-                <td>{link.a}</td>
-                <td>{link.b}</td>
-                <td>{link.kind}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+      {machine.sockets.some((socket) => socket.nodes.some((node) => node.distances.size > 1)) && (
+        <DistanceTable machine={machine} caption="NUMA distances" />
       )}
+      {machine.links.length > 0 && <LinkTable machine={machine} />}
     </div>
+  );
+}
+
+const PLACES = ["PCI address", "PCIe switch", "root port"];
+
+function inUseText(use: UseAnswer, id: number): string {
+  const node = use.nodes.find((one) => one.node === id);
+  const busy = lastOf(node?.cpus ?? []);
+  return [busy === null ? "" : `${busyText(busy)} CPUs busy`, ...nodeUseLines(node)].filter(Boolean).join("; ") || "–";
+}
+
+/** Each device against each, in the words of nvidia-smi. */
+function LinkTable({ machine }: { machine: Machine }) {
+  const ends = new Set(machine.links.flatMap(({ a, b }) => [a, b]));
+  const devices = machine.devices.filter((device) => ends.has(device.id));
+  const kinds = new Map(machine.links.flatMap(({ a, b, kind }) => [[`${a} ${b}`, kind], [`${b} ${a}`, kind]] as const));
+  return (
+    <table>
+      <caption>Links</caption>
+      <thead>
+        <tr>
+          <th scope="col">from</th>
+          {devices.map((device) => (
+            <th scope="col" key={device.id}>
+              {device.label}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {devices.map((from) => (
+          <tr key={from.id}>
+            <th scope="row">{from.label}</th>
+            {devices.map((to) => (
+              <td key={to.id}>{from === to ? "·" : (kinds.get(`${from.id} ${to.id}`) ?? "–")}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }

@@ -4,6 +4,7 @@ import { agoText, bytesOfText, bytesText, plural } from "./amounts";
 import type { Holder, LedgerView } from "./api_types";
 import type { Machine } from "./machine";
 import { textOf } from "./numbers";
+import { deviceUseText, nodeUseLines, partText, type UseAnswer } from "./use";
 import { LEFT_OVER, membersText } from "./words";
 import { cpuState, holdings, type Occupancy, resourceText } from "./occupancy";
 
@@ -31,17 +32,55 @@ export function targetAt(element: Element | null): Target | null {
   return { kind: "node", node: Number(node) };
 }
 
-export function tellingOf(target: Target, machine: Machine, ledger: LedgerView, occupancy: Occupancy): Telling {
+export function tellingOf(
+  target: Target,
+  machine: Machine,
+  ledger: LedgerView,
+  occupancy: Occupancy,
+  use: UseAnswer | null = null,
+): Telling {
   switch (target.kind) {
     case "cpu":
-      return cpuTelling(target.cpu, machine, occupancy);
+      return withLine(cpuTelling(target.cpu, machine, occupancy), loadText(use?.cpus[target.cpu]));
     case "device":
-      return deviceTelling(target.device, machine, occupancy);
+      return withLine(
+        deviceTelling(target.device, machine, occupancy),
+        deviceUseText(use?.devices.find((one) => one.device === target.device)),
+      );
     case "memory":
       return memoryTelling(target.node, target.holder, machine, ledger, occupancy);
     case "node":
-      return { title: `NUMA node ${target.node}`, holder: null, lines: nodeLines(target.node, ledger) };
+      return {
+        title: `NUMA node ${target.node}`,
+        holder: null,
+        lines: [
+          ...nodeLines(target.node, ledger),
+          ...nodeUseLines(use?.nodes.find((one) => one.node === target.node)),
+          distanceText(target.node, machine),
+        ].filter(Boolean),
+      };
   }
+}
+
+function withLine(telling: Telling, line: string): Telling {
+  return line ? { ...telling, lines: [...telling.lines, line] } : telling;
+}
+
+function loadText(load: number | undefined): string {
+  return load === undefined ? "" : `${partText(load)} busy`;
+}
+
+/** `Distance 10 to itself, 12 to NUMA 1-3, 32 to NUMA 4-7`, nearest first. */
+export function distanceText(id: number, machine: Machine): string {
+  const node = machine.sockets.flatMap((socket) => socket.nodes).find((one) => one.id === id);
+  const byDistance = new Map<number, number[]>();
+  for (const [other, distance] of node?.distances ?? [])
+    byDistance.set(distance, [...(byDistance.get(distance) ?? []), other]);
+  if (byDistance.size < 2) return "";
+  const parts = [...byDistance].sort(([a], [b]) => a - b);
+  return `Distance ${parts
+    .map(([distance, others]) => `${distance} to ${textOf(others) === String(id) ? "itself" : `NUMA ${textOf(others)}`}`)
+    .join(", ")}`;
 }
 
 const MOST_SHARERS = 4;
@@ -86,7 +125,8 @@ function deviceTelling(id: string, machine: Machine, occupancy: Occupancy): Tell
   const place = device.numa.length > 0 ? `NUMA node ${device.numa.join(", ")}` : "No NUMA node reported";
   const kind = device.product || device.resource;
   const own = device.memoryNodes.length > 0 ? `Its own memory is NUMA ${textOf(device.memoryNodes)}` : "";
-  const lines = [kind, place, own, device.healthy ? "" : "Not healthy: never given away."].filter(Boolean);
+  const bus = device.bus ? `PCI ${device.bus}${device.switch ? ` behind switch ${device.switch}` : ""}` : "";
+  const lines = [kind, place, bus, own, device.healthy ? "" : "Not healthy: never given away."].filter(Boolean);
   return { title: device.label, holder, lines: holder || !device.resource ? lines : ["Free.", ...lines] };
 }
 
@@ -94,6 +134,17 @@ function memoryTelling(node: number, id: string, machine: Machine, ledger: Ledge
   const share = ledger.nodes.find((one) => one.id === node)?.memory;
   const total = share?.total ?? machine.memory.get(node) ?? 0;
   const title = `Memory of NUMA node ${node}`;
+  const device = machine.devices.find((one) => one.memoryNodes.includes(node));
+  const owner = device && occupancy.holders.get(occupancy.devices.get(device.id) ?? "");
+  if (device && owner && owner.id === id)
+    return { title, holder: owner, lines: [`${bytesText(total)} of ${device.label}, held with it`] };
+  const pool = ledger.nodes.find((one) => one.id === node)?.hugepages?.[id];
+  if (pool)
+    return {
+      title,
+      holder: null,
+      lines: [`${bytesText(pool.total)} set aside as ${id}`, `${bytesText(pool.free)} of them free`],
+    };
   if (id === "reserved")
     return {
       title,

@@ -72,3 +72,17 @@ test("512 CPUs in a laptop's window keep numbers that can be read", () => {
   // 9.5 units of text; below about 6 px a digit is a smudge.
   expect(9.5 * scaleOf(layout, { width: 920, height: 660 })).toBeGreaterThan(6.5);
 });
+
+test.each([
+  [4, 32],
+  [8, 16],
+  [16, 8],
+  [34, 2],
+])("on a large screen %i NUMA nodes of %i cores fill the stage, and numbers are large", (nodes, cores) => {
+  const room = { width: 2200, height: 1260 };
+  const layout = layoutOf(machineOf(box(nodes, cores)), room);
+  const scale = scaleOf(layout, room);
+  expect((layout.width * scale) / room.width).toBeGreaterThan(0.9);
+  expect((layout.height * scale) / room.height).toBeGreaterThan(0.85);
+  expect(9.5 * scale).toBeGreaterThan(9);
+});

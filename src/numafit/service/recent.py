@@ -44,7 +44,7 @@ class LastMinutes:
 
     def answer(self) -> UseAnswer:
         if not self.points:
-            return UseAnswer(False, self.why or WAITING, USE_SECONDS, (), {}, (), ())
+            return UseAnswer(False, self.why or WAITING, 0.0 if self.why else USE_SECONDS, (), {}, (), ())
         last = self.points[-1].use
         return UseAnswer(
             True,

@@ -12,11 +12,11 @@ from numafit.machine.model import Machine
 SHAPES = {
     "p100-28cpu": (28, 28, 2, 2, 3),
     "gpu8-128cpu": (128, 64, 2, 2, 8),
-    "dgx-a100": (256, 128, 2, 8, 8),
-    "dgx-h100": (224, 112, 2, 2, 8),
+    "dgx-a100": (256, 128, 2, 8, 20),
+    "dgx-h100": (224, 112, 2, 2, 18),
     "hgx-a100-4numa": (96, 48, 2, 8, 4),
     "grace-hopper": (72, 72, 1, 9, 1),
-    "gb200": (144, 144, 2, 34, 4),
+    "gb200": (144, 144, 2, 34, 10),
     "epyc-nps1": (256, 128, 2, 2, 0),
     "epyc-nps4": (256, 128, 2, 8, 0),
     "epyc-l3-numa": (256, 128, 2, 16, 0),
@@ -146,3 +146,13 @@ def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
     """One sentence."""
     with pytest.raises(InputError, match=r'called "dgx" \(known are p100-28cpu, '):
         machine_named("dgx")
+
+
+@pytest.mark.parametrize(("name", "near"), [("dgx-a100", "PXB"), ("dgx-h100", "PIX")])
+def test_a_network_card_beside_a_gpu_lies_on_its_numa_node(name: str, near: str) -> None:
+    """As `nvidia-smi topo -m` of such machines tells; each GPU has one at least."""
+    machine = machine_named(name)
+    places = {device.id: device.numa for device in machine.devices}
+    pairs = [(link.a, link.b) for link in machine.links if link.kind == near]
+    assert {gpu for gpu, _ in pairs} == {device.id for device in machine.devices if device.kind == "gpu"}
+    assert all(places[gpu] == places[nic] for gpu, nic in pairs)

@@ -5,15 +5,16 @@ about the same processors or the same generation, which is then named. What is a
 `assumed` where that has a word for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from numafit.machine.model import Link, Machine, NumaNode
+from numafit.machine.model import Device, Link, Machine, NumaNode
 from numafit.machine.order import in_kubelet_order
 from numafit.machine.shape import DevicePlace, Shape, machine_of_shape
 
 GI, MI = 1 << 30, 1 << 20
+_A100 = "NVIDIA A100-SXM4-40GB"
 
 
 def _gpus(*nodes: int) -> tuple[DevicePlace, ...]:
@@ -23,6 +24,23 @@ def _gpus(*nodes: int) -> tuple[DevicePlace, ...]:
 
 def _named(machine: Machine, product: str, memory: int) -> Machine:
     return replace(machine, devices=tuple(replace(gpu, name=product, memory=memory) for gpu in machine.devices))
+
+
+def _with_nics(machine: Machine, nodes: Sequence[int | None], near: str, pairs: Mapping[int, Sequence[int]]) -> Machine:
+    """With a network card on each of these NUMA nodes (None: the source does not tell it), and the way of each GPU to
+    each of them: `near` to those in `pairs`, else across NUMA nodes. How cards reach each other is not told."""
+    nics = tuple(
+        Device("", f"NIC{number}", None if node is None else (node,), kind="nic", label=f"NIC{number}")
+        for number, node in enumerate(nodes)
+    )
+    links = tuple(
+        Link(gpu.id, nic.id, near if number in pairs.get(place, ()) else "SYS")
+        for place, gpu in enumerate(machine.devices)
+        for number, nic in enumerate(nics)
+    )
+    places = {device.id: place for place, device in enumerate(machine.devices + nics)}
+    ordered = sorted(machine.links + links, key=lambda link: (places[link.a], places[link.b]))
+    return replace(machine, devices=machine.devices + nics, links=tuple(ordered))
 
 
 def p100_box(name: str) -> Machine:
@@ -70,7 +88,9 @@ def dgx_a100(name: str) -> Machine:
     # with the same processors and GPUs (256 threads, 16 x 16 MiB per processor). NUMA nodes of GPU 0 to 4, CPU numbers
     # and NV12: `nvidia-smi topo -m` of a DGX A100 40GB in NCCL's issue 1505; GPU 5 to 7 go on with the pattern of all
     # eight (3 3 1 1 7 7 5 5) on smaller processors in NCCL's issue 1435. Distances: `numactl -H` on two 64-core
-    # processors of this series with four NUMA nodes each (eth-cscs/cscs-docs, docs/running/slurm.md).
+    # processors of this series with four NUMA nodes each (eth-cscs/cscs-docs, docs/running/slurm.md). Network cards:
+    # the same matrix for GPU 0 to 4, from where the pattern goes on, and its XML for the node of the fifth and sixth;
+    # that of the last two is not told.
     shape = Shape(
         sockets=2,
         numa=4,
@@ -83,14 +103,17 @@ def dgx_a100(name: str) -> Machine:
         devices=_gpus(3, 3, 1, 1, 7, 7, 5, 5),
         links=(("NV12", tuple(range(8))),),
     )
-    machine = machine_of_shape(shape, name=name, model="AMD EPYC 7742 64-Core Processor")
-    return _named(machine, "NVIDIA A100-SXM4-40GB", 40 * GI)
+    machine = _named(machine_of_shape(shape, name=name, model="AMD EPYC 7742 64-Core Processor"), _A100, 40 * GI)
+    places = (3, 3, 1, 1, 0, 0, 7, 7, 5, 5, None, None)
+    beside = {0: (0, 1), 1: (0, 1), 2: (2, 3), 3: (2, 3), 4: (6, 7), 5: (6, 7), 6: (8, 9), 7: (8, 9)}
+    return _with_nics(machine, places, "PXB", beside)
 
 
 def dgx_h100(name: str) -> Machine:
     # 2 Xeon Platinum 8480C, 112 cores, 2 TB of memory, 640 GB of GPU memory: NVIDIA DGX BasePOD Reference Architecture,
-    # "Core Components". SMT, NUMA nodes and NV18: `nvidia-smi topo -m` of an HGX H100 in NCCL's issue 1264. Guessed
-    # from others of the generation: 105 MB of L3 cache (`lscpu` on the 8480+, see `xeon_snc4`), and the distances of
+    # "Core Components". SMT, NUMA nodes, NV18 and network cards: `nvidia-smi topo -m` of an HGX H100 in NCCL's issue
+    # 1264, which does not tell the nodes of the two cards that stand beside no GPU. Guessed from others of the
+    # generation: 105 MB of L3 cache (`lscpu` on the 8480+, see `xeon_snc4`), and the distances of
     # two sockets (`numactl -H` on Aurora, argonne-lcf/user-guides, pull request 756).
     shape = Shape(
         sockets=2,
@@ -104,7 +127,9 @@ def dgx_h100(name: str) -> Machine:
         links=(("NV18", tuple(range(8))),),
     )
     machine = machine_of_shape(shape, name=name, model="Intel(R) Xeon(R) Platinum 8480C")
-    return replace(_named(machine, "NVIDIA H100 80GB HBM3", 80 * GI), assumed=("distances",))
+    machine = replace(_named(machine, "NVIDIA H100 80GB HBM3", 80 * GI), assumed=("distances",))
+    beside = {gpu: (nic,) for gpu, nic in enumerate((0, 1, 2, 5, 6, 7, 8, 9))}
+    return _with_nics(machine, (0, 0, 0, None, None, 0, 1, 1, 1, 1), "PIX", beside)
 
 
 def hgx_a100(name: str) -> Machine:
@@ -126,7 +151,7 @@ def hgx_a100(name: str) -> Machine:
         links=(("NV4", tuple(range(4))),),
     )
     machine = machine_of_shape(shape, name=name, model="AMD EPYC 7402 24-Core Processor")
-    return _named(machine, "NVIDIA A100-SXM4-40GB", 40 * GI)
+    return _named(machine, _A100, 40 * GI)
 
 
 # Grace: 72 cores without SMT, `lscpu` in archspec-json's issue 83; 114 MB of L3 cache, `lstopo` in hwloc's issue 689
@@ -149,12 +174,13 @@ def grace_hopper(name: str) -> Machine:
 def gb200(name: str) -> Machine:
     # CPUs, 480 GB at each CPU node, 34 NUMA nodes, 184 GiB at each GPU (188416 MB; MLPerf's list says 186 GB) and all
     # distances: `numactl -H` in NVIDIA's "Scaling Expert Parallelism in TensorRT LLM (Part 2)" (NVIDIA/TensorRT-LLM,
-    # docs/source/blogs/tech_blog/blog08). Places of the GPUs and NV18: `nvidia-smi topo -m` in SGLang's issue 11208.
+    # docs/source/blogs/tech_blog/blog08). Places of the GPUs, NV18 and six network cards, whose NUMA nodes are not
+    # told: `nvidia-smi topo -m` in SGLang's issue 11208.
     shape = replace(
         _GRACE, sockets=2, memory=(480 * GI,) * 2, devices=_gpus(0, 0, 1, 1), links=(("NV18", (0, 1, 2, 3)),)
     )
     machine = _named(machine_of_shape(shape, name=name, model="Neoverse-V2"), "NVIDIA GB200", 184 * GI)
-    return _with_gpu_nodes(machine, within=11, between=40)
+    return _with_nics(_with_gpu_nodes(machine, within=11, between=40), (None,) * 6, "", {})
 
 
 def _with_gpu_nodes(machine: Machine, *, within: int, between: int) -> Machine:

@@ -48,7 +48,7 @@ class UseAnswer(msgspec.Struct, frozen=True):
     why: str
     """Why nothing is known; empty where it is."""
     seconds: float
-    """Between two points."""
+    """Between two points; 0: there will be none."""
     times: tuple[str, ...]
     """Of the points, oldest first."""
     cpus: Mapping[int, float]
