@@ -54,6 +54,7 @@ NOTE_CODES = {
     "device-state-unread": "the kubelet goes on without its device manager's file",
     # the node
     "node-partly-known": "the cluster does not tell something of its node: its configuration, its pods, its topology",
+    "holder-not-there": "a holder that was to be taken away is not there",
     "node-not-learnt": "the agent of a node could not learn something of it: devices, configuration, state",
     "node-disagrees": "the Node object shows another release, capacity or offer than what was given makes",
     "topology-not-used": "what numafit's agent tells of its node is not used, or not all of it",

@@ -24,6 +24,7 @@ from numafit.service.past import LastHour
 from numafit.service.recent import NOT_HERE, LastMinutes
 from numafit.show.records.agent import Doubt, Page, Summary
 from numafit.show.records.time import now_text
+from numafit.workload.pod import Pod
 
 KNOWN_REASONS = (TOPOLOGY_AFFINITY, UNEXPECTED, "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods")
 """Reasons that the kubelet counts under their own name, as far as its managers and the check behind them give them."""
@@ -148,7 +149,8 @@ class Board:
             self.counters.count(self.snapshot.stage.node, decision)
         key = (summary.kind, "admitted" if summary.admitted else "rejected")
         self.counts[key] = self.counts.get(key, 0) + 1
-        self.history.add(PastDecision(summary, story, self.ledger, happened.notes))
+        pod = None if decision is None else decision.pod
+        self.history.add(PastDecision(summary, story, self.ledger, happened.notes, pod))
         self.broadcast.send("decision", msgspec.json.encode(summary), self.snapshot.revision, with_id=False)
 
     def _summary(self, happened: Happening) -> Summary:
@@ -181,6 +183,8 @@ class PastDecision(msgspec.Struct, frozen=True):
     ledger: msgspec.Raw
     """The ledger view after it."""
     notes: tuple[Note, ...] = ()
+    pod: Pod | None = None
+    """Whom it was about; None where nothing was decided."""
 
 
 class History:

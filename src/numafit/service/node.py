@@ -21,6 +21,7 @@ from numafit.notes import Note
 from numafit.settings.facts import NO_FACTS, NodeFacts
 from numafit.settings.read.loader import ConfigFile, ConfigSources
 from numafit.settings.versions import parse_version
+from numafit.show.records.audit import AuditAnswer
 from numafit.show.records.ledger import Known, LedgerView, ledger_view
 from numafit.show.records.node import NodeKind
 
@@ -115,6 +116,8 @@ class Audited(msgspec.Struct, frozen=True):
     """NUMA node -> allocations since the audit before."""
     allocations: Mapping[int, NodeAllocations] = {}
     """The same since the kernel started."""
+    answer: AuditAnswer | None = None
+    """All of it, as `numafit audit --leases -o json` prints it."""
 
 
 class Change(msgspec.Struct, frozen=True):

@@ -13,10 +13,11 @@ Read in this order:
 - `unread`: what a pod says and nobody here looks at.
 - `manifest`: one template to a `Workload`, with the place of each problem; `values` gets at its parts.
 - `objects`: a file to the objects that make pods, and a count of the others.
+- `written`: a pod as a manifest again, with what it asks of the managers.
 - `reading`: `read_pods` and `read_files`, the doors: which pods count, in which order, and notes on those left out.
 
-`reading` stands on all others, `manifest` on all but `objects`, `pod` on `demands`, and `fields` and `values` on
-nobody. What a pod asks of the managers on a given kubelet is not known here: that is `managers.ask`.
+`reading` stands on all others but `written`, `manifest` on all but `objects`, `pod` on `demands`, and `fields` and
+`values` on nobody. What a pod asks of the managers on a given kubelet is not known here: that is `managers.ask`.
 
 The hard idea: amounts are exact decimals that keep the format in which they were written, since the kubelet prints
 it.

@@ -15,7 +15,7 @@ def test_audits_tell_what_leases_did_since_the_one_before(tmp_path: Path, monkey
     source = HostSource(tmp_path)
     with child("") as process:
         promise = Promise("train (abc)", (process.pid,), lease="abc")
-        monkeypatch.setattr("numafit.service.sources.host.lease_promises", lambda folder: [promise])
+        monkeypatch.setattr("numafit.service.sources.host.lease_promises", lambda folder, machine: [promise])
         first, second = source._audit(), source._audit()
     assert first is not None
     assert second is not None

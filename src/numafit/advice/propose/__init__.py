@@ -10,6 +10,7 @@ neighbours  other pods that could come later, or would have to go
 orders      other orders for the kubelet: scope, policy, options, where its reservation lies
 reservation a smaller reservation, by each side that could give it
 kubelet     the orders tried on kubelets that start with them, once for all pods
+patched     a manifest or a configuration with such a patch in it
 advise      the front door: finds the fault of each pod, asks all of the above and sorts what they give
 
 `advise` calls the four that search (`kubelet` with its two); they call `trial` and `proposal`, and those `knobs` and

@@ -130,7 +130,22 @@ def _merge_refused(refused: MergeRefused, who: str) -> str:
     if cause.nearly is not None:
         what = needs_in_words(cause.nearly.free)
         nearly = f" On node {cause.nearly.node}, {what} {_is(cause.nearly.free)} free."
-    return f"{upper(_why(cause))}: {policy} rejects {who}.{nearly}"
+    if cause.rule != "alone" or len(cause.offers) == 1:
+        return f"{upper(_why(cause))}: {policy} rejects {who}.{nearly}"
+    # Each alone is enough to refuse it, so one is named; the cure of that one does not help the others.
+    named = min(cause.offers, key=_hardness)
+    others = [needs_in_words(offer.needs) for offer in cause.offers if offer is not named]
+    rest = f"{others[0]} alone would be" if len(others) == 1 else f"{listed(others, 'and')} would each be"
+    return f"{upper(_clause(named))}: {policy} rejects {who}. {upper(rest)} rejected, too."
+
+
+HARDEST = (NothingToShare, HeldOtherwise, LeftNowhere, FewPlaced, TooMuch, NeedsSeveral, NeverNearer, HeldAcross)
+"""What no wait cures comes first: what the whole machine cannot give, then what never lies together. What is only taken
+now, and what a log does not tell, come behind them, in the order of the managers."""
+
+
+def _hardness(offer: AnyOffer) -> int:
+    return next((rank for rank, kind in enumerate(HARDEST) if isinstance(offer, kind)), len(HARDEST))
 
 
 def _why(cause: MergeCause) -> str:

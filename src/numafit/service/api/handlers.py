@@ -27,6 +27,7 @@ from numafit.show.records.agent import CatalogueEntry, CatalogueMachine, Health,
 from numafit.show.records.measure import measured_record
 from numafit.show.records.node import State
 from numafit.show.records.settings import settings_view
+from numafit.workload.written import pod_manifest
 
 LARGEST_BODY = 1 << 20
 LARGEST_LOG = 32 << 20
@@ -96,6 +97,13 @@ class Api:
     async def use(self, request: Request) -> Response:
         return json_of(self.board.recent.answer())
 
+    async def audit(self, request: Request) -> Response:
+        self._of_host()
+        found = self.board.audited.answer
+        if found is None:
+            raise refused(503, "this host has not been looked at yet", cure="ask again in a minute")
+        return json_of(found)
+
     async def decisions(self, request: Request) -> Response:
         verdict = request.query_params.get("verdict")
         if verdict not in (None, "admitted", "rejected"):
@@ -108,7 +116,8 @@ class Api:
     async def decision(self, request: Request) -> Response:
         entry = self._entry(_whole(request.path_params["id"], "id"))
         told = msgspec.structs.astuple(entry.summary)
-        return json_of(OneDecision(*told, story=entry.story, ledger=entry.ledger, notes=entry.notes))
+        manifest = "" if entry.pod is None else pod_manifest(entry.pod)
+        return json_of(OneDecision(*told, story=entry.story, ledger=entry.ledger, notes=entry.notes, manifest=manifest))
 
     def _entry(self, number: int) -> Any:
         entry = self.board.history.entries.get(number)

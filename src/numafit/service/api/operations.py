@@ -9,7 +9,10 @@ from numafit.service.leases import Extend, Take
 from numafit.service.workers import question
 from numafit.show.records.advice import AdviseAnswer
 from numafit.show.records.agent import CatalogueMachine, Health, MachineAnswer, OneDecision, Page
+from numafit.show.records.audit import AuditAnswer
+from numafit.show.records.checkup import CheckupAnswer
 from numafit.show.records.comparison import CompareAnswer
+from numafit.show.records.elsewhere import WhyNotAnswer
 from numafit.show.records.fit import FitAnswer
 from numafit.show.records.leases import LeaseList, LeaseRecord
 from numafit.show.records.ledger import LedgerView
@@ -17,6 +20,7 @@ from numafit.show.records.lint import LintAnswer
 from numafit.show.records.log import LogAnswer
 from numafit.show.records.node import STATE_PATH, State
 from numafit.show.records.past import PastAnswer
+from numafit.show.records.patch import PatchAnswer
 from numafit.show.records.settings import SettingsView
 from numafit.show.records.simulation import SimulateAnswer
 from numafit.show.records.story import ExplainAnswer
@@ -127,6 +131,9 @@ OPERATIONS = (
     _ask("compare", "What changes between two kubelets?", CompareAnswer),
     _ask("lint", "Which mistakes are in these files?", LintAnswer),
     _ask("whatif", "Decisions, stories, ledger and advice in one answer.", WhatIfAnswer),
+    _ask("why-not", "Why does a pod not go to this NUMA node?", WhyNotAnswer),
+    _ask("apply", "A manifest or a configuration with a proposal of `advise` in it.", PatchAnswer),
+    _ask("doctor", "Would this kubelet start, and does its state make sense?", CheckupAnswer),
     Operation(
         "POST",
         f"{BASE}/log",
@@ -138,6 +145,14 @@ OPERATIONS = (
     ),
     Operation("GET", f"{BASE}/past", "past", "What the jobs of this host did in the last hour.", PastAnswer),
     Operation("GET", f"{BASE}/use", "use", "How busy the machine is, now and in the last minutes.", UseAnswer),
+    Operation(
+        "GET",
+        f"{BASE}/audit",
+        "audit",
+        "What the kernel does with the jobs of this host; looked at once a minute.",
+        AuditAnswer,
+        problems=(409, 503),
+    ),
     Operation("GET", f"{BASE}/leases", "leases", "The leases of this host.", LeaseList, problems=(409,)),
     Operation(
         "POST",

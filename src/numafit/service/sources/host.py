@@ -31,8 +31,10 @@ from numafit.service.node import Audited, Change, Happening, ShownNode, ViewedNo
 from numafit.service.sources.wake import Wake
 from numafit.settings.example import example_kubelet
 from numafit.settings.versions import DEFAULT_VERSION
+from numafit.show.records.audit import audit_record
 from numafit.show.records.ledger import OUTSIDE_KIND, Known
-from numafit.show.records.time import time_text
+from numafit.show.records.time import now_text, time_text
+from numafit.show.words import device_labels
 
 LOOK_SECONDS = 1.0
 """Between two looks at the file of the ledger."""
@@ -134,7 +136,8 @@ class HostSource:
 
     def _audit(self) -> Audited | None:
         try:
-            report = self.watch.look(lease_promises(self.session.folder), Survey.of_promises)
+            promises = lease_promises(self.session.folder, self.session.host.machine)
+            report = self.watch.look(promises, Survey.of_promises)
         except NumafitError as error:
             _warn(f"no audit: {error}")
             return None
@@ -145,6 +148,7 @@ class HostSource:
             self.watch.totals,
             report.allocations,
             self.watch.allocations,
+            audit_record(report, now_text(), device_labels(self.session.host.machine)),
         )
 
 

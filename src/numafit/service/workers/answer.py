@@ -8,37 +8,59 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from numafit.advice.compare import compare
+from numafit.advice.doctor.checkup import examine
 from numafit.advice.fit import count_fits, shapes_of
+from numafit.advice.inspection.inspection import inspected
 from numafit.advice.lint.lint import LintFile, lint
 from numafit.advice.logs.report import report_of
 from numafit.advice.propose.advise import Advice, advices, proposal_notes
+from numafit.advice.propose.patched import patched_document, patched_manifest
 from numafit.advice.variants import variants
+from numafit.bits import cpuset_text, mask_of
 from numafit.decision.doubt.chance import told_chances
+from numafit.decision.files import state_files
 from numafit.decision.history.lines import read_events
 from numafit.decision.history.step import with_evictions
-from numafit.decision.notes import release_notes
+from numafit.decision.notes import config_notes, release_notes
 from numafit.decision.simulation import Simulation, play_events
 from numafit.decision.stage import Stage, after_running
 from numafit.decision.story.story import story_of
 from numafit.errors import InputError, StartRefusedError
 from numafit.notes import Note
 from numafit.service.workers import question
-from numafit.service.workers.scene import Scenes, with_pods_of
+from numafit.service.workers.scene import MOST_PODS, Scenes, with_pods_of
 from numafit.settings.versions import DEFAULT_VERSION, parse_version
-from numafit.show.records.advice import AdviseAnswer, advice_record
+from numafit.show.records.advice import AdviseAnswer, advice_record, maker_of
+from numafit.show.records.checkup import CheckupAnswer, checkup_record
 from numafit.show.records.comparison import CompareAnswer, comparison_record, no_start_record
+from numafit.show.records.elsewhere import WhyNotAnswer, elsewhere_record
 from numafit.show.records.fit import FitAnswer, fit_record, variants_record
 from numafit.show.records.ledger import Known, ledger_view, node_amounts
 from numafit.show.records.lint import LintAnswer, lint_record
 from numafit.show.records.log import LogAnswer, log_record
+from numafit.show.records.patch import PatchAnswer, kubelet_patch, manifest_patch
 from numafit.show.records.simulation import SimulateAnswer, simulation_record
 from numafit.show.records.story import ExplainAnswer, events_explained, stories_record
 from numafit.show.records.whatif import WhatIfAnswer, whatif_record
+from numafit.workload.objects import ManifestFile
 from numafit.workload.pod import Pod
+from numafit.workload.reading import read_files
 
 Answer = (
-    SimulateAnswer | ExplainAnswer | AdviseAnswer | FitAnswer | CompareAnswer | LintAnswer | WhatIfAnswer | LogAnswer
+    SimulateAnswer
+    | ExplainAnswer
+    | AdviseAnswer
+    | FitAnswer
+    | CompareAnswer
+    | LintAnswer
+    | WhatIfAnswer
+    | LogAnswer
+    | WhyNotAnswer
+    | CheckupAnswer
+    | PatchAnswer
 )
 
 MOST_EVENTS = 1000
@@ -68,7 +90,7 @@ def explain(scenes: Scenes, asked: question.Explain) -> ExplainAnswer:
 
 def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> AdviseAnswer:
     end, is_cut = time.process_time() + scenes.seconds * ADVICE_SHARE, False
-    scene = scenes.scene(asked, empty=asked.empty)
+    scene = scenes.scene(asked, empty=asked.empty, without=asked.without)
     stage = with_pods_of(asked.pods, scene.stage)
     own = asked if isinstance(asked, question.Advise) else None
     chosen = _chosen(own.pod if own else None, stage.pods)
@@ -97,7 +119,7 @@ def _without_advice(simulation: Simulation, found: Sequence[Advice], makers: Map
 
 
 def fit(scenes: Scenes, asked: question.Fit) -> FitAnswer:
-    stage = with_pods_of(asked.pods, scenes.scene(asked, empty=asked.empty).stage)
+    stage = with_pods_of(asked.pods, scenes.scene(asked, empty=asked.empty, without=asked.without).stage)
     stage, pods = after_running(stage)
     shapes = shapes_of(pods)
     notes = stage.notes_about(shapes)
@@ -111,8 +133,10 @@ def fit(scenes: Scenes, asked: question.Fit) -> FitAnswer:
 
 
 def whatif(scenes: Scenes, asked: question.WhatIf) -> WhatIfAnswer:
-    scene = scenes.scene(asked, empty=asked.empty)
-    stage = with_pods_of(asked.pods, scene.stage)
+    scene = scenes.scene(asked, empty=asked.empty, without=asked.without)
+    # Who only asks what would be free without somebody has no pods.
+    alone = bool(asked.without) and not asked.pods.strip() and asked.events is None
+    stage = scene.stage if alone else with_pods_of(asked.pods, scene.stage)
     simulation = _run(stage, asked.events)
     snapshot = scenes.snapshot
     # A rejected pod that leaves something behind is known by its name, too.
@@ -128,8 +152,48 @@ def whatif(scenes: Scenes, asked: question.WhatIf) -> WhatIfAnswer:
         new=frozenset(named) - scene.known.keys(),
     )
     notes = stage.notes_on(simulation)
-    before = tuple(node_amounts(stage.node, stage.ledger))
+    before = tuple(node_amounts(stage.node, scene.before))
     return whatif_record(simulation, before, view, scene.kubelet, notes, events=asked.events is not None)
+
+
+def why_not(scenes: Scenes, asked: question.WhyNot) -> WhyNotAnswer:
+    stage = with_pods_of(asked.pods, scenes.scene(asked, empty=asked.empty, without=asked.without).stage)
+    ids = [numa.id for numa in stage.node.machine.numa_nodes]
+    if asked.numa not in ids:
+        there = f"there are {cpuset_text(mask_of(ids))}"
+        raise InputError(f"there is no NUMA node {asked.numa}", source="numa", cure=there)
+    chosen = _chosen(asked.pod, stage.pods)
+    simulation = stage.play(stage.pods)
+    told = [step for step in simulation.steps if chosen in (None, step.decision.pod.uid)]
+    pairs = [(simulation.node_of(step), step.decision) for step in told]
+    return elsewhere_record(pairs, asked.numa, stage.notes_on(simulation))
+
+
+def doctor(scenes: Scenes, asked: question.Doctor) -> CheckupAnswer:
+    """With the state of who is on the node now, as its kubelet would find it when it starts again."""
+    known = scenes.started(asked)
+    # On a host that runs no kubelet leases are held, which no kubelet would find.
+    idle = asked.empty or asked.machine is not None or scenes.snapshot.place.kind == "live"
+    active = {} if idle else scenes.snapshot.ledger.active
+    files = state_files(scenes.snapshot.stage.node, scenes.snapshot.ledger) if active else {}
+    known = replace(known, files=files)
+    owners = frozenset(active) if active else None
+    checkup = examine(known, owners=owners, place="kubelet")
+    notes = (*config_notes(inspected(known).known), *checkup.notes)
+    return checkup_record(checkup, known.version, files=tuple(files), notes=notes)
+
+
+def apply(scenes: Scenes, asked: question.Apply) -> PatchAnswer:
+    if asked.kubelet is not None:
+        return kubelet_patch(patched_document(asked.kubelet, asked.patch), asked.patch)
+    if asked.pods is None or asked.pod is None:
+        raise InputError("nothing to patch", source="pods", cure='give "pods" with "pod", or "kubelet"')
+    reading = read_files([ManifestFile("pods", asked.pods)], most=MOST_PODS)
+    uid = _chosen(asked.pod, reading.pods)
+    pod = next(each for each in reading.pods if each.uid == uid)
+    kind, name = maker_of(reading.makers, pod)
+    text = patched_manifest(asked.pods, kind, pod.namespace, name, asked.patch)
+    return manifest_patch(text, kind, pod.namespace, name, asked.patch)
 
 
 def compare_places(scenes: Scenes, asked: question.Compare) -> CompareAnswer:
@@ -160,7 +224,7 @@ def log(scenes: Scenes, data: bytes) -> LogAnswer:
 
 
 def _played(scenes: Scenes, asked: question.Simulate) -> tuple[Simulation, tuple[Pod, ...], tuple[Note, ...]]:
-    stage = with_pods_of(asked.pods, scenes.scene(asked, empty=asked.empty).stage)
+    stage = with_pods_of(asked.pods, scenes.scene(asked, empty=asked.empty, without=asked.without).stage)
     simulation = _run(stage, asked.events)
     return simulation, stage.pods, stage.notes_on(simulation)
 
@@ -199,4 +263,7 @@ ANSWERS: dict[str, Callable[[Scenes, Any], Answer]] = {
     "compare": compare_places,
     "lint": lint_files,
     "log": log,
+    "why-not": why_not,
+    "doctor": doctor,
+    "apply": apply,
 }

@@ -11,7 +11,7 @@ from numafit.service.node import Snapshot
 from numafit.service.problem import refused
 from numafit.service.workers.job import FRAME, READY, Done, Job, Now, decoded, framed, packed
 
-QUICK = ("simulate", "explain", "whatif", "lint")
+QUICK = ("simulate", "explain", "whatif", "lint", "why-not", "apply", "doctor")
 QUICK_SECONDS = 5.0
 SLOW_SECONDS = 20.0
 PATIENCE = 3

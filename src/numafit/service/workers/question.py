@@ -37,6 +37,8 @@ class PodsAsked(Place, frozen=True, rename="camel", forbid_unknown_fields=True, 
     """Manifests, YAML or JSON."""
     empty: bool = False
     """Ask an idle node; else the pods come on top of what is held now. Another machine is always idle."""
+    without: tuple[str, ...] = ()
+    """Holders, by id or name, that are taken to be gone."""
 
 
 class Simulate(PodsAsked, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -57,6 +59,13 @@ class Advise(PodsAsked, frozen=True, rename="camel", forbid_unknown_fields=True,
     """Only this pod (name or namespace/name); the others are played."""
     most: Annotated[int, msgspec.Meta(ge=1, le=100)] = MOST_PROPOSALS
     """Proposals per pod."""
+
+
+class WhyNot(PodsAsked, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    numa: Annotated[int, msgspec.Meta(ge=0, le=1 << 16)]
+    """The id of the NUMA node that somebody has in mind."""
+    pod: str | None = None
+    """Only this pod (name or namespace/name); the others are played."""
 
 
 class Fit(PodsAsked, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -89,7 +98,22 @@ class Lint(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
     version: str | None = None
 
 
-Kind = Literal["simulate", "explain", "advise", "fit", "whatif", "compare", "lint", "log"]
+class Doctor(Place, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    empty: bool = False
+    """Without the state of the pods that are on the node; another machine has none."""
+
+
+class Apply(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """A patch of a proposal, and the text that it is for: `pods` with `pod`, or `kubelet`."""
+
+    patch: dict[str, Any]
+    pods: str | None = None
+    pod: str | None = None
+    """Name or namespace/name of the pod whose manifest, or whose maker's, is meant."""
+    kubelet: str | None = None
+
+
+Kind = Literal["simulate", "explain", "advise", "fit", "whatif", "compare", "lint", "log", "why-not", "doctor", "apply"]
 
 BODIES: dict[str, type[msgspec.Struct]] = {
     "simulate": Simulate,
@@ -99,5 +123,8 @@ BODIES: dict[str, type[msgspec.Struct]] = {
     "whatif": WhatIf,
     "compare": Compare,
     "lint": Lint,
+    "why-not": WhyNot,
+    "doctor": Doctor,
+    "apply": Apply,
 }
 """Kind -> its body; a log is no JSON."""

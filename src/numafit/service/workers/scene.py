@@ -4,19 +4,23 @@ Single settings of a question are laid over the text of a kubelet configuration.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.advice.refusal import start_refusal
+from numafit.decision.life import freed
 from numafit.decision.stage import Stage, new_stage, restarted, start_problem, with_pods
 from numafit.decision.start import Start, start
 from numafit.errors import InputError, KubeletError, StartError
+from numafit.ledger.ledger import Ledger
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.combine.unstated import with_memory
 from numafit.machine.file.read import read_machine_file
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
+from numafit.notes import Note
 from numafit.service.node import Snapshot
 from numafit.service.workers.question import Place as Asked
 from numafit.service.workers.question import Shorthand
@@ -28,7 +32,7 @@ from numafit.settings.read.decoder import API_VERSION, KIND
 from numafit.settings.read.forms import config_document
 from numafit.settings.read.loader import ConfigFile, ConfigSources, refuse_unknown
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion, parse_version
-from numafit.show.records.ledger import Known
+from numafit.show.records.ledger import OUTSIDE_KIND, Known
 from numafit.workload.objects import ManifestFile
 from numafit.workload.reading import read_files
 
@@ -95,6 +99,8 @@ class Scene(msgspec.Struct, frozen=True):
     """The configuration, with all that the question laid over it."""
     known: Mapping[str, Known]
     """Those who were there before."""
+    before: Ledger
+    """With those who are taken to be gone."""
 
 
 class Scenes:
@@ -106,12 +112,18 @@ class Scenes:
         """That the answer to the present question may take."""
         self.stages: OrderedDict[tuple[object, ...], tuple[Stage, str]] = OrderedDict()
 
-    def scene(self, asked: Asked, *, empty: bool) -> Scene:
+    def scene(self, asked: Asked, *, empty: bool, without: Sequence[str] = ()) -> Scene:
+        """`without`: ids or names of holders that are taken to be gone."""
         own = asked.machine is None
         stage, kubelet = self._idle(asked)
         if empty or not own or not self.snapshot.ledger.active:
-            return Scene(stage, kubelet, {})
-        return Scene(self._occupied(stage, same=not _changes(asked)), kubelet, self.snapshot.known)
+            scene = Scene(stage, kubelet, {}, stage.ledger)
+        else:
+            stage = self._occupied(stage, same=not _changes(asked))
+            scene = Scene(stage, kubelet, self.snapshot.known, stage.ledger)
+        for name in without:
+            scene = _without(scene, name)
+        return scene
 
     def machine(self, spec: str | dict[str, object] | None) -> Machine:
         """Never a file: what a request names is not looked up on this machine."""
@@ -150,6 +162,19 @@ class Scenes:
         return self.stages[key]
 
     def _built(self, asked: Asked) -> tuple[Stage, str]:
+        known, text = self._start(asked)
+        try:
+            known = start(known, "valid")
+            refuse_unknown(known.merged, known.version)
+            return new_stage(known), text
+        except StartError as error:
+            raise start_refusal(error, known.sources, known.version) from None
+
+    def started(self, asked: Asked) -> Start:
+        """What a kubelet would start with; nothing of it is checked."""
+        return self._start(asked)[0]
+
+    def _start(self, asked: Asked) -> tuple[Start, str]:
         own = asked.machine is None
         place = self.snapshot.place
         machine = with_devices(self.machine(asked.machine), asked.devices)
@@ -165,17 +190,31 @@ class Scenes:
         given = asked.version is not None or not assumed
         # Of another machine nobody told any.
         facts = place.facts if own else NO_FACTS
-        known = Start(version=version, release_given=given, sources=sources, machine=machine, facts=facts)
-        try:
-            known = start(known, "valid")
-            refuse_unknown(known.merged, version)
-            return new_stage(known), text
-        except StartError as error:
-            raise start_refusal(error, sources, version) from None
+        return Start(version=version, release_given=given, sources=sources, machine=machine, facts=facts), text
 
 
 def _changes(asked: Asked) -> bool:
     return any(part for part in (asked.kubelet, asked.settings, asked.version, asked.devices))
+
+
+def _without(scene: Scene, name: str) -> Scene:
+    """The holder is gone and all that it held is free. One who is not there is noted: a link may be old."""
+    stage, known = scene.stage, scene.known
+    found = [uid for uid, pod in stage.ledger.active.items() if name in (uid, pod.full_name, _name(known, uid))]
+    if not found:
+        note = Note("holder-not-there", "node", f"{name[:200]} was to be taken away and holds nothing here")
+        return replace(scene, stage=replace(stage, notes=(*stage.notes, note)))
+    uid = found[0]
+    if uid in known and known[uid].kind == OUTSIDE_KIND:
+        cure = "name a pod or a lease"
+        raise InputError("what is not for this agent cannot be taken away", source="without", cure=cure)
+    ledger = freed(stage.node, stage.ledger, uid)
+    rest = {other: one for other, one in known.items() if other != uid}
+    return replace(scene, stage=replace(stage, ledger=ledger), known=rest)
+
+
+def _name(known: Mapping[str, Known], uid: str) -> str | None:
+    return known[uid].name if uid in known else None
 
 
 def with_pods_of(text: str, stage: Stage) -> Stage:

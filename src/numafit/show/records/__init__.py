@@ -4,7 +4,9 @@
     effects                     what an event of a run changed besides its decisions
     outcomes                    what could have come out, too, and if what
     whatif walk                 both together with what comes of it, and how each merge walked
+    elsewhere                   why not on that NUMA node?
     advice fit comparison       what to change, how many fit, what another kubelet changes
+    patch                       a proposal applied to its file, and as a command
     lint sarif checkup log      mistakes in files (ours, and as SARIF), the health of a node, the log of a kubelet
     ledger settings node agent  the node that an agent shows: who holds what, its kubelet, its state, its decisions
     alignment                   how a holder lies: aligned, split, remote, shared; and why

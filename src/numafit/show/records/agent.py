@@ -59,6 +59,8 @@ class OneDecision(Summary, frozen=True, kw_only=True):
     """How things stood after it."""
     notes: tuple[Note, ...] = ()
     """What the decision stands on."""
+    manifest: str = ""
+    """A pod that asks for the same of the kubelet's managers, as YAML; empty where nothing was decided."""
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
