@@ -67,6 +67,7 @@ IN_FUNCTIONS = {
     "cli/fleet/doctor.py": "an extra, which --help does without: 180 ms",
     "cli/fleet/explain.py": "an extra, which --help does without: 180 ms",
     "cli/fleet/node.py": "an extra, which --help does without: 180 ms",
+    "cli/fleet/sources.py": "an extra, which files do without: 180 ms",
     "cli/fleet/view.py": "an extra, which --help does without: 180 ms",
     "cli/host/docker/run.py": "only --dry-run plans: 3 ms",
     "cli/host/leases.py": "--agent, --picture and --write-state, and those that wait: 2 to 30 ms",

@@ -14,6 +14,7 @@
     orders/     the same for any node, ordered through the API server and done by its agent
     live/       the cluster as a fleet: Nodes, NodeTopologies and pods, and what follows from them
     view/       the cluster looked at once, for people: `kubectl numafit`
+    plan/       a fleet to play pods on, from files or the cluster, and the same with something changed
     place/      the placer: pods wait behind a gate until a node has room, and go there
     extender/   which nodes would admit a pod, for a kube-scheduler that asks
     guard/      the loop guard: owners whose pods are rejected again and again wait

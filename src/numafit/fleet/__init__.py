@@ -10,6 +10,7 @@
     waiting/    pods that no node takes: why, what would help, who comes first, and who comes together
     look/       what people ask about all nodes: what is stranded, who is split, how many more fit
     simulation/ pods that come and go in time, placed by several rules
+    what_if/    the same with one thing changed: what it gains, and how many nodes are enough
 
 A module calls only those above it. Everything here is a value or remembers what it would find again; who speaks to a
 cluster keeps one fleet, changes it by reports, and asks.

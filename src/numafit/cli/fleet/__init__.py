@@ -7,6 +7,10 @@
     node          one node, drawn
     fit           how many more pods fit, and where
     simulate      pods that arrive and end in time, placed by several rules; it asks no cluster
+    what_if       the same with one thing changed: what it gains
+    enough        how many nodes it needs, found by playing some numbers
+    sources       their nodes and pods, from files or a cluster
+    run_options   their chance, their processes, and what is written
     plays         several policies and rules of it at once, in processes
     kept          what there is of them when they are stopped, in a file
     doctor        configuration and release of every node

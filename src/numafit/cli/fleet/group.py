@@ -12,6 +12,7 @@ COMMANDS: dict[str, LazyCommand] = {
     "node": LazyCommand("numafit.cli.fleet.node:node", "Draw a node, with who sits where."),
     "simulate": LazyCommand("numafit.cli.fleet.simulate:simulate", "Play pods in time, placed by several rules."),
     "top": LazyCommand("numafit.cli.fleet.top:top", "Show what is free, what is stranded, and who is split."),
+    "what-if": LazyCommand("numafit.cli.fleet.what_if:what_if", "Say which change of a fleet gains most."),
     "why-pending": LazyCommand("numafit.cli.fleet.why_pending:why_pending", "Say why pods wait, one sentence each."),
 }
 

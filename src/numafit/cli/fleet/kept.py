@@ -23,12 +23,13 @@ class KeptPlays(msgspec.Struct, frozen=True):
     plays: Mapping[str, PlayedRule]
 
 
-def input_digest(playing: Playing) -> str:
-    return blake2b(repr(playing).encode(), digest_size=16).hexdigest()
+def input_digest(playing: Playing, more: object = ()) -> str:
+    return blake2b(repr((playing, more)).encode(), digest_size=16).hexdigest()
 
 
-def read_kept(path: Path, playing: Playing) -> Mapping[str, PlayedRule]:
-    """Nothing where there is no file yet. Raises InputError where it was written for something else."""
+def read_kept(path: Path, playing: Playing, more: object = ()) -> Mapping[str, PlayedRule]:
+    """Nothing where there is no file yet. `more`: what else of the command has to be the same. Raises
+    InputError where it was written for something else."""
     if not path.exists():
         return {}
     source = str(path)
@@ -37,7 +38,7 @@ def read_kept(path: Path, playing: Playing) -> Mapping[str, PlayedRule]:
     except msgspec.MsgspecError as error:
         cure = "name a file that is not there yet, or one that a stopped run left"
         raise InputError(f"is no run that was stopped: {error}", source=source, cure=cure) from None
-    if (kept.format, kept.made_by, kept.input) != (FORMAT, __version__, input_digest(playing)):
+    if (kept.format, kept.made_by, kept.input) != (FORMAT, __version__, input_digest(playing, more)):
         cure = "remove it to begin again, or give the same files and options"
         raise InputError(
             "was left by a run of other nodes, pods or options, or by another release", source=source, cure=cure
@@ -45,6 +46,6 @@ def read_kept(path: Path, playing: Playing) -> Mapping[str, PlayedRule]:
     return kept.plays
 
 
-def write_kept(path: Path, playing: Playing, plays: Mapping[str, PlayedRule]) -> None:
-    kept = KeptPlays(FORMAT, __version__, input_digest(playing), plays)
+def write_kept(path: Path, playing: Playing, plays: Mapping[str, PlayedRule], more: object = ()) -> None:
+    kept = KeptPlays(FORMAT, __version__, input_digest(playing, more), plays)
     write_whole(path, msgspec.json.encode(kept))

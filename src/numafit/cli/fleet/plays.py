@@ -10,19 +10,25 @@ from contextlib import contextmanager
 from itertools import product
 from multiprocessing.sharedctypes import Synchronized
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from numafit.cli.options.simulated import PlannedNodes, idle_states
 from numafit.cli.terminal import progress_bar
+from numafit.cluster.plan.change import FleetChange, changed_nodes, changed_pods
+from numafit.cluster.plan.planned import PlannedNodes, idle_states
+from numafit.cluster.plan.sized import sized
 from numafit.errors import InputError
 from numafit.fleet.simulation.large import LargePod, large_pods
-from numafit.fleet.simulation.outcome import RuleOutcome
+from numafit.fleet.simulation.outcome import LIMIT, RuleOutcome
 from numafit.fleet.simulation.rules import PlacingRule, StockScheduler
 from numafit.fleet.simulation.run import fleet_of, play_rule, possible
 from numafit.fleet.simulation.saved import SavedRun
 from numafit.fleet.simulation.trace import TracePod
 from numafit.fleet.verdicts import VerdictMemory
+
+if TYPE_CHECKING:
+    from click._termui_impl import ProgressBar
 
 LOOK_SECONDS = 0.2
 """So often the bar is moved on."""
@@ -35,16 +41,27 @@ class Playing(msgspec.Struct, frozen=True):
     pods: tuple[TracePod, ...]
     large: tuple[LargePod, ...]
     stock: StockScheduler
+    limit: float = LIMIT
+    """Seconds that a pod may wait."""
 
 
 class Play(msgspec.Struct, frozen=True):
     policy: str
     """Of the Topology Manager; empty: as each node has it."""
     rule: PlacingRule
+    change: FleetChange | None = None
+    """The fleet is changed so before."""
+    nodes: int | None = None
+    """So many nodes; None: as many as there are."""
+    kind: str = ""
+    """Of the kind of this name; empty: of all kinds by their shares."""
 
     @property
     def name(self) -> str:
-        return f"{self.policy or '-'} {self.rule.name}"
+        own = f"{self.policy or '-'} {self.rule.name}"
+        if self.change is not None:
+            own += f" {self.change.name}"
+        return own if self.nodes is None else f"{own} {self.nodes} nodes {self.kind}".rstrip()
 
 
 class PlayedRule(msgspec.Struct, frozen=True):
@@ -73,15 +90,22 @@ def play_one(
     stopped: Callable[[], bool] = lambda: False,
     saved: SavedRun | None = None,
 ) -> PlayedRule:
-    states = idle_states(playing.nodes, play.policy)
+    nodes, wanted = playing.nodes, playing.pods
+    if play.change is not None:
+        nodes, wanted = changed_nodes(nodes, play.change), changed_pods(wanted, play.change)
+    if play.nodes is not None:
+        nodes = sized(nodes, play.nodes, play.kind)
+    states = idle_states(nodes, play.policy)
     kinds = tuple({state.key: state for state in states.values()}.values())
     memory = VerdictMemory()
-    pods = tuple(possible(kinds, playing.pods, memory))
-    impossible = len(playing.pods) - len(pods)
+    pods = tuple(possible(kinds, wanted, memory))
+    impossible = len(wanted) - len(pods)
     done(impossible)
     large = playing.large or large_pods(kinds)
     try:
-        found = play_rule(fleet_of(states), pods, play.rule, memory, large, done, playing.stock, stopped, saved)
+        found = play_rule(
+            fleet_of(states), pods, play.rule, memory, large, done, playing.stock, stopped, saved, playing.limit
+        )
     except (LookupError, ValueError) as error:
         if saved is None:
             raise
@@ -97,24 +121,67 @@ def play_all(
 ) -> dict[str, PlayedRule]:
     """By name, in the order of the plays. `before`: what there is of them already. SIGINT and SIGTERM stop them: what
     each has come to is returned."""
-    found = {play.name: before.get(play.name, NOT_BEGUN) for play in plays}
-    left = [play for play in plays if found[play.name].outcome is None]
-    with progress_bar(len(playing.pods) * len(left)) as bar, _stopping() as stop:
-        if min(jobs, len(left)) <= 1:
+    with playing_with(playing, jobs, before) as player:
+        return player.play(plays)
+
+
+class Player:
+    """Plays again and again, whatever is wanted next, with the same processes and one bar."""
+
+    def __init__(
+        self, playing: Playing, jobs: int, before: Mapping[str, PlayedRule], bar: "ProgressBar[int]", stop: "_Stop"
+    ) -> None:
+        self.playing, self.jobs, self.bar, self.stop = playing, jobs, bar, stop
+        self.found = dict(before)
+        """All that was played, by name."""
+        self._counter = multiprocessing.get_context().Value("Q", 0)
+        self._pool: ProcessPoolExecutor | None = None
+
+    def play(self, plays: Sequence[Play], later: int = 0) -> dict[str, PlayedRule]:
+        """By name, in the order of the plays; those that were played before are not played again. `later`: so many more
+        are to be expected, for the bar. After a signal what each has come to is returned."""
+        left = [play for play in plays if self._of(play).outcome is None]
+        self.bar.length = self.bar.pos + len(self.playing.pods) * (len(left) + later)
+        self.bar.finished = False
+        if min(self.jobs, len(left)) <= 1 and self._pool is None:
             for play in left:
-                if not stop.is_set():
-                    found[play.name] = play_one(playing, play, bar.update, stop.is_set, found[play.name].saved)
-            return found
-        counter = multiprocessing.get_context().Value("Q", 0)
-        with ProcessPoolExecutor(min(jobs, len(left)), initializer=_begin, initargs=(playing, counter, stop)) as pool:
-            futures = {play.name: pool.submit(_play, play, found[play.name]) for play in left}
-            try:
-                for seen in _counted(list(futures.values()), counter):
-                    bar.update(seen)
-            except BaseException:
-                stop.set()
-                raise
-            return found | {name: own.result() for name, own in futures.items()}
+                if not self.stop.is_set():
+                    saved = self._of(play).saved
+                    self.found[play.name] = play_one(self.playing, play, self.bar.update, self.stop.is_set, saved)
+        else:
+            self._together(left)
+        return {play.name: self._of(play) for play in plays}
+
+    def _of(self, play: Play) -> PlayedRule:
+        return self.found.get(play.name, NOT_BEGUN)
+
+    def _together(self, left: Sequence[Play]) -> None:
+        if self._pool is None:
+            begun = (self.playing, self._counter, self.stop)
+            self._pool = ProcessPoolExecutor(self.jobs, initializer=_begin, initargs=begun)
+        futures = {play.name: self._pool.submit(_play, play, self._of(play)) for play in left}
+        try:
+            for seen in _counted(list(futures.values()), self._counter):
+                self.bar.update(seen)
+        except BaseException:
+            self.stop.set()
+            raise
+        self.found |= {name: own.result() for name, own in futures.items()}
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+@contextmanager
+def playing_with(playing: Playing, jobs: int, before: Mapping[str, PlayedRule]) -> Iterator[Player]:
+    """`before`: what there is already. Within it SIGINT and SIGTERM stop what is played."""
+    with progress_bar(1) as bar, _stopping() as stop:
+        player = Player(playing, jobs, before, bar, stop)
+        try:
+            yield player
+        finally:
+            player.close()
 
 
 class _Stop:
@@ -147,7 +214,7 @@ def _stopping() -> Iterator[_Stop]:
 
 def _counted(futures: Sequence[Future[PlayedRule]], counter: "Synchronized[int]") -> Iterator[int]:
     """How many more pods have come, now and then, until all is done or something failed."""
-    left, seen = set(futures), 0
+    left, seen = set(futures), counter.value
     while left:
         finished, left = wait(left, LOOK_SECONDS, FIRST_COMPLETED)
         for own in finished:

@@ -5,7 +5,7 @@ when it ended. Pods that a kubelet rejected are left out: their controllers made
 simulation.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -94,7 +94,11 @@ def looks_like_dump(text: str) -> bool:
     return text.lstrip()[:1] == "{" and '"items"' in text and '"apiVersion"' in text
 
 
-def _objects(text: str, source: str, kind: str) -> Iterator[tuple[str, msgspec.Raw]]:
+PlacedObjects = Iterable[tuple[str, msgspec.Raw]]
+"""Each with its place."""
+
+
+def dumped_objects(text: str, source: str, kind: str) -> Iterator[tuple[str, msgspec.Raw]]:
     """Those of the kind, each with its place."""
     try:
         items = msgspec.json.decode(text, type=_List).items
@@ -109,17 +113,28 @@ def _objects(text: str, source: str, kind: str) -> Iterator[tuple[str, msgspec.R
 
 def read_dumped_nodes(text: str, source: str) -> NodeTable:
     """Raises InputError where no node can be read."""
+    table = node_table(dumped_objects(text, source, "Node"))
+    if not table.rows:
+        raise nothing_there(table.skipped, "node", source)
+    return table
+
+
+def node_table(nodes: PlacedObjects) -> NodeTable:
+    """There may be no row in it."""
     rows: dict[TableRow, list[str]] = {}
     skipped: list[InputError] = []
-    for place, own in _objects(text, source, "Node"):
+    for place, own in nodes:
         try:
             node = msgspec.json.decode(own, type=_DumpedNode)
             rows.setdefault(_row(node.status), []).append(node.metadata.name)
         except (InputError, QuantityError, msgspec.MsgspecError) as error:
             skipped.append(_told(error, place))
-    if not rows:
-        raise skipped[0] if skipped else InputError("there is no node in it", source=source)
     return NodeTable({row: tuple(names) for row, names in rows.items()}, tuple(map(str, skipped)))
+
+
+def nothing_there(skipped: Sequence[str], what: str, source: str) -> InputError:
+    """The error of a source in which none of these can be read."""
+    return InputError(skipped[0] if skipped else f"there is no {what} in it", source="" if skipped else source)
 
 
 def _told(error: Exception, place: str) -> InputError:
@@ -140,11 +155,19 @@ def _row(status: _NodeStatus) -> TableRow:
 def read_dumped_pods(text: str, source: str, owner: str = USUAL) -> PodTrace:
     """`owner`: of pods whose controller is of a kind that is not known here. Raises InputError where no pod can be
     read."""
+    trace = pod_trace(dumped_objects(text, source, "Pod"), owner)
+    if not trace.pods:
+        raise nothing_there(trace.skipped, "pod", source)
+    return trace
+
+
+def pod_trace(pods: PlacedObjects, owner: str = USUAL) -> PodTrace:
+    """There may be no pod in it."""
     shapes = PodShapes()
     found: list[tuple[datetime, TracePod]] = []
     skipped: list[InputError] = []
     rejected = wishes = 0
-    for place, raw in _objects(text, source, "Pod"):
+    for place, raw in pods:
         try:
             dumped = msgspec.json.decode(raw, type=_DumpedPod)
             if dumped.status.phase == "Failed" and dumped.status.reason in REJECTIONS:
@@ -159,12 +182,10 @@ def read_dumped_pods(text: str, source: str, owner: str = USUAL) -> PodTrace:
         # Labels and taints of nodes are not played.
         bare = replace(pod, demands=NO_DEMANDS)
         found.append((created, TracePod(0.0, _run(dumped.status, created), bare, _owner(dumped.metadata, owner))))
-    if not found:
-        raise skipped[0] if skipped else InputError("there is no pod in it", source=source)
     found.sort(key=lambda own: (own[0], own[1].pod.namespace, own[1].pod.name))
-    first = found[0][0]
-    pods = tuple(replace(own, arrival=(created - first).total_seconds()) for created, own in found)
-    return PodTrace(pods, tuple(_notes(rejected, wishes)), tuple(map(str, skipped)))
+    first = found[0][0] if found else None
+    made = tuple(replace(own, arrival=(created - first).total_seconds()) for created, own in found if first is not None)
+    return PodTrace(made, tuple(_notes(rejected, wishes)), tuple(map(str, skipped)))
 
 
 def _notes(rejected: int, wishes: int) -> Iterator[Note]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ from numafit.errors import InputError
 from numafit.machine.file.fields import Fields
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
+from numafit.managers.device.plugin import Plugin
 from numafit.quantity import Quantity, QuantityError, parse_quantity
 from numafit.settings.facts import Taint
 from numafit.settings.read.loader import ConfigFile
@@ -59,6 +60,8 @@ class SimulatedGroup(msgspec.Struct, frozen=True):
     start_seconds: float = START_SECONDS
     topology: bool = False
     """A NodeTopology is published for each node."""
+    plugins: Mapping[str, Plugin] | None = None
+    """Resource -> its device plugin, where somebody tells which devices it prefers; None: as the machine says."""
 
     @property
     def names(self) -> tuple[str, ...]:

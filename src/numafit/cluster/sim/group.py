@@ -88,6 +88,8 @@ def check_groups(groups: Iterable[SimulatedGroup]) -> None:
 
 def _started(group: SimulatedGroup) -> Start:
     known = Start(version=group.version, sources=ConfigSources(group.config), machine=group.machine)
+    if group.plugins is not None:
+        known = replace(known, plugins=dict(group.plugins))
     try:
         known = start(known, "valid")
         _refuse_unknown(group, known)

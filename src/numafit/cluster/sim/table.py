@@ -146,10 +146,20 @@ def _check(named: _NamedRow, seen: set[str]) -> None:
 def groups_of_table(table: NodeTable, assumed: NodeAssumptions) -> Iterator[tuple[SimulatedGroup, tuple[str, ...]]]:
     """With the names of the nodes."""
     mark = NodeMark({}, (), parse_quantity(STORAGE))
-    for number, (row, names) in enumerate(table.rows.items()):
+    seen: dict[str, int] = {}
+    for row, names in table.rows.items():
         machine = machine_of_row(row, assumed.numa)
-        config = assumed.kubelet or _usual_config(machine)
-        yield SimulatedGroup(f"kind-{number}", len(names), machine, config, row.version, mark), names
+        config = assumed.kubelet or usual_config(machine)
+        name = _kind_name(row)
+        seen[name] = seen.get(name, 0) + 1
+        unlike = f"{name}-{seen[name]}" if seen[name] > 1 else name
+        yield SimulatedGroup(unlike, len(names), machine, config, row.version, mark), names
+
+
+def _kind_name(row: TableRow) -> str:
+    """What there is most of to tell: `96cpu-384gi-8gpu`."""
+    devices = [f"-{many}{resource.rpartition('/')[2]}" for resource, many in row.devices]
+    return f"{row.cpus}cpu-{row.memory >> 10}gi{''.join(devices)}"
 
 
 def machine_of_row(row: TableRow, numa: int) -> Machine:
@@ -167,7 +177,7 @@ def machine_of_row(row: TableRow, numa: int) -> Machine:
     return with_devices(machine, specs) if specs else machine
 
 
-def _usual_config(machine: Machine) -> ConfigFile:
+def usual_config(machine: Machine) -> ConfigFile:
     first = machine.cpus[0]
     reserved = sorted(cpu.id for cpu in machine.cpus if (cpu.socket, cpu.core) == (first.socket, first.core))
     config = {
@@ -180,11 +190,15 @@ def _usual_config(machine: Machine) -> ConfigFile:
     return ConfigFile("the assumed kubelet configuration", json.dumps(config, indent=1))
 
 
-def assumption_notes(assumed: NodeAssumptions) -> Iterator[Note]:
+def assumption_notes(assumed: NodeAssumptions, untold: str = "") -> Iterator[Note]:
+    """`untold`: of which nodes that is so, where it is not all of them: `of the 3 nodes without …`."""
+    which = f" {untold}" if untold else ""
     fewer = ", or fewer where its CPUs cannot be split so,"
     what = f"{assumed.numa} NUMA nodes{fewer}" if assumed.numa > 1 else "one NUMA node"
-    yield Note(NUMA_ASSUMED, "nodes", f"each node is taken for one of {what} with equal parts of all that it has")
+    yield Note(
+        NUMA_ASSUMED, "nodes", f"each node{which} is taken for one of {what} with equal parts of all that it has"
+    )
     if assumed.kubelet is None:
         policy = "single-numa-node where no --policy says otherwise"
-        said = f"each kubelet is taken for one with a static CPU manager, the first core reserved, and {policy}"
+        said = f"each kubelet{which} is taken for one with a static CPU manager, the first core reserved, and {policy}"
         yield Note(KUBELET_ASSUMED, "nodes", said)

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 
 import msgspec
 
+LIMIT = 60.0
+"""Seconds that a pod may wait where nobody says otherwise."""
+
 
 class LargeShape(msgspec.Struct, frozen=True):
     """A large pod that is watched."""
@@ -97,6 +100,10 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     late_wait: float
     """Of 100 pods 99 wait no longer."""
     longest_wait: float
+    limit: float = LIMIT
+    """Seconds that a pod may wait."""
+    overdue: int = 0
+    """Waited longer than that, or had no node at the end."""
     unplaced: int
     """Without a node at the end."""
     given_up: int

@@ -13,6 +13,7 @@ names, until it has found a part of them that fit; and takes one of the best of 
 seed.
 """
 
+from collections.abc import Iterator
 from hashlib import blake2b
 from typing import Literal
 
@@ -86,6 +87,16 @@ def sampled(nodes: int, percent: int) -> int:
     return max(nodes * own // 100, FEWEST_SAMPLED)
 
 
+def _ranked(points: list[int]) -> Iterator[int]:
+    """Places with the most points first, equals in their order. Mostly the first of all is taken, so that nothing is
+    sorted before it is asked for."""
+    for own in sorted({*points} - {DOES_NOT_FIT}, reverse=True):
+        place = -1
+        for _ in range(points.count(own)):
+            place = points.index(own, place + 1)
+            yield place
+
+
 class Chooser:
     """Chooses nodes by one rule, in one run. It is told each change of a node."""
 
@@ -124,8 +135,7 @@ class Chooser:
         points = self.board.points(pod, shape)
         if not self.rule.exact:
             return self._sampled(points)
-        ranked = sorted((-own, place) for place, own in enumerate(points) if own != DOES_NOT_FIT)
-        for _, place in ranked:
+        for place in _ranked(points):
             name = self.board.names[place]
             if self.memory.verdict(fleet.nodes[name].state, pod, shape).admitted:
                 return name

@@ -17,7 +17,7 @@ from numafit.fleet.simulation.controllers import CONTROLLERS, Controller
 from numafit.fleet.simulation.large import LargePod
 from numafit.fleet.simulation.look import FleetLooker, mean_of
 from numafit.fleet.simulation.loops import Loop, LoopKey, TriesInVain, unplayed
-from numafit.fleet.simulation.outcome import RuleOutcome, SizeOutcome
+from numafit.fleet.simulation.outcome import LIMIT, RuleOutcome, SizeOutcome
 from numafit.fleet.simulation.reached import AlignmentCounter
 from numafit.fleet.simulation.rules import STOCK, Chooser, PlacingRule, StockScheduler
 from numafit.fleet.simulation.saved import NodeEvent, SavedLoop, SavedRun
@@ -62,9 +62,11 @@ def play_rule(
     stock: StockScheduler = STOCK,
     stopped: Callable[[], bool] = lambda: False,
     saved: SavedRun | None = None,
+    limit: float = LIMIT,
 ) -> RuleOutcome | SavedRun:
     """`fleet`: as it stands before the first pod. `done` is told how many more pods have arrived. `stopped` is asked
-    before each: what there is then is returned, and goes on as `saved`, with all else the same."""
+    before each: what there is then is returned, and goes on as `saved`, with all else the same. `limit`: who waits
+    longer is overdue."""
     run = _Run(fleet, pods, Chooser(rule, memory, SchedulerView(), fleet, stock), large)
     if saved is not None:
         run.restore(saved)
@@ -78,7 +80,7 @@ def play_rule(
             run.look()
         run.arrives(index)
         done(1)
-    return run.outcome()
+    return run.outcome(limit)
 
 
 class _Run:
@@ -298,7 +300,7 @@ class _Run:
 
     # --- what came of it ----------------------------------------------------------------------------------------------
 
-    def outcome(self) -> RuleOutcome:
+    def outcome(self, limit: float) -> RuleOutcome:
         waits = [self._until_when(index) - own.arrival for index, own in enumerate(self.pods)]
         ordered = sorted(waits)
         moments = self.look_at.moments
@@ -313,6 +315,8 @@ class _Run:
             mean_wait=mean_of(waits),
             late_wait=ordered[min(int(len(ordered) * LATE), len(ordered) - 1)] if ordered else 0.0,
             longest_wait=ordered[-1] if ordered else 0.0,
+            limit=limit,
+            overdue=sum(index not in self.began or wait > limit for index, wait in enumerate(waits)),
             unplaced=len(self.pods) - len(self.began),
             given_up=len(self.gave_up),
             used_cpus=mean_of([own.used_cpus for own in moments]),

@@ -1,11 +1,11 @@
 """A fleet in time as a page: for each policy who was rejected and waited, and how the fleet stood over time."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
 from numafit.fleet.simulation.outcome import FleetMoment, RuleOutcome
+from numafit.show.html.parts import page_text, stands_on, table_html
 from numafit.show.html.plot import Curve, plot_text
-from numafit.show.html.style import style_text
 from numafit.show.records.fleet_run import FleetRunAnswer
 from numafit.show.text.fleet.simulation import duration_text, many_text, part_text, skipped_text
 
@@ -14,23 +14,15 @@ SHARES = (("at-once", "had a node at once"), ("later", "waited for one"), ("neve
 
 
 def fleet_run_page(run: FleetRunAnswer) -> str:
-    """Whole: it loads nothing, and follows the light or dark of the reader's system."""
-    title = "A fleet in time"
     nodes = "1 node" if run.nodes == 1 else f"{run.nodes:,} nodes"
     pods = "1 pod" if run.pods == 1 else f"{run.pods:,} pods"
     policies = dict.fromkeys(own.policy for own in run.rules)
-    parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{title} - numafit</title><style>{style_text()}</style></head><body>",
-        f"<header><h1>{title}</h1><p>{pods} in {duration_text(run.seconds)} on {nodes}</p></header><main>",
-    ]
+    parts: list[str] = []
     for policy in policies:
         own = [rule for rule in run.rules if rule.policy == policy]
         parts += _policy(policy, own)
     parts += _told(run)
-    return "\n".join((*parts, "</main></body></html>", ""))
+    return page_text("A fleet in time", f"{pods} in {duration_text(run.seconds)} on {nodes}", parts)
 
 
 def _policy(policy: str, rules: Sequence[RuleOutcome]) -> Iterator[str]:
@@ -44,14 +36,18 @@ def _policy(policy: str, rules: Sequence[RuleOutcome]) -> Iterator[str]:
     yield from (_share(own) for own in rules)
     yield "</div></div>"
     yield f"<h2>Rejections and waiting{where}</h2>"
-    yield _table(("rule", "pods rejected", "made again", "mean wait", "99 % wait", "never placed"), map(_waits, rules))
+    yield table_html(
+        ("rule", "pods rejected", "made again", "mean wait", "99 % wait", "never placed"), map(_waits, rules)
+    )
     yield f"<h2>How aligned it is{where}</h2>"
     yield (
         '<p class="note">Containers whose exclusive CPUs are on one NUMA node; whose memory, whose devices are at '
         "these CPUs; how far devices are (10 is the same NUMA node); how well sets of GPUs are linked, by the best set "
         "of as many.</p>"
     )
-    yield _table(("rule", "CPUs together", "memory near", "devices near", "distance", "links"), map(_reached, rules))
+    yield table_html(
+        ("rule", "CPUs together", "memory near", "devices near", "distance", "links"), map(_reached, rules)
+    )
     yield f"<h2>The fleet over time{where}</h2>"
     yield '<ul class="key">'
     yield from (f"<li>{_sample(own)}{escape(own.rule)}</li>" for own in rules)
@@ -70,15 +66,6 @@ def _share(own: RuleOutcome) -> str:
     )
     told = ", ".join(f"{count:,} {said}" for (_, said), count in zip(SHARES, counts, strict=True))
     return f'<span>{escape(own.rule)}</span><span class="share" role="img" aria-label="{told}">{bars}</span>'
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f'<th scope="col">{escape(own)}</th>' for own in heads)
-    body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f"<td>{escape(own)}</td>" for own in row[1:]) + "</tr>"
-        for row in rows
-    )
-    return f'<div class="card wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _waits(own: RuleOutcome) -> tuple[str, ...]:
@@ -152,5 +139,4 @@ def _told(run: FleetRunAnswer) -> Iterator[str]:
     said.append("stranded is what is free and cannot be used with the rest of its NUMA node")
     if run.skipped:
         said.append(skipped_text(run.skipped))
-    items = "".join(f"<li>{escape(own)}</li>" for own in said)
-    yield f'<section><h2>What this stands on</h2><ul class="notes card">{items}</ul></section>'
+    yield from stands_on(said)

@@ -22,7 +22,7 @@ def plot_text(curves: Sequence[Curve], unit: str = "") -> str:
     """`unit`: written behind the numbers at the side."""
     last = max((own.points[-1][0] for own in curves if own.points), default=0.0) or 1.0
     most = nice_top(max((amount for own in curves for _, amount in own.points), default=0.0))
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">', *_grid(most, unit), *_times(last)]
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">', *grid_lines(most, unit), *_times(last)]
     for own in curves:
         parts.append(f'<path class="rule {own.look}" d="{_path(own.points, last, most)}">')
         parts.append(f"<title>{escape(own.name)}</title></path>")
@@ -64,7 +64,7 @@ def _path(points: Sequence[tuple[float, float]], last: float, most: float) -> st
     return "".join(steps)
 
 
-def _grid(most: float, unit: str) -> Iterator[str]:
+def grid_lines(most: float, unit: str) -> Iterator[str]:
     for tick in range(TICKS + 1):
         amount = most * tick / TICKS
         height = _y(amount, most)

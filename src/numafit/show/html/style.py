@@ -69,12 +69,25 @@ tbody tr:last-child > * { border-bottom: 0; }
 .rule.most { stroke: var(--most); }
 .rule.least { stroke: var(--least); }
 .rule.blind { stroke-dasharray: 5 3; }
+.rule.now { stroke: var(--strong-line); }
+.rule.first { stroke: var(--accent); stroke-width: 2.5; }
+.rule.second { stroke: var(--most); }
+.rule.third { stroke: var(--least); }
+.limit { stroke: var(--warn); stroke-width: 1.5; stroke-dasharray: 5 3; }
+.good-dot { fill: var(--good); }
+.bad-dot { fill: var(--bad); }
+.verdict { margin: 0 0 8px; max-width: 90ch; }
+.amount { display: flex; gap: 8px; align-items: center; font-variant-numeric: tabular-nums; }
+.amount i { height: 14px; min-width: 2px; border-radius: 4px; }
+.amount b { color: var(--muted); font-weight: 400; font-size: 12.5px; }
+.before { background: var(--strong-line); }
+.after { background: var(--accent); }
 .notes li { margin: 4px 0 4px 18px; list-style: disc; color: var(--muted); overflow-wrap: anywhere;
   white-space: pre-wrap; }
 @media (max-width: 560px) {
   main { padding: 4px 12px 24px; }
   .shares { grid-template-columns: 1fr; gap: 2px; }
-  .shares .share { margin-bottom: 8px; }
+  .shares .share, .shares .amount { margin-bottom: 8px; }
 }
 @media print { body { background: #fff; } .card { break-inside: avoid; } }
 """

@@ -17,6 +17,7 @@
     fleet                       all nodes of a cluster: the table, a pod, how many fit, what is wrong with which
     fleet_board                 all nodes of a cluster as the page shows them, who waits, who is rejected
     fleet_run                   pods in time on a fleet: what came of each rule
+    fleet_what_if               the same with one thing changed: what it gains, how many nodes are enough
     gpu_links replay            how the GPUs of a machine reach each other, what became of recorded cases
     time                        a moment as records write it
 
