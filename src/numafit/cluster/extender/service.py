@@ -33,6 +33,9 @@ from numafit.cluster.live.needs import NeedAnswers
 from numafit.errors import InputError
 
 SWEEP_SECONDS = 1.0
+REST_SECONDS = 0.05
+"""Between two looks at changes of pods. An offer counts until its pod is seen bound, and what a pod leaves is free when
+its node reports that: nothing depends on these being seen sooner, and a busy scheduler makes hundreds each second."""
 
 
 class ExtenderPlace(msgspec.Struct, frozen=True):
@@ -121,7 +124,7 @@ def serve_extender(
         stop = stop_event()
         health, counts = ApiHealth(), ExtenderCounts()
         async with KubeApi(access) as api:
-            live = LiveFleet(api, health)
+            live = LiveFleet(api, health, rest=REST_SECONDS)
             extender = Extender(live, NeedAnswers(live).needed, options, counts)
 
             def failed(error: Exception) -> None:
