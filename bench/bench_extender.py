@@ -22,7 +22,7 @@ import msgspec
 from bench import Row
 from numafit.cluster.extender.counts import ExtenderCounts
 from numafit.cluster.extender.extender import Extender, ExtenderOptions
-from numafit.cluster.extender.service import answering
+from numafit.cluster.extender.service import answering, at_once
 from numafit.cluster.https.certificates import ServingFiles, tls_of
 from numafit.cluster.https.server import HttpServer
 from numafit.cluster.kube.api import KubeApi
@@ -149,7 +149,8 @@ def _asked(size: int, secure: bool) -> float:
 
 async def _answered(size: int, context: ssl.SSLContext | None, shown: tuple[Path, ...] | None) -> float:
     _, extender = _fleet(size)
-    server = HttpServer(answering(extender, prioritize=False), (lambda: context) if context is not None else None)
+    tls = (lambda: context) if context is not None else None
+    server = HttpServer(answering(extender, prioritize=False), tls, at_once=at_once(extender))
     port = server.bind("127.0.0.1", 0)
     serving = asyncio.create_task(server.run())
     asking = multiprocessing.get_context("spawn").Process(target=_ask, args=(port, size, shown))

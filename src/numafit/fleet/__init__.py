@@ -1,6 +1,7 @@
 """Many nodes: where a pod would be admitted, in which order to try, and why not elsewhere.
 
     state       how one node stands, and what of that tells it from others for a new pod
+    groups      nodes that stand alike, and which groups have changed
     room        what is left of a node for large aligned pods, and how much of it a pod would take
     verdicts    a pod on a node as it stands: decided once for equal nodes and equal pods
     orders      pods that are promised to a node and come in an order that nobody knows

@@ -6,13 +6,13 @@ shows earlier frees nothing. A node that has not reported yet, or whose report w
 to it when it reports.
 """
 
-from bisect import insort
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from numafit.fleet.groups import StandingGroups
 from numafit.fleet.orders import PromisedPod, promise_of
 from numafit.fleet.state import NodeState, Standing
 from numafit.settings.facts import NO_FACTS, NodeFacts
@@ -41,7 +41,7 @@ class FleetNode(msgspec.Struct, frozen=True):
 
 class Fleet(msgspec.Struct, frozen=True):
     nodes: Mapping[str, FleetNode] = {}
-    groups: Mapping[Standing, tuple[str, ...]] = {}
+    groups: StandingGroups = msgspec.field(default_factory=StandingGroups)
     """Nodes that stand alike, by name."""
     offers: Mapping[str, tuple[str, ...]] = {}
     """Pod UID -> the nodes that it counts on."""
@@ -75,7 +75,7 @@ class Fleet(msgspec.Struct, frozen=True):
             return self
         return Fleet(
             _without(self.nodes, name),
-            _regrouped(self.groups, [(node, None)]),
+            self.groups.moved([(name, node.standing, None)]),
             self.offers,
             self.refusing - {name},
             {**self.awaited, name: node.promised} if node.promised else self.awaited,
@@ -133,37 +133,13 @@ class Fleet(msgspec.Struct, frozen=True):
 
     def _with(self, changed: Iterable[FleetNode]) -> "Fleet":
         nodes, refusing = dict(self.nodes), set(self.refusing)
-        pairs = []
+        moves = []
         for node in changed:
-            pairs.append((nodes.get(node.name), node))
+            before = nodes.get(node.name)
+            moves.append((node.name, None if before is None else before.standing, node.standing))
             nodes[node.name] = node
             (refusing.add if node.refused else refusing.discard)(node.name)
-        return Fleet(nodes, _regrouped(self.groups, pairs), self.offers, frozenset(refusing), self.awaited)
-
-
-def _regrouped(
-    groups: Mapping[Standing, tuple[str, ...]], changes: Iterable[tuple[FleetNode | None, FleetNode | None]]
-) -> Mapping[Standing, tuple[str, ...]]:
-    """With nodes before and after."""
-    left: dict[Standing, tuple[str, ...]] | None = None
-    for before, after in changes:
-        old = before.standing if before else None
-        new = after.standing if after else None
-        if old == new:
-            continue
-        if left is None:
-            left = dict(groups)
-        if before is not None and old is not None:
-            others = tuple(name for name in left[old] if name != before.name)
-            if others:
-                left[old] = others
-            else:
-                del left[old]
-        if after is not None and new is not None:
-            names = list(left.get(new, ()))
-            insort(names, after.name)
-            left[new] = tuple(names)
-    return groups if left is None else left
+        return Fleet(nodes, self.groups.moved(moves), self.offers, frozenset(refusing), self.awaited)
 
 
 def _without(mapping: Mapping[str, Value], key: str) -> Mapping[str, Value]:

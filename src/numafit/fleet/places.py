@@ -5,8 +5,9 @@ free, that the pod wants or that it does not. Among a multiple of the wanted num
 lose least. Where too few admit it, all were asked.
 """
 
+from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import islice
 
 import msgspec
@@ -71,6 +72,10 @@ def places(
     return Placing(tuple(FleetPlace(name, cost) for cost, name in chosen), refusals, unasked)
 
 
+def _may_be_closed(standing: Standing) -> bool:
+    return bool(standing.taints) or not standing.schedulable
+
+
 class _Search:
     def __init__(self, fleet: Fleet, pod: Pod, memory: VerdictMemory, among: Container[str] | None) -> None:
         self.fleet, self.pod, self.memory, self.among = fleet, pod, memory, among
@@ -87,7 +92,7 @@ class _Search:
         """Groups that are not out of the question, the most promising first."""
         order = self.memory.order
         if order is None or order.groups is not self.fleet.groups:
-            order = self.memory.order = self._guessed()
+            order = self.memory.order = self._guessed(order)
         out = {own for own in order.closed if self._keeps_out(own, order.groups[own])}
         recall, shape = self.memory.recall, self.promise.shape
         for _, names, standing in order.ranked:
@@ -99,17 +104,26 @@ class _Search:
             else:
                 self.refusing.append((names, standing))
 
-    def _guessed(self) -> GroupOrder:
+    def _guessed(self, before: GroupOrder | None) -> GroupOrder:
+        groups, free = self.fleet.groups, self.memory.known_frees
+        changed = groups.changed_since(before.groups.moment) if before is not None else None
+        if before is None or changed is None or any(own.key not in free for own in changed if own in before.groups):
+            free = self._free(groups)
+            ranked = sorted((free[own.key], names, own) for own, names in groups.items())
+            return GroupOrder(groups, frozenset(own for own in groups if _may_be_closed(own)), ranked)
+        free, ranked = self._free(changed), before.ranked
+        for own in changed:
+            if own in before.groups:
+                del ranked[bisect_left(ranked, (free[own.key], before.groups[own]))]
+        for own in changed:
+            if own in groups:
+                insort(ranked, (free[own.key], groups[own], own))
+        closed = (before.closed - changed) | {own for own in changed if own in groups and _may_be_closed(own)}
+        return GroupOrder(groups, closed, ranked)
+
+    def _free(self, wanted: Iterable[Standing]) -> Mapping[bytes, float]:
         groups, nodes = self.fleet.groups, self.fleet.nodes
-        free = self.memory.known_frees
-        try:
-            # No two groups have the same first name.
-            guessed = [(free[own.key], names, own) for own, names in groups.items()]
-        except KeyError:
-            free = self.memory.frees(nodes[names[0]].state for names in groups.values())
-            guessed = [(free[own.key], names, own) for own, names in groups.items()]
-        guessed.sort()
-        return GroupOrder(groups, [own for own in groups if own.taints or not own.schedulable], guessed)
+        return self.memory.frees(nodes[groups[own][0]].state for own in wanted if own in groups)
 
     def _keeps_out(self, standing: Standing, names: tuple[str, ...]) -> bool:
         """Whether a cordon or a taint does so; the nodes are told."""

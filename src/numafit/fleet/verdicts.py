@@ -12,12 +12,15 @@ from numafit.decision.decide import decide, load_after, load_beside, requests_of
 from numafit.decision.decision import Decision
 from numafit.decision.life import start_containers
 from numafit.decision.verdicts import shape_of
+from numafit.fleet.groups import StandingGroups
 from numafit.fleet.room import Freedom, freedom_of, room_of
 from numafit.fleet.state import NodeState, Standing, state_with
 from numafit.workload.api_server import is_extended
 from numafit.workload.pod import Pod
 
 MOST_REMEMBERED = 200_000
+MOST_DIGESTS = 2_000
+"""Pods without a template among them: of each of these one is remembered for nothing."""
 MOST_AFTERS = 1_000
 """States of nodes after a pod, which are large: they are asked for again soon, or never."""
 CRASH = "Crash"
@@ -25,6 +28,10 @@ CRASH = "Crash"
 
 NOT_OFFERED = "NotOffered"
 """The reason where the node does not know a resource that the pod asks for."""
+
+
+_DIGESTS: dict[Hashable, tuple[bytes, tuple[object, ...]]] = {}
+"""What `shape_digest` has found; it holds no truth of its own."""
 
 
 class FleetVerdict(msgspec.Struct, frozen=True, gc=False):
@@ -39,15 +46,28 @@ class FleetVerdict(msgspec.Struct, frozen=True, gc=False):
 class GroupOrder(NamedTuple):
     """In which order groups of nodes are asked."""
 
-    groups: Mapping[Standing, tuple[str, ...]]
-    closed: list[Standing]
+    groups: StandingGroups
+    closed: frozenset[Standing]
     """Those that a cordon or a taint may keep out."""
     ranked: list[tuple[float, tuple[str, ...], Standing]]
-    """How much is free there, the names of the nodes, how they stand."""
+    """How much is free there, the names of the nodes, how they stand. No two groups have the same first name."""
 
 
 def shape_digest(pod: Pod) -> bytes:
     """Equal for pods that no kubelet can tell apart but by their names, wherever they want to go."""
+    # Copies of one template have the same parts, not only equal ones: those are known by where they are.
+    parts = (pod.containers, pod.init_containers, pod.resources, pod.overhead or None)
+    key = (*map(id, parts), pod.status_qos, pod.demands, pod.priority, pod.static)
+    known = _DIGESTS.get(key)
+    if known is None:
+        if len(_DIGESTS) >= MOST_DIGESTS:
+            _DIGESTS.clear()
+        # With the parts themselves: nothing else can come to be where they are.
+        known = _DIGESTS[key] = _digest(pod), parts
+    return known[0]
+
+
+def _digest(pod: Pod) -> bytes:
     demands = replace(pod.demands, selector=(), affinity=None, tolerations=())
     return blake2b(repr(shape_of(replace(pod, demands=demands))).encode(), digest_size=16).digest()
 

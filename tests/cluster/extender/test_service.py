@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from numafit.cluster.extender.service import ExtenderPlace, answering, checked
+from numafit.cluster.extender.service import ExtenderPlace, answering, at_once, checked
 from numafit.cluster.https.certificates import ServingFiles
 from numafit.cluster.https.messages import ServerAnswer, ServerRequest
 from numafit.errors import InputError
@@ -38,6 +38,26 @@ def test_what_is_no_question_is_refused() -> None:
     assert asked("/filter", b"rubbish").status == 400
     assert asked("/filter", method="GET").status == 405
     assert asked("/bind").status == 404
+
+
+def test_filter_is_answered_at_once_and_the_offer_counts_when_the_answer_is_on_its_way() -> None:
+    """Whatever else is asked, or is no question, is answered as ever."""
+    own = AskedExtender()
+
+    async def ask() -> None:
+        asking = at_once(own.extender)
+        assert asking(ServerRequest("POST", "/prioritize", ARGS)) is None
+        refused = asking(ServerRequest("POST", "/filter", b"rubbish"))
+        assert refused is not None
+        refused.afterwards()
+        assert (refused.answer.status, own.counts.unreadable) == (400, 1)
+        found = asking(ServerRequest("POST", "/filter", ARGS))
+        assert found is not None
+        assert (found.answer.content, dict(own.live.fleet.offers)) == (b'{"NodeNames":["n1"]}', {})
+        found.afterwards()
+        assert [*own.live.fleet.offers.values()] == [("n1",)]
+
+    asyncio.run(ask())
 
 
 def test_without_certificates_it_listens_on_loopback_only(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from numafit.cluster.kube import api as api_module
 from numafit.cluster.kube.access import Access, ClusterEntry, UserEntry
 from numafit.cluster.kube.api import APPLY, JSON, JSON_PATCH, MERGE, KubeApi
+from numafit.cluster.kube.connection import Connection
 from numafit.errors import ApiServerError, InputError, SilentStreamError
 from tests.cluster.kube.scripted_server import Answer, Asked, Hangup, Stream, refusal, scripted
 
@@ -167,6 +168,30 @@ def test_lines_of_a_watch_come_whole_however_they_are_cut(parts: list[bytes]) ->
             assert [line async for line in api.lines("/x", {"watch": "1"})] == [b"one", b"two"]
 
     run(test())
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_watch_that_rests_loses_nothing(stays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the server ends it in the meantime; and what comes while it rests is taken together after it."""
+    parts = [f"{number}\n".encode() for number in range(40)]
+    takes: list[int] = []
+    rest = Connection.rest
+
+    async def counted(own: Connection, seconds: float) -> None:
+        takes.append(1)
+        await rest(own, seconds)
+
+    monkeypatch.setattr(Connection, "rest", counted)
+
+    async def test() -> None:
+        async with scripted(lambda asked: Stream(parts, stays=stays)) as (_, api):
+            lines = api.lines("/x", {"watch": "1"}, 0.05)
+            found = [await anext(lines) for _ in parts]
+            assert found == [part.strip() for part in parts]
+            await lines.aclose()
+
+    run(test())
+    assert 0 < len(takes) < len(parts)
 
 
 def test_a_watch_that_is_silent_for_too_long_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,7 +59,7 @@ class FakeApi(KubeApi):
         self.created.append(json.loads(content))
         return content
 
-    async def lines(self, path: str, parameters: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+    async def lines(self, path: str, parameters: Mapping[str, str], rest: float = 0.0) -> AsyncGenerator[bytes, None]:
         raise ApiServerError("nothing is watched here")
         yield b""
 

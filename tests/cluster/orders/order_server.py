@@ -73,7 +73,7 @@ class OrderServer(KubeApi):
         self._tell("DELETED", self.maps.pop(self._name(path)))
         return b"{}"
 
-    async def lines(self, path: str, parameters: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+    async def lines(self, path: str, parameters: Mapping[str, str], rest: float = 0.0) -> AsyncGenerator[bytes, None]:
         changes: asyncio.Queue[bytes] = asyncio.Queue()
         self._watches.append(changes)
         while True:

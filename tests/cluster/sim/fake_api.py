@@ -59,7 +59,7 @@ class FakeApi(KubeApi):
             return json.dumps({"metadata": {"name": json.loads(content)["metadata"]["name"], "uid": "u"}}).encode()
         return b"{}"
 
-    async def lines(self, path: str, parameters: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+    async def lines(self, path: str, parameters: Mapping[str, str], rest: float = 0.0) -> AsyncGenerator[bytes, None]:
         while True:
             queues = {"nodes": self.nodes_told, "nodetopologies": self.topologies_told}
             yield await queues.get(path.rpartition("/")[2], self.told).get()

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -54,45 +55,55 @@ class Extender:
 
     def filter(self, content: bytes) -> bytes:
         """Raises msgspec.MsgspecError for what no scheduler sends."""
+        answer, afterwards = self.filtered(content)
+        afterwards()
+        return answer
+
+    def filtered(self, content: bytes) -> tuple[bytes, Callable[[], None]]:
+        """The answer, and what is noted of it: that comes before anything else, but who has asked need not wait for it.
+        Raises msgspec.MsgspecError for what no scheduler sends."""
         # Not that of the processor: it needs a call of the system, at each of which a busy machine lets others run.
         began = time.perf_counter()
         args = read_args(content)
         sent = sent_names(args)
         try:
-            outcome, answer = self._filtered(args, sent)
+            outcome, answer, afterwards = self._filtered(args, sent)
         except Exception as error:
             # Of ours, whatever it is: pods are scheduled as without an extender.
             self.counts.last = f"{type(error).__name__}: {error}"
-            outcome, answer = "failed", sent.all()
+            outcome, answer, afterwards = "failed", sent.all(), _nothing
         self.counts.filtered[outcome] += 1
         self.counts.seconds += time.perf_counter() - began
-        return answer
+        return answer, afterwards
 
-    def _filtered(self, args: ExtenderArgs, sent: SentNames) -> tuple[FilterOutcome, bytes]:
+    def _filtered(self, args: ExtenderArgs, sent: SentNames) -> tuple[FilterOutcome, bytes, Callable[[], None]]:
         if not self.live.synced.is_set():
-            return "not_ready", sent.all()
+            return "not_ready", sent.all(), _nothing
         pod = self._keeper.kept(self._sent_pod.decode(args.pod))
         # Who has its nodes from the placer counts on them already.
         if pod.offered or not self.needs(pod.pod):
-            return "not_needed", sent.all()
+            return "not_needed", sent.all(), _nothing
         tried = self.offers.tried(pod.uid)
         self.counts.again += bool(tried)
         placing = self._placing(pod, len(tried), sent)
         if placing.places:
             chosen = self._chosen(placing.places, tried)
-            self.live.offer(pod, chosen)
-            self._remember(pod.pod)
-            self.offers.made(pod.uid, chosen, tried, self.clock())
-            self.refused.over(pod.uid)
-            return "offered", sent.result([*chosen, *self._unknown(sent)] if self.options.offer is None else chosen)
+            names = [*chosen, *self._unknown(sent)] if self.options.offer is None else chosen
+            return "offered", sent.result(names), partial(self._offered, pod, chosen, tried)
         self.live.withdraw(pod.uid)
         self.offers.over(pod.uid)
         unknown = self._unknown(sent)
         if unknown:
             self.refused.over(pod.uid)
-            return "unknown", sent.result(unknown)
+            return "unknown", sent.result(unknown), _nothing
         self.refused.refused(pod, self.clock())
-        return "refused", sent.result([], refused_texts(placing.refusals))
+        return "refused", sent.result([], refused_texts(placing.refusals)), _nothing
+
+    def _offered(self, pod: ClusterPod, chosen: Sequence[str], tried: Sequence[str]) -> None:
+        self.live.offer(pod, chosen)
+        self._remember(pod.pod)
+        self.offers.made(pod.uid, chosen, tried, self.clock())
+        self.refused.over(pod.uid)
 
     def _unknown(self, sent: SentNames) -> list[str]:
         known = self.live.fleet.nodes
@@ -157,6 +168,13 @@ class Extender:
                 self.refused.changed(self.clock())
 
 
+def _nothing() -> None:
+    """Nothing is to be noted."""
+
+
 def _wherever(pod: Pod) -> Pod:
     """Labels were looked at by the scheduler: no other nodes are among those that it sends."""
-    return replace(pod, demands=replace(pod.demands, selector=(), affinity=None))
+    demands = pod.demands
+    if not demands.selector and demands.affinity is None:
+        return pod
+    return replace(pod, demands=replace(demands, selector=(), affinity=None))

@@ -13,7 +13,15 @@ from numafit.cluster.extender.counts import ExtenderCollector, ExtenderCounts
 from numafit.cluster.extender.extender import Extender, ExtenderOptions
 from numafit.cluster.extender.waiting import wake_for_ever
 from numafit.cluster.https.certificates import ServingContext, ServingFiles
-from numafit.cluster.https.messages import Answering, ServerAnswer, ServerRequest, is_loopback, text_answer
+from numafit.cluster.https.messages import (
+    AnsweredAtOnce,
+    Answering,
+    AtOnce,
+    ServerAnswer,
+    ServerRequest,
+    is_loopback,
+    text_answer,
+)
 from numafit.cluster.https.server import HttpServer
 from numafit.cluster.kube.access import Access
 from numafit.cluster.kube.api import KubeApi
@@ -25,6 +33,9 @@ from numafit.cluster.live.needs import NeedAnswers
 from numafit.errors import InputError
 
 SWEEP_SECONDS = 1.0
+REST_SECONDS = 0.05
+"""Between two looks at changes of pods. An offer counts until its pod is seen bound, and what a pod leaves is free when
+its node reports that: nothing depends on these being seen sooner, and a busy scheduler makes hundreds each second."""
 
 
 class ExtenderPlace(msgspec.Struct, frozen=True):
@@ -64,9 +75,39 @@ def answering(extender: Extender, *, prioritize: bool) -> Answering:
             return answer
         except msgspec.MsgspecError as error:
             extender.counts.unreadable += 1
-            return text_answer(f"this is no question of a scheduler: {error}", HTTPStatus.BAD_REQUEST)
+            return _no_question(error)
 
     return answer
+
+
+def at_once(extender: Extender) -> AtOnce:
+    """The question that is asked for each pod; all else is left to `answering`."""
+    filtering = f"/{FILTER}"
+
+    def answer(request: ServerRequest) -> AnsweredAtOnce | None:
+        if request.path != filtering:
+            return None
+        try:
+            answer, noted = extender.filtered(request.content)
+        except msgspec.MsgspecError as error:
+            extender.counts.unreadable += 1
+            return AnsweredAtOnce(_no_question(error), _nothing)
+
+        def afterwards() -> None:
+            noted()
+            asyncio.get_running_loop().call_soon(extender.prepare)
+
+        return AnsweredAtOnce(ServerAnswer(answer), afterwards)
+
+    return answer
+
+
+def _no_question(error: msgspec.MsgspecError) -> ServerAnswer:
+    return text_answer(f"this is no question of a scheduler: {error}", HTTPStatus.BAD_REQUEST)
+
+
+def _nothing() -> None:
+    """Nothing comes after the answer."""
 
 
 def serve_extender(
@@ -83,13 +124,14 @@ def serve_extender(
         stop = stop_event()
         health, counts = ApiHealth(), ExtenderCounts()
         async with KubeApi(access) as api:
-            live = LiveFleet(api, health)
+            live = LiveFleet(api, health, rest=REST_SECONDS)
             extender = Extender(live, NeedAnswers(live).needed, options, counts)
 
             def failed(error: Exception) -> None:
                 say(f"an error inside: {type(error).__name__}: {error}")
 
-            server = HttpServer(answering(extender, prioritize=place.prioritize), tls, failed)
+            asked = answering(extender, prioritize=place.prioritize)
+            server = HttpServer(asked, tls, failed, at_once=at_once(extender))
             port = server.bind(place.address, place.port)
             collectors = (_collector(extender, live), HealthCollector(health))
             pulse = LoopPulse()
@@ -110,7 +152,7 @@ def serve_extender(
                     extender.sweep()
                     if counts.last != told:
                         told = counts.last
-                        say(f"a pod was left to the scheduler: {told}")
+                        say(f"an error inside, which keeps no pod waiting: {told}")
 
             def woken() -> None:
                 counts.woken += 1

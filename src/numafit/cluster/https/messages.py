@@ -28,6 +28,16 @@ class ServerAnswer(msgspec.Struct, frozen=True):
 Answering = Callable[[ServerRequest], Awaitable[ServerAnswer]]
 
 
+class AnsweredAtOnce(msgspec.Struct, frozen=True):
+    answer: ServerAnswer
+    afterwards: Callable[[], None]
+    """Called once the answer is on its way, before anything else happens: who has asked need not wait for it."""
+
+
+AtOnce = Callable[[ServerRequest], AnsweredAtOnce | None]
+"""None: it is left to who takes longer."""
+
+
 class ServerLimits(msgspec.Struct, frozen=True):
     largest: int = 1 << 27
     """Bytes of one request: 5,000 whole nodes have some fifty million."""

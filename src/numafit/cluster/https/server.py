@@ -20,13 +20,14 @@ import h11
 
 from numafit.cluster.https.messages import (
     Answering,
+    AtOnce,
     ServerAnswer,
     ServerCounts,
     ServerLimits,
     ServerRequest,
     text_answer,
 )
-from numafit.cluster.https.short import whole_answer, whole_request
+from numafit.cluster.https.short import Receiver, whole_answer, whole_request
 from numafit.errors import InputError
 
 READ = 1 << 18
@@ -46,7 +47,8 @@ BACKLOG = 512
 
 class HttpServer:
     """`bind`, then `run` until it is cancelled. An exception of `answering` is answered by 500 and told to
-    `failed`. `tls` gives what is shown to who comes next; who was shown something else is closed after an answer."""
+    `failed`. `tls` gives what is shown to who comes next; who was shown something else is closed after an answer.
+    `at_once` is asked first about requests of the plainest form, while they are received."""
 
     def __init__(
         self,
@@ -54,10 +56,11 @@ class HttpServer:
         tls: Callable[[], ssl.SSLContext] | None = None,
         failed: Callable[[Exception], None] = lambda _: None,
         *,
+        at_once: AtOnce | None = None,
         limits: ServerLimits | None = None,
         counts: ServerCounts | None = None,
     ) -> None:
-        self._answering, self._tls, self._failed = answering, tls, failed
+        self._answering, self._tls, self._failed, self._at_once = answering, tls, failed, at_once
         self.limits, self.counts = limits or ServerLimits(), counts or ServerCounts()
         self.held = 0
         """Bytes of requests that are not there as a whole yet."""
@@ -163,7 +166,7 @@ class HttpServer:
             # An answer is one small packet, and somebody waits for it.
             accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             transport, protocol = await loop.connect_accepted_socket(
-                lambda: asyncio.StreamReaderProtocol(reader),
+                lambda: Receiver(reader, connection.take),
                 accepted,
                 ssl=tls,
                 ssl_handshake_timeout=self.limits.handshake_seconds if tls else None,
@@ -182,6 +185,25 @@ class HttpServer:
                 accepted.close()
             else:
                 writer.transport.abort()
+
+    def answered_at_once(self, request: ServerRequest, write: Callable[[ServerAnswer], None]) -> bool:
+        """Whether somebody could; `write` has been called then."""
+        if self._at_once is None or self.ending:
+            return False
+        try:
+            found = self._at_once(request)
+            if found is None:
+                return False
+            write(found.answer)
+        except Exception as error:
+            self._failed(error)
+            write(text_answer("an error inside", HTTPStatus.INTERNAL_SERVER_ERROR))
+            return True
+        try:
+            found.afterwards()
+        except Exception as error:
+            self._failed(error)
+        return True
 
     async def answer(self, request: ServerRequest) -> ServerAnswer:
         try:
@@ -208,6 +230,10 @@ class _Connection:
         self._peer = ""
         self._short = False
         """Of the request that is answered now the parser knows nothing."""
+        self._may_stay: Callable[[], bool] | None = None
+        """None before it runs."""
+        self._unread = 0
+        """Bytes that came and were not read yet."""
         self.asked = 0
         self.idle = True
         self.since = time.monotonic()
@@ -218,6 +244,7 @@ class _Connection:
     ) -> None:
         """Raises EOFError, TimeoutError or h11.ProtocolError where it ended in the middle of something."""
         self._reader, self._writer, self._peer = reader, writer, _common_name(writer)
+        self._may_stay = may_stay
         while True:
             try:
                 request = await self._request()
@@ -243,9 +270,36 @@ class _Connection:
                 return
             self._http.start_next_cycle()
 
+    def take(self, data: bytes) -> bool:
+        """Whether it was a whole request that was answered while it came, before anybody is woken. Never while
+        something else is under way, or where more is to be said than an answer."""
+        if not self._unread and self.idle and self._may_stay is not None and self._may_stay():
+            found = whole_request(data) if len(data) <= self._server.limits.largest else None
+            if found is not None and not self._writer.transport.get_write_buffer_size():
+                request = ServerRequest("POST", found[0].partition("?")[0], found[1], self._peer)
+                if self._server.answered_at_once(request, self._write):
+                    self.asked += 1
+                    self.since = time.monotonic()
+                    return True
+        self._unread += len(data)
+        return False
+
+    def _write(self, answer: ServerAnswer) -> None:
+        self._writer.write(whole_answer(answer, stays=True))
+
     async def _request(self) -> ServerRequest | None:
         """None where the client is done."""
-        self.idle, self.since = not self._http.trailing_data[0], time.monotonic()
+        while True:
+            self.idle, self.since = not self._http.trailing_data[0], time.monotonic()
+            since = self.since
+            try:
+                return await self._next_request()
+            except TimeoutError:
+                # Others were answered meanwhile, as they came.
+                if self.since == since:
+                    raise
+
+    async def _next_request(self) -> ServerRequest | None:
         async with asyncio.timeout(IDLE_SECONDS if self.idle else self._server.limits.request_seconds) as limit:
             short = await self._whole(limit) if self.idle else None
             self._short = short is not None
@@ -293,6 +347,7 @@ class _Connection:
 
     async def _read(self, limit: asyncio.Timeout) -> bytes:
         data = await self._reader.read(READ)
+        self._unread -= len(data)
         if self.idle and data:
             self.idle = False
             limit.reschedule(asyncio.get_running_loop().time() + self._server.limits.request_seconds)

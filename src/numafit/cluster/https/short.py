@@ -5,7 +5,9 @@ with a length in digits, headers of a short list that says nothing about connect
 them once, and exactly so many bytes behind them.
 """
 
+import asyncio
 import re
+from collections.abc import Callable
 
 from numafit.cluster.https.messages import ServerAnswer
 
@@ -47,3 +49,16 @@ def whole_answer(answer: ServerAnswer, *, stays: bool) -> bytes:
     head = f"HTTP/1.1 {answer.status} \r\nContent-Type: {answer.kind}\r\nContent-Length: {len(answer.content)}\r\n"
     end = "\r\n" if stays else "Connection: close\r\n\r\n"
     return f"{head}{end}".encode("latin-1") + answer.content
+
+
+class Receiver(asyncio.StreamReaderProtocol):
+    """Hands what comes to `takes` first. What that does not want is for the reader, and for whoever waits for it: to
+    wake somebody takes as long as to answer."""
+
+    def __init__(self, reader: asyncio.StreamReader, takes: Callable[[bytes], bool]) -> None:
+        super().__init__(reader)
+        self._takes = takes
+
+    def data_received(self, data: bytes) -> None:
+        if not self._takes(data):
+            super().data_received(data)

@@ -119,8 +119,9 @@ class KubeApi:
     async def delete(self, path: str, content: bytes = b"", parameters: Mapping[str, str] = NO_PARAMETERS) -> bytes:
         return await self._asked("DELETE", path, parameters, content)
 
-    async def lines(self, path: str, parameters: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
-        """A watch: one object after the other, until the server ends it. It has a connection of its own."""
+    async def lines(self, path: str, parameters: Mapping[str, str], rest: float = 0.0) -> AsyncGenerator[bytes, None]:
+        """A watch: one object after the other, until the server ends it. It has a connection of its own. `rest`: so
+        many seconds after one no more are taken: to be woken for each of many takes longer than to read them."""
         target = self._target(path, parameters)
         connection = await self._open()
         try:
@@ -131,7 +132,7 @@ class KubeApi:
             if answer.status_code != HTTPStatus.OK:
                 self._forget_credentials(answer.status_code)
                 raise refused(_response(answer, content), self.access)
-            async for line in self._split(connection):
+            async for line in self._split(connection, rest):
                 yield line
         except TimeoutError as error:
             failure = self._no_answer(error, SILENCE)
@@ -141,7 +142,7 @@ class KubeApi:
         finally:
             connection.close()
 
-    async def _split(self, connection: Connection) -> AsyncIterator[bytes]:
+    async def _split(self, connection: Connection, rest: float) -> AsyncIterator[bytes]:
         parts, begun = connection.chunks(), bytearray()
         while True:
             async with asyncio.timeout(SILENCE):
@@ -152,10 +153,12 @@ class KubeApi:
             if len(begun) > LONGEST_LINE:
                 raise endless(f"an object is larger than {LONGEST_LINE >> 20} MiB", self.access)
             if b"\n" in part:
-                *lines, rest = begun.split(b"\n")
-                begun = bytearray(rest)
+                *lines, left = begun.split(b"\n")
+                begun = bytearray(left)
                 for line in lines:
                     yield bytes(line)
+                if rest:
+                    await connection.rest(rest)
 
     # --- how it is asked ----------------------------------------------------------------------------------------------
 

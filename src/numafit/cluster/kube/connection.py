@@ -88,6 +88,14 @@ class Connection:
                 raise ConnectionResetError("the connection was closed in the middle of an answer")
             yield chunks.take(data)
 
+    async def rest(self, seconds: float) -> None:
+        """For so long nothing is taken from it: what comes meanwhile is taken at once after that."""
+        transport = self._writer.transport
+        assert isinstance(transport, asyncio.ReadTransport)
+        transport.pause_reading()
+        await asyncio.sleep(seconds)
+        transport.resume_reading()
+
     async def _next(self) -> object:
         while True:
             event = self._http.next_event()

@@ -63,7 +63,7 @@ _LINE, _HEAD = msgspec.json.Decoder(_WatchLine), msgspec.json.Decoder(_Told)
 
 class Reflector(Generic[Item]):
     """`changed` is called for each change, in their order, once the copy has it. `keep` says what is kept of an object:
-    None where it is nobody's business here."""
+    None where it is nobody's business here. `rest`: seconds after a change in which the next ones may wait."""
 
     def __init__(
         self,
@@ -75,13 +75,14 @@ class Reflector(Generic[Item]):
         parameters: Mapping[str, str] | None = None,
         health: ApiHealth,
         keep: Callable[[Item], Item | None] | None = None,
+        rest: float = 0.0,
     ) -> None:
         self.items: dict[str, Item] = {}
         """By "namespace/name", or the name alone of what has no namespace."""
         self.synced = asyncio.Event()
         """The first list is in."""
         self._api, self._path, self._parameters = api, path, dict(parameters or {})
-        self._changed, self._keep, self._health = changed, keep, health
+        self._changed, self._keep, self._health, self._rest = changed, keep, health, rest
         self._decoder = msgspec.json.Decoder(item)
         self._name = path.rpartition("/")[2]
         self._version = ""
@@ -149,7 +150,7 @@ class Reflector(Generic[Item]):
             "resourceVersion": self._version,
             "timeoutSeconds": str(random.randint(*WATCH_SECONDS)),
         }
-        async with aclosing(self._api.lines(self._path, parameters)) as lines:
+        async with aclosing(self._api.lines(self._path, parameters, self._rest)) as lines:
             async for line in lines:
                 if self._take(line):
                     backoff.succeeded()

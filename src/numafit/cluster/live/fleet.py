@@ -52,7 +52,9 @@ class SentTopology(msgspec.Struct, rename={"api_version": "apiVersion"}):
 
 
 class LiveFleet:
-    def __init__(self, api: KubeApi, health: ApiHealth) -> None:
+    """`rest`: seconds after a change of a pod in which others may wait, for who knows what it has promised."""
+
+    def __init__(self, api: KubeApi, health: ApiHealth, *, rest: float = 0.0) -> None:
         self.book = FleetBook()
         self.synced = asyncio.Event()
         """Everything was listed once."""
@@ -65,7 +67,7 @@ class LiveFleet:
         self._read_states: dict[str, NodeState | InputError] = {}
         self._nodes = Reflector(api, NODES, SentNode, self._node_changed, health=health)
         self._pods = Reflector(
-            api, PODS, SentPod, self._pod_changed, parameters=LIVING, health=health, keep=self._keep_pod
+            api, PODS, SentPod, self._pod_changed, parameters=LIVING, health=health, keep=self._keep_pod, rest=rest
         )
         self._failed = Reflector(
             api, PODS, SentPod, self._failed_changed, parameters=FAILED, health=health, keep=self._keep_failed

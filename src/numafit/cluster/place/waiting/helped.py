@@ -12,6 +12,7 @@ from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.place.candidates import PlacedCluster
 from numafit.cluster.place.waiting.queue import WaitingQueue
 from numafit.fleet.fleet import Fleet, FleetNode
+from numafit.fleet.groups import StandingGroups
 from numafit.fleet.places import places
 from numafit.fleet.state import Standing
 from numafit.fleet.verdicts import shape_digest
@@ -149,7 +150,7 @@ def part_of(fleet: Fleet, nodes: Collection[FleetNode]) -> Fleet:
     names = {node.name for node in nodes}
     return Fleet(
         {node.name: node for node in nodes},
-        {standing: tuple(own) for standing, own in groups.items()},
+        StandingGroups({standing: tuple(own) for standing, own in groups.items()}),
         {},
         fleet.refusing & names,
     )
