@@ -14,7 +14,7 @@ export function UseLines({ use, machine }: { use: UseAnswer | null; machine: Mac
   if (!use) return null;
   if (!use.known)
     return (
-      <section class="past use" aria-labelledby="use-title">
+      <section class="use-lines" aria-labelledby="use-title">
         <h2 id="use-title">In use</h2>
         <p class="total">Not known. {use.why}</p>
       </section>
@@ -23,7 +23,7 @@ export function UseLines({ use, machine }: { use: UseAnswer | null; machine: Mac
   const nodes = use.nodes.filter((node) => node.total > 0 || lastOf(node.cpus) !== null).slice(0, MOST_NODES);
   const name = (id: string) => machine.devices.find((device) => device.id === id)?.label ?? id;
   return (
-    <section class="past use" aria-labelledby="use-title">
+    <section class="use-lines" aria-labelledby="use-title">
       <h2 id="use-title">
         In use <span class="count">last {minutes} min, whoever claimed it</span>
       </h2>

@@ -137,12 +137,12 @@ def test_the_last_hour_of_a_job_is_drawn_as_small_lines(open_page: Open, picture
 
 
 def test_the_tables_say_what_the_picture_shows(open_page: Open, picture: Callable[..., bytes]) -> None:
-    """NUMA nodes, holders, devices and links as tables, for those who cannot see the picture."""
+    """NUMA nodes, holders, devices, distances and links as tables, for those who cannot see the picture."""
     page = open_page()
     page.get_by_role("button", name="Tables").click()
     captions = page.locator(".tables caption").all_inner_texts()
     picture(page)
-    assert captions == ["NUMA nodes", "Holders", "Devices", "Links"]
+    assert captions == ["NUMA nodes", "Holders", "Devices", "NUMA distances", "Links"]
     assert page.locator(".tables table").first.locator("tbody tr").count() == 2
 
 

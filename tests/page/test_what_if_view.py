@@ -110,7 +110,7 @@ def test_what_a_rejected_pod_leaves_behind_does_not_look_held(open_page: Open, p
     assert page.locator(".drawing .new").count() == 0
     assert page.locator(".legend li").all_inner_texts() == [
         "reserved",
-        "free",
+        "free: claimed by nobody",
         "wanted, and too little here",
         "left over: freed at the next admission",
     ]
