@@ -185,3 +185,69 @@ def test_a_watcher_that_is_stopped_is_helped_by_another(folder: Path) -> None:
                 assert second.communicate(timeout=60) == ("second\n", "")
         finally:
             end(watcher)
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "told"),
+    [
+        ("exit 7", 7, ""),
+        ("kill -9 $$", -9, ""),
+        ("kill -TERM $$", -15, ""),
+        ("exec /nonexistent", 127, "nonexistent"),
+    ],
+)
+def test_one_who_has_waited_ends_as_his_command_does(folder: Path, script: str, status: int, told: str) -> None:
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", "--", "sh", "-c", script) as process:
+        holder.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        assert (process.returncode, told in errors) == (status, True)
+    assert leases(folder) == []
+
+
+def test_a_command_that_cannot_be_started_after_the_waiting_is_told_as_ever(folder: Path) -> None:
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", "--", "no-such-command") as process:
+        holder.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=60) == ("", "numafit: no-such-command: command not found\n")
+        assert process.returncode == 127
+
+
+def test_signals_reach_the_command_of_one_who_has_waited(folder: Path) -> None:
+    """He stays small until something happens: then he becomes numafit, which passes the signal on."""
+    script = "trap 'echo heard; exit 3' USR1; echo runs; while :; do sleep 0.05; done"
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", "--", "sh", "-c", script) as process:
+        holder.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        assert b"wake" in command_line(process.pid)
+        process.send_signal(signal.SIGUSR1)
+        assert process.communicate(timeout=60) == ("heard\n", "")
+        assert process.returncode == 3
+
+
+def test_whatever_becomes_of_his_lease_the_command_is_not_left_alone(folder: Path) -> None:
+    """Somebody releases it; the command goes on in the shared pool, and its status is told."""
+    script = "echo runs; read line <go; exit 5"
+    os.mkfifo(folder / "go")
+    with (
+        job(folder, f"--device={FPGA}=4") as holder,
+        waiting(folder, "-q", "--", "sh", "-c", f"cd {folder}; {script}") as process,
+    ):
+        holder.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        (lease,) = [str(lease["id"]) for lease in leases(folder)]
+        assert numafit(folder, "release", "--force", lease).returncode == 0
+        with (folder / "go").open("w") as gate:
+            gate.write("\n")
+        process.communicate(timeout=60)
+        assert process.returncode == 5
+    assert leases(folder) == []
+
+
+def test_what_is_said_at_the_start_is_the_same_after_waiting(folder: Path) -> None:
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "--", "true") as process:
+        holder.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    direct = numafit(folder, "run", f"--device={FPGA}=4", "--", "true")
+    waited, said = errors.splitlines()[1:], direct.stderr.splitlines()
+    assert [line.split(": ", 2)[2] for line in waited] == [line.split(": ", 2)[2] for line in said]

@@ -8,13 +8,15 @@ from pathlib import Path
 import msgspec
 
 from numafit.errors import NumafitError
-from numafit.host.book.bell import GO, LOST, OVER, open_pipe, pipe_path, try_watch
+from numafit.host.book.bell import open_pipe, pipe_path, try_watch
 from numafit.host.book.book import Book
 from numafit.host.book.watch import Watcher
 from numafit.host.grant import Owner, Refused
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.request import JobRequest
+from numafit.host.wake.foreseen import Foreseen
+from numafit.host.wake.words import GO, LOST, OVER, START
 
 TRY_SECONDS = 1.0
 """Between two looks whether somebody watches, as long as nobody said so."""
@@ -65,7 +67,15 @@ def take(book: Book, host: Host, request: JobRequest, owner: Owner, wait: float 
             return told
 
 
-def enter(book: Book, host: Host, request: JobRequest, owner: Owner, wait: float, flags: int = os.O_RDWR) -> Ticket:
+def enter(
+    book: Book,
+    host: Host,
+    request: JobRequest,
+    owner: Owner,
+    wait: float,
+    flags: int = os.O_RDWR,
+    foreseen: Foreseen | None = None,
+) -> Ticket:
     """A place in the queue for so many seconds."""
     until = None if wait == float("inf") else time.clock_gettime(time.CLOCK_BOOTTIME) + wait
     made: list[Ticket] = []
@@ -74,7 +84,7 @@ def enter(book: Book, host: Host, request: JobRequest, owner: Owner, wait: float
         path = pipe_path(book.folder, number, os.getpid())
         made.append(Ticket(number, path, open_pipe(path, flags)))
 
-    book.enqueue(host, request, owner, until=until, ready=ready)
+    book.enqueue(host, request, owner, until=until, ready=ready, foreseen=foreseen)
     return made[-1]
 
 
@@ -102,10 +112,11 @@ def wait_here(book: Book, host: Host, ticket: Ticket) -> Lease | Refused | str:
 
 def answered(book: Book, word: str, rest: str) -> Lease | Refused | str | None:
     """What was told, if it ends the waiting."""
-    if word == GO:
-        lease = book.lease(rest)
+    if word in (GO, START):
+        lease_id = rest.partition(" ")[0]
+        lease = book.lease(lease_id)
         if lease is None:
-            raise NumafitError(f"the lease {rest} was released before the command could start")
+            raise NumafitError(f"the lease {lease_id} was released before the command could start")
         return lease
     if word == OVER:
         return Refused(why=rest)
