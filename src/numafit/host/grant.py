@@ -55,6 +55,13 @@ class QueuePlace(msgspec.Struct, frozen=True):
     """Who came first has the lowest."""
     foreseen: Foreseen | None = None
     """How its command will be bound; None: it finds out when it starts."""
+    told: str | None = None
+    """The id that an agent told of it."""
+
+    @property
+    def id(self) -> str:
+        """By which it is cancelled."""
+        return f"w{self.ticket}" if self.told is None else self.told
 
 
 class Refused(msgspec.Struct, frozen=True):

@@ -1,5 +1,6 @@
 """`numafit run --wait`: processes that sleep in the queue, are woken by events, and survive whoever is killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from numafit.host.process.identity import descendants, processes_with_environment, user_name
+from numafit.host.book.book import Book, caller
+from numafit.host.process.identity import descendants, identify, processes_with_environment, user_name
+from numafit.host.request import JobRequest
 from tests.cli.host.test_run import leases
-from tests.host.ledgers import end, environment, eventually, job, numafit
+from tests.host.ledgers import end, environment, eventually, job, numafit, small_host
 
 FPGA = "example.com/fpga"
 ME = user_name(os.getuid())
+HOST = small_host(4)
 
 
 @pytest.fixture
@@ -98,6 +102,39 @@ def test_one_who_waits_is_told_his_place_and_for_what(folder: Path) -> None:
         holder.send_signal(signal.SIGTERM)
         _, errors = second.communicate(timeout=60)
     assert errors.splitlines()[0] == f"numafit: waits for 2 {FPGA}, place 2 of 2 in the queue"
+
+
+def test_one_who_waits_can_be_cancelled_by_what_ps_calls_him_or_by_his_name(folder: Path) -> None:
+    """His process ends, and the other one who waits is not disturbed."""
+    with (
+        job(folder, f"--device={FPGA}=4"),
+        waiting(folder, "--", "true") as first,
+        waiting(folder, "--name=second", "--", "true", count=2) as second,
+        waiting(folder, "--", "true", count=1) as third,
+    ):
+        told = json.loads(numafit(folder, "ps", "-o", "json").stdout)["waiting"]
+        assert f" as {told[0]['id']}: {ME} for 4 {FPGA} (place 1: " in numafit(folder, "ps").stdout
+        done = numafit(folder, "cancel", str(told[0]["id"]), "second")
+        assert (done.returncode, done.stdout) == (0, f"cancelled {told[0]['id']}\ncancelled {told[1]['id']}\n")
+        assert (first.wait(60), second.wait(60)) == (-signal.SIGTERM, -signal.SIGTERM)
+        left = json.loads(numafit(folder, "ps", "-o", "json").stdout)["waiting"]
+        assert [one["id"] for one in left] == [told[2]["id"]]
+        assert third.poll() is None
+
+
+def test_a_place_in_the_queue_that_names_another_process_ends_nobody(folder: Path) -> None:
+    """Who may write the ledger could write any number into it."""
+    with subprocess.Popen(["sleep", "60"]) as stranger, Book.open(folder) as book:
+        process = identify(stranger.pid)
+        assert process is not None
+        book.enqueue(HOST, JobRequest(cpus=1, name="trap"), caller([process]))
+        done = numafit(folder, "cancel", "trap")
+        assert (done.returncode, done.stderr) == (
+            1,
+            "numafit: w1 goes on waiting: its process cannot be seen from here\n",
+        )
+        assert stranger.poll() is None
+        stranger.kill()
 
 
 def test_others_pass_who_delay_nobody(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import time
 from pathlib import Path
 
@@ -10,10 +11,12 @@ import msgspec
 from numafit.errors import NumafitError
 from numafit.host.book.bell import open_pipe, pipe_path, try_watch
 from numafit.host.book.book import Book
+from numafit.host.book.tables import Transaction
 from numafit.host.book.watch import Watcher
-from numafit.host.grant import Owner, Refused
+from numafit.host.grant import Owner, QueuePlace, Refused
 from numafit.host.host import Host
 from numafit.host.lease import Lease
+from numafit.host.process.identity import PROC, is_alive
 from numafit.host.request import JobRequest
 from numafit.host.wake.foreseen import Foreseen
 from numafit.host.wake.words import GO, LOST, OVER, START
@@ -92,6 +95,40 @@ def leave(book: Book, ticket: Ticket) -> None:
     os.close(ticket.pipe)
     ticket.path.unlink(missing_ok=True)
     book.leave_queue(ticket.number)
+
+
+def expel(book: Book, place: QueuePlace) -> str:
+    """Ends the process that waits there, which loses its place; returns why that did not work. Of those who share a
+    ledger each could write any number into it: only a process that has the pipe of this place open is ended."""
+    for process in place.owner.processes[:1]:
+        if is_alive(process) is False:
+            continue
+        if not _has_open(process.pid, pipe_path(book.folder, place.ticket, process.pid)):
+            return "its process cannot be seen from here"
+        try:
+            os.kill(process.pid, signal.SIGTERM)
+            # One that was stopped hears of it when it goes on.
+            os.kill(process.pid, signal.SIGCONT)
+        except ProcessLookupError:
+            continue
+        except PermissionError as error:
+            return error.strerror or str(error)
+
+    def run(tx: Transaction) -> None:
+        tx.dequeue(place.ticket)
+        data = {"request": place.request, "command": place.owner.command, "name": place.request.name}
+        tx.note("cancelled", "", place.owner.user, {**data, "sentence": f"it waited for {place.request.words()}"})
+
+    book.transact(run)
+    return ""
+
+
+def _has_open(pid: int, pipe: Path) -> bool:
+    folder = PROC / str(pid) / "fd"
+    try:
+        return any(os.readlink(folder / name) == str(pipe.absolute()) for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def wait_here(book: Book, host: Host, ticket: Ticket) -> Lease | Refused | str:
