@@ -26,6 +26,6 @@ Then the folders that touch the machine, each with its page:
 `audit` stand on it and know nothing of each other; `book` knows `docker` and `bind`, never the other way round.
 `unix_http` is HTTP through a socket of this host, for `docker` and for the agent.
 
-The one hard idea: whatever is killed, and whenever, nothing is held twice and nothing stays held for ever. So a lease is
-written down before anything starts, and freed only when it is certain that nobody uses it. Doubt keeps it.
+The one hard idea: whatever is killed, and whenever, nothing is held twice and nothing stays held for ever. So a lease
+is written down before anything starts, and freed only when it is certain that nobody uses it. Doubt keeps it.
 """
