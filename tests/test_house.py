@@ -104,7 +104,7 @@ IN_FUNCTIONS = {
     "decision/stage.py": "writers of state files, for a restart only: 9 ms",
     "document.py": "yaml 14 ms, json 2 ms: one of both",
     "errors.py": "only a word that nobody knows: 3 ms",
-    "host/bind/kernel.py": "ctypes is missing in some Pythons: 2 ms",
+    "host/bind/mempolicy.py": "ctypes is missing in some Pythons: 2 ms",
     "host/bind/systemd.py": "only a host with systemd needs shutil: 3 ms",
     "host/book/line.py": "few come while others wait, and they need the rule of the queue: 80 ms",
     "host/book/book.py": "only a ledger that was lost is made anew, and shared work needs no engine: 70 ms",

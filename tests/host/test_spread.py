@@ -38,6 +38,28 @@ def held(cpus: int) -> Lease:
     return Lease("held", "", 0, "", 0.0, exclusive=cpus)
 
 
+def caches_of(host: Host, cpus: int) -> set[int | None]:
+    return {cpu.uncore_cache for cpu in host.machine.cpus if cpus >> cpu.id & 1}
+
+
+@pytest.mark.parametrize("name", ["epyc-nps1", "epyc-nps4"])
+@pytest.mark.parametrize(("ranks", "each"), [(4, 12), (8, 16), (16, 4), (2, 10)])
+def test_a_rank_that_fits_an_uncore_cache_lies_in_one(name: str, ranks: int, each: int) -> None:
+    """An uncore cache of these machines has eight cores of two threads; a rank of six cores leaves two of them."""
+    host = host_named(name)
+    placed = place_job(host, (), JobRequest(cpus=ranks * each, ranks=ranks, cpus_per_rank=each))
+    assert [len(caches_of(host, parse_cpuset(share.cpus))) for share in placed.shares] == [1] * ranks
+    assert placed.exclusive.bit_count() == ranks * each
+
+
+def test_ranks_lie_on_no_more_numa_nodes_for_the_sake_of_caches() -> None:
+    """Ten of six cores fill the 64 of a node all but four: the last two have what the others left, on the same node."""
+    host = host_named("epyc-nps1")
+    placed = place_job(host, (), JobRequest(cpus=120, ranks=10, cpus_per_rank=12))
+    assert on_nodes(host, placed.exclusive) == {0: 120}
+    assert [len(caches_of(host, parse_cpuset(share.cpus))) for share in placed.shares] == [1] * 8 + [3, 3]
+
+
 # Parts near the devices
 
 

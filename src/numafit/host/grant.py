@@ -16,6 +16,7 @@ from numafit.host.pool import SharedPlace, left_to_shared, pool_of, shared_cpus
 from numafit.host.process.identity import ProcessId
 from numafit.host.quota import over_quota, within_bounds
 from numafit.host.request import JobRequest
+from numafit.host.wake.foreseen import Foreseen
 from numafit.quantity import Quantity
 
 if TYPE_CHECKING:
@@ -52,6 +53,15 @@ class QueuePlace(msgspec.Struct, frozen=True):
     allowed_mems: str = ""
     ticket: int = 0
     """Who came first has the lowest."""
+    foreseen: Foreseen | None = None
+    """How its command will be bound; None: it finds out when it starts."""
+    told: str | None = None
+    """The id that an agent told of it."""
+
+    @property
+    def id(self) -> str:
+        """By which it is cancelled."""
+        return f"w{self.ticket}" if self.told is None else self.told
 
 
 class Refused(msgspec.Struct, frozen=True):

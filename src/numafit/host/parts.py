@@ -75,8 +75,29 @@ class Cutting:
         return [TakenPart(cpus, home, (), good) for cpus, home, good in zip(taken, homes, near, strict=True)]
 
     def _take(self, numa: int, count: int) -> int:
+        """Out of as few uncore caches as will do."""
         free = self.free & self.nodes.get(numa, 0)
-        count = min(count, free.bit_count())
+        got = 0
+        for inside, some in self._by_cache(free, min(count, free.bit_count())):
+            got |= self._take_of(inside, some)
+        return got
+
+    def _by_cache(self, free: int, count: int) -> list[tuple[int, int]]:
+        """CPUs, and how many of them. One cache that holds all, the fullest of these; else the emptiest whole."""
+        caches = [cache & free for cache in self.manager.topology.uncore_caches.values() if cache & free]
+        if len(caches) < 2 or self.manager.options.distribute_cpus_across_cores:
+            return [(free, count)]
+        shares: list[tuple[int, int]] = []
+        while count and caches:
+            enough = [cache for cache in caches if cache.bit_count() >= count]
+            # Of equal ones the first.
+            chosen = min(enough, key=int.bit_count) if enough else max(caches, key=int.bit_count)
+            caches.remove(chosen)
+            shares.append((chosen, min(count, chosen.bit_count())))
+            count -= shares[-1][1]
+        return shares
+
+    def _take_of(self, free: int, count: int) -> int:
         try:
             manager = self.manager
             got = take(manager.topology, manager.behaviour, manager.options, free, count) & free if count else 0

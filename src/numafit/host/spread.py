@@ -8,6 +8,7 @@ The engine takes CPUs and memory for a whole container: eight GPUs on two socket
 - else the job is cut into parts: one for each process where their number is given, else one for each NUMA node of its
   devices. CPUs and memory go to the parts in proportion to their devices, each part to its own node; what is not free
   there comes from the nearest node that has it;
+- CPUs of a part come out of as few uncore caches as will do;
 - of a processor with cores of two kinds the fast ones come first;
 - processes without devices go whole to as few NUMA nodes as hold them, evenly.
 
@@ -245,7 +246,12 @@ def _in_parts(host: Host, cores: WholeCores, placed: Placed, request: JobRequest
     ledger = ledger_of(host, placed.node, cores.leases)
     parts = _parts_of(host, cores, placed, request)
     on_one = placed.aligned and placed.nodes.bit_count() == 1
-    free = placed.exclusive if on_one else cores.free
+    free = cores.free
+    if on_one:
+        home = _cpus_of_node(placed)
+        caches = [cache for cache in placed.node.cpu.topology.uncore_caches.values() if cache & home]
+        # The engine packs CPUs with no regard to caches: ranks have the choice of all that are free there.
+        free = cores.free & home if request.ranks and len(caches) > 1 else placed.exclusive
     cutting = Cutting(placed.node.cpu, cores, distances(host.machine), free)
     taken = cutting.cpus(parts, placed.nodes)
     if taken is None and request.ranks and placed.exclusive:
@@ -279,6 +285,11 @@ def _in_parts(host: Host, cores: WholeCores, placed: Placed, request: JobRequest
         near=all(one.near for one in taken),
         shares=_shares(taken, parts, mems, cutting.distance) if request.ranks and exclusive else (),
     )
+
+
+def _cpus_of_node(placed: Placed) -> int:
+    """Of the NUMA nodes that it was placed on."""
+    return sum(placed.node.cpu.topology.numa_nodes.get(numa, 0) for numa in members(placed.nodes))
 
 
 def _parts_of(host: Host, cores: WholeCores, placed: Placed, request: JobRequest) -> list[JobPart]:

@@ -193,3 +193,22 @@ def test_a_line_that_cannot_limit_memory_says_so(capsys: pytest.CaptureFixture[s
         out, err = capsys.readouterr()
         assert ("this line does not limit its memory" in err) == (not limits)
         assert ("MemoryMax=1073741824" in out or "--memory=1g" in out) == limits
+
+
+@pytest.mark.parametrize("tool", ["numactl", "systemd"])
+def test_a_line_for_another_tool_names_gpus_or_says_that_it_does_not(
+    tool: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By their UUIDs, in a variable; a machine of the catalogue has none."""
+    words = ["run", "--cpus", "4", "--gpus", "1", "--print", tool]
+    assert main([*words, "--machine", "dgx-h100", "--", "train"]) == 0
+    out, err = capsys.readouterr()
+    assert not out.startswith("CUDA_VISIBLE_DEVICES")
+    assert "this line does not give it GPU0: the command has to be told to use it\n" in err
+    assert main(["machine", "show", "--machine", "dgx-h100", "-o", "yaml"]) == 0
+    machine = capsys.readouterr().out.replace("GPU0", "GPU-5f2c")
+    (tmp_path / "box.yaml").write_text(machine)
+    assert main([*words, "--machine", str(tmp_path / "box.yaml"), "--", "train"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("CUDA_VISIBLE_DEVICES=GPU-5f2c ")
+    assert "does not give" not in err

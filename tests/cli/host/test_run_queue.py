@@ -1,5 +1,6 @@
 """`numafit run --wait`: processes that sleep in the queue, are woken by events, and survive whoever is killed."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from numafit.host.process.identity import descendants, processes_with_environment, user_name
+from numafit.host.book.book import Book, caller
+from numafit.host.process.identity import descendants, identify, processes_with_environment, user_name
+from numafit.host.request import JobRequest
 from tests.cli.host.test_run import leases
-from tests.host.ledgers import end, environment, eventually, job, numafit
+from tests.host.ledgers import end, environment, eventually, job, numafit, small_host
 
 FPGA = "example.com/fpga"
 ME = user_name(os.getuid())
+HOST = small_host(4)
 
 
 @pytest.fixture
@@ -98,6 +102,39 @@ def test_one_who_waits_is_told_his_place_and_for_what(folder: Path) -> None:
         holder.send_signal(signal.SIGTERM)
         _, errors = second.communicate(timeout=60)
     assert errors.splitlines()[0] == f"numafit: waits for 2 {FPGA}, place 2 of 2 in the queue"
+
+
+def test_one_who_waits_can_be_cancelled_by_what_ps_calls_him_or_by_his_name(folder: Path) -> None:
+    """His process ends, and the other one who waits is not disturbed."""
+    with (
+        job(folder, f"--device={FPGA}=4"),
+        waiting(folder, "--", "true") as first,
+        waiting(folder, "--name=second", "--", "true", count=2) as second,
+        waiting(folder, "--", "true", count=1) as third,
+    ):
+        told = json.loads(numafit(folder, "ps", "-o", "json").stdout)["waiting"]
+        assert f" as {told[0]['id']}: {ME} for 4 {FPGA} (place 1: " in numafit(folder, "ps").stdout
+        done = numafit(folder, "cancel", str(told[0]["id"]), "second")
+        assert (done.returncode, done.stdout) == (0, f"cancelled {told[0]['id']}\ncancelled {told[1]['id']}\n")
+        assert (first.wait(60), second.wait(60)) == (-signal.SIGTERM, -signal.SIGTERM)
+        left = json.loads(numafit(folder, "ps", "-o", "json").stdout)["waiting"]
+        assert [one["id"] for one in left] == [told[2]["id"]]
+        assert third.poll() is None
+
+
+def test_a_place_in_the_queue_that_names_another_process_ends_nobody(folder: Path) -> None:
+    """Who may write the ledger could write any number into it."""
+    with subprocess.Popen(["sleep", "60"]) as stranger, Book.open(folder) as book:
+        process = identify(stranger.pid)
+        assert process is not None
+        book.enqueue(HOST, JobRequest(cpus=1, name="trap"), caller([process]))
+        done = numafit(folder, "cancel", "trap")
+        assert (done.returncode, done.stderr) == (
+            1,
+            "numafit: w1 goes on waiting: its process cannot be seen from here\n",
+        )
+        assert stranger.poll() is None
+        stranger.kill()
 
 
 def test_others_pass_who_delay_nobody(folder: Path) -> None:
@@ -185,3 +222,69 @@ def test_a_watcher_that_is_stopped_is_helped_by_another(folder: Path) -> None:
                 assert second.communicate(timeout=60) == ("second\n", "")
         finally:
             end(watcher)
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "told"),
+    [
+        ("exit 7", 7, ""),
+        ("kill -9 $$", -9, ""),
+        ("kill -TERM $$", -15, ""),
+        ("exec /nonexistent", 127, "nonexistent"),
+    ],
+)
+def test_one_who_has_waited_ends_as_his_command_does(folder: Path, script: str, status: int, told: str) -> None:
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", "--", "sh", "-c", script) as process:
+        holder.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+        assert (process.returncode, told in errors) == (status, True)
+    assert leases(folder) == []
+
+
+def test_a_command_that_cannot_be_started_after_the_waiting_is_told_as_ever(folder: Path) -> None:
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", "--", "no-such-command") as process:
+        holder.send_signal(signal.SIGTERM)
+        assert process.communicate(timeout=60) == ("", "numafit: no-such-command: command not found\n")
+        assert process.returncode == 127
+
+
+def test_signals_reach_the_command_of_one_who_has_waited(folder: Path) -> None:
+    """He stays small until something happens: then he becomes numafit, which passes the signal on."""
+    script = "trap 'echo heard; exit 3' USR1; echo runs; while :; do sleep 0.05; done"
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", "--", "sh", "-c", script) as process:
+        holder.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        assert b"wake" in command_line(process.pid)
+        process.send_signal(signal.SIGUSR1)
+        assert process.communicate(timeout=60) == ("heard\n", "")
+        assert process.returncode == 3
+
+
+def test_whatever_becomes_of_his_lease_the_command_is_not_left_alone(folder: Path) -> None:
+    """Somebody releases it; the command goes on in the shared pool, and its status is told."""
+    script = "echo runs; read line <go; exit 5"
+    os.mkfifo(folder / "go")
+    with (
+        job(folder, f"--device={FPGA}=4") as holder,
+        waiting(folder, "-q", "--", "sh", "-c", f"cd {folder}; {script}") as process,
+    ):
+        holder.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        (lease,) = [str(lease["id"]) for lease in leases(folder)]
+        assert numafit(folder, "release", "--force", lease).returncode == 0
+        with (folder / "go").open("w") as gate:
+            gate.write("\n")
+        process.communicate(timeout=60)
+        assert process.returncode == 5
+    assert leases(folder) == []
+
+
+def test_what_is_said_at_the_start_is_the_same_after_waiting(folder: Path) -> None:
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "--", "true") as process:
+        holder.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    direct = numafit(folder, "run", f"--device={FPGA}=4", "--", "true")
+    waited, said = errors.splitlines()[1:], direct.stderr.splitlines()
+    assert [line.split(": ", 2)[2] for line in waited] == [line.split(": ", 2)[2] for line in said]

@@ -132,3 +132,14 @@ def test_who_watches_over_a_job_is_no_intruder() -> None:
         unwatched = Survey(live_machine(), [replace(promise, watcher=0)], {}, before=busy).of_promises().findings
     assert watcher.pid not in {pid for one in found for pid in one.others}
     assert watcher.pid in {pid for one in unwatched for pid in one.others}
+
+
+def test_who_watches_over_a_job_stands_for_the_job() -> None:
+    """The process that a user knows is his `numafit run`; that one itself was promised nothing."""
+    cpus = two_cpus()
+    with child("") as owner, child("") as watcher:
+        promise = Promise("job", (owner.pid,), 1 << cpus[0], exclusive=True, watcher=watcher.pid)
+        report = Survey(live_machine(), [promise], {}).of_processes([watcher.pid])
+        beside = Survey(live_machine(), [promise], {}).of_promises()
+    assert [one.name for one in report.promises] == ["job"]
+    assert {one.pid for one in report.findings} == {one.pid for one in beside.findings} == {owner.pid}

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from numafit.host.bind import kernel
-from numafit.host.bind.kernel import BIND, DEFAULT, PREFERRED, MemoryPolicy
+from numafit.host.bind.kernel import MemoryPolicy
+from numafit.host.bind.mempolicy import BIND, DEFAULT, PREFERRED
 from numafit.host.bind.target import Target
 from tests.host.children import in_child, needs_cpus
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from numafit.bits import cpuset_text, mask_of
-from numafit.host.bind import kernel, ladder, systemd
+from numafit.host.bind import kernel, ladder, mempolicy, systemd
 from numafit.host.bind.cgroup import LeaseGroup
 from numafit.host.bind.ladder import bind_affinity, bind_self, group_pids, lease_groups, rebind, remove_group
 from numafit.host.bind.target import CPUSET_RUNGS, INTERLEAVE, PREFER, BindError, Bound, RungRefused, Target
@@ -170,7 +170,7 @@ def test_memory_that_cannot_be_bound_is_preferred(no_cpusets: None, monkeypatch:
     real = kernel.set_memory_policy
 
     def refuse(mode: int, nodes: int) -> None:
-        if mode == kernel.BIND:
+        if mode == mempolicy.BIND:
             raise OSError(errno.EINVAL, "Invalid argument")
         real(mode, nodes)
 
@@ -186,8 +186,8 @@ def test_memory_that_cannot_be_bound_is_preferred(no_cpusets: None, monkeypatch:
 @pytest.mark.parametrize(
     ("nodes", "rung", "modes"),
     [
-        (0b01, "affinity and memory policy", [kernel.PREFERRED_MANY | kernel.BALANCING, kernel.PREFERRED]),
-        (0b11, "affinity", [kernel.PREFERRED_MANY | kernel.BALANCING, kernel.PREFERRED_MANY]),
+        (0b01, "affinity and memory policy", [mempolicy.PREFERRED_MANY | mempolicy.BALANCING, mempolicy.PREFERRED]),
+        (0b11, "affinity", [mempolicy.PREFERRED_MANY | mempolicy.BALANCING, mempolicy.PREFERRED_MANY]),
     ],
 )
 def test_an_old_kernel_prefers_one_node_or_what_is_near(
@@ -199,11 +199,11 @@ def test_an_old_kernel_prefers_one_node_or_what_is_near(
 
     def old(mode: int, _nodes: int) -> None:
         tried.append(mode)
-        if mode & ~kernel.BALANCING == kernel.PREFERRED_MANY:
+        if mode & ~mempolicy.BALANCING == mempolicy.PREFERRED_MANY:
             raise OSError(errno.EINVAL, "Invalid argument")
 
     monkeypatch.setattr(kernel, "set_memory_policy", old)
-    monkeypatch.setattr(kernel, "get_memory_policy", lambda: kernel.MemoryPolicy(kernel.PREFERRED, nodes))
+    monkeypatch.setattr(kernel, "get_memory_policy", lambda: kernel.MemoryPolicy(mempolicy.PREFERRED, nodes))
     monkeypatch.setattr(kernel, "status", lambda *_: Target(0b1, 0b111))
     monkeypatch.setattr(kernel, "affinity", lambda *_: 0b1)
     monkeypatch.setattr(os, "sched_setaffinity", lambda *_: None)
@@ -260,7 +260,7 @@ def test_without_a_memory_policy_there_is_affinity(no_cpusets: None, monkeypatch
 def test_a_policy_that_comes_out_otherwise_is_taken_back(no_cpusets: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read back, not believed."""
     first, *_ = needs_cpus(1)
-    monkeypatch.setattr(kernel, "get_memory_policy", lambda: kernel.MemoryPolicy(kernel.INTERLEAVE, 1))
+    monkeypatch.setattr(kernel, "get_memory_policy", lambda: kernel.MemoryPolicy(mempolicy.INTERLEAVE, 1))
     bound = in_child(lambda: bind_self(LEASE, Target(1 << first, lowest_node()), strict=False))
     assert (bound.rung, bound.memory_policy) == ("affinity", "")
 

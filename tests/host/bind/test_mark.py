@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from numafit.host.bind.mark import is_marked, mark_self, marked_processes
+from numafit.host.bind.mark import is_marked, marked_processes
+from numafit.host.bind.marking import mark_self
 from tests.host.children import NOBODY, in_child, needs_root
 from tests.host.process.test_identity import add, child, proc, stat_line
 
 __all__ = ["proc"]
 
-CODE = "from numafit.host.bind.mark import mark_self; mark_self(sys.argv[1])"
+CODE = "from numafit.host.bind.marking import mark_self; mark_self(sys.argv[1])"
 
 
 def test_what_a_marked_process_starts_is_marked_too() -> None:

@@ -26,12 +26,12 @@ def test_leases_are_given_in_order_some_at_a_time(book: Book) -> None:
     for number in range(4):
         book.enqueue(HOST, JobRequest(cpus=1, name=str(number)), me())
     first = serve(book, HOST, most=3)
-    assert [place.request.name for place, _ in first.given] == ["0", "1", "2"]
+    assert [place.request.name for place, _, _ in first.given] == ["0", "1", "2"]
     assert [place.request.name for place in first.waiting] == ["3"]
     second = serve(book, HOST, first.state, most=3)
-    assert [place.request.name for place, _ in second.given] == ["3"]
+    assert [place.request.name for place, _, _ in second.given] == ["3"]
     assert book.waiting() == []
-    given = [lease for _, lease in (*first.given, *second.given)]
+    given = [lease.id for _, lease, _ in (*first.given, *second.given)]
     assert given == [lease.id for lease in book.leases()]
 
 
@@ -76,7 +76,7 @@ def test_one_whose_time_is_over_still_gets_what_is_free(book: Book) -> None:
 def test_the_dead_are_passed_over(book: Book) -> None:
     book.enqueue(HOST, JobRequest(cpus=4), gone())
     book.enqueue(HOST, JobRequest(cpus=2, name="alive"), me())
-    assert [place.request.name for place, _ in serve(book, HOST).given] == ["alive"]
+    assert [place.request.name for place, _, _ in serve(book, HOST).given] == ["alive"]
 
 
 def test_a_higher_priority_is_served_first(book: Book) -> None:
@@ -86,4 +86,4 @@ def test_a_higher_priority_is_served_first(book: Book) -> None:
     book.release(held.id)
     assert [place.request.name for place in book.waiting()] == ["1", "2", "0"]
     look = serve(book, HOST)
-    assert [place.request.name for place, _ in look.given] == ["1"]
+    assert [place.request.name for place, _, _ in look.given] == ["1"]

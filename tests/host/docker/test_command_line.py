@@ -100,6 +100,28 @@ def test_command_lines_are_found_in_a_script() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "command", "shown"),
+    [
+        ("one && echo ok", [], "one && echo ok"),
+        ("one sh -c 'a && b' | tee log", ["sh", "-c", "a && b"], "one sh -c 'a && b' | tee log"),
+        ("one ls > out 2>&1 &", ["ls"], "one ls > out 2>&1 &"),
+        ("one ls 2>&1", ["ls"], "one ls 2>&1"),
+        ("one; two", [], "one ; two"),
+        ("one echo a\\;b", ["echo", "a;b"], "one echo 'a;b'"),
+        ("one ls # a; b", ["ls"], "one ls"),
+        ('one ls "$PWD/a b"', ["ls", "$PWD/a b"], 'one ls "$PWD/a b"'),
+        ("one ls '$PWD'", ["ls", "$PWD"], "one ls '$PWD'"),
+        ("one echo a#b", ["echo", "a#b"], "one echo 'a#b'"),
+    ],
+)
+def test_what_a_shell_does_with_a_line_is_left_to_the_shell(written: str, command: list[str], shown: str) -> None:
+    """Operators and redirections are no words of the container's command, and stand behind it as they did."""
+    (line,) = docker_lines(f"docker run {written}", "start.sh")
+    assert (line.run.image, list(line.run.command)) == ("one", command)
+    assert line.shell_text(line.run.words()) == shown
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("\ndocker run 'x", "start.sh:2: no closing quotation"),

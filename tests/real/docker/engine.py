@@ -30,6 +30,11 @@ def image_archive() -> bytes:
     return data.getvalue()
 
 
+def first_core() -> str:
+    """The CPUs of the first core, as the kernel lists them: what one CPU becomes in whole cores."""
+    return Path("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list").read_text().strip()
+
+
 class Engine:
     def __init__(self) -> None:
         # A path in there must fit the name of a socket, which has 107 characters.

@@ -58,7 +58,7 @@ def test_the_page_shows_leases_as_ps_prints_them() -> None:
     table, _, waiting = shown("ps").rpartition("\n")
     host = host_named("gpu8-128cpu")
     assert table == leases_text(HELD, {}, lying=lease_alignments(host, HELD))
-    assert waiting.startswith("waits since 2027-01-15T08:00:00Z: eve for 8 nvidia.com/gpu (place 1: ")
+    assert waiting.startswith("waits since 2027-01-15T08:00:00Z as w7: eve for 8 nvidia.com/gpu (place 1: ")
 
 
 def test_the_page_shows_what_is_left_as_free_prints_it() -> None:

@@ -6,21 +6,21 @@ import shlex
 import signal
 from collections.abc import Sequence
 
-from numafit.amounts import size_text
-from numafit.bits import cpuset_text
 from numafit.cli.host.refusal import refuse
-from numafit.cli.host.waiting import take
+from numafit.cli.host.waiting import back_from_waiting, take
 from numafit.cli.options.asked import LeaseOptions, limited, seconds_of
 from numafit.cli.warning import warn
 from numafit.errors import InputError
-from numafit.host.bind.target import CPUSET_RUNGS, INTERLEAVE, POLICY, Bound
+from numafit.host.announce import start_sentences
+from numafit.host.bind.target import Bound
 from numafit.host.book.book import caller
 from numafit.host.book.folder import VARIABLE
 from numafit.host.environment import HOST, lease_variables, merged
 from numafit.host.grant import Refused
 from numafit.host.lease import Lease
 from numafit.host.process.identity import identify
-from numafit.host.run.command import run_leased, target_of
+from numafit.host.run.asked import StartAsked
+from numafit.host.run.command import run_leased, stay_with, target_of
 from numafit.host.run.ending import GRACE
 from numafit.host.run.launcher import launcher_note
 from numafit.host.run.resumed import has_lease
@@ -98,10 +98,19 @@ def _run(
 ) -> int:
     watcher = identify(os.getpid())
     assert watcher is not None
+    given = has_lease()
+    back = back_from_waiting(options)
+    if back is not None and back.child is not None:
+        _settle()
+        return finish(stay_with(session, back, command, watcher))
     with session.book() as book:
-        if not has_lease():
+        if not given:
             look_around(book, session.host, warn)
-        got = take(session, book, options, caller([watcher], shlex.join(command)), quiet=quiet)
+        asked = None
+        if options.wait is not None and not omp and not explain:
+            asked = StartAsked(command, no_env=no_env, strict=strict, quiet=quiet)
+        owner = caller([watcher], shlex.join(command))
+        got = take(session, book, options, owner, quiet=quiet, back=back, asked=asked)
         if isinstance(got, Refused):
             return refuse(options, got)
         target = target_of(session, book, got)
@@ -110,19 +119,24 @@ def _run(
     def report(lease: Lease, bound: Bound) -> None:
         try:
             if not quiet:
-                _report(lease, bound, options.request.cpus, explain=explain)
+                for sentence in start_sentences(lease, bound, options.request.cpus, explain=explain):
+                    warn(sentence)
         except OSError:
             # A command does not fail because nobody listens to what is said about it. Signals are blocked here: that
             # of the closed pipe would be kept, and passed on to the command.
             signal.sigtimedwait([signal.SIGPIPE], 0)
-        # From here on it waits, perhaps for days; what is loaded is no garbage.
-        gc.freeze()
-        gc.enable()
+        _settle()
 
     status = run_leased(
         session, got, target, command, environment, watcher=watcher, strict=strict, report=report, grace=grace
     )
     return finish(status)
+
+
+def _settle() -> None:
+    """From here on it waits, perhaps for days; what is loaded is no garbage."""
+    gc.freeze()
+    gc.enable()
 
 
 def _environment(session: Session, lease: Lease, cpus: int, *, omp: bool) -> dict[str, str]:
@@ -134,29 +148,3 @@ def _environment(session: Session, lease: Lease, cpus: int, *, omp: bool) -> dic
     for note in notes:
         warn(note)
     return environment
-
-
-def _memory_words(lease: Lease, bound: Bound) -> str:
-    nodes = cpuset_text(bound.mems)
-    way = bound.memory_policy.partition(" ")[0]
-    where = f"memory of node {nodes}{' first' if way == 'preferred' else ''}" if nodes else "memory from anywhere"
-    if way == INTERLEAVE:
-        where = f"memory interleaved over node {nodes}"
-    return where + (f", at most {size_text(lease.limit_memory)}" if lease.limit_memory else "")
-
-
-def _report(lease: Lease, bound: Bound, asked: int, *, explain: bool) -> None:
-    whole = f" (whole cores, {asked} asked for)" if 0 < asked < lease.exclusive.bit_count() else ""
-    parts = [f"CPUs {cpuset_text(bound.cpus)}" + (" of the shared pool" if lease.pooled else whole)]
-    parts.append(_memory_words(lease, bound))
-    parts += [device for ids in lease.devices.values() for device in ids]
-    how = f"{bound.rung} ({bound.memory_policy})" if bound.memory_policy else bound.rung
-    warn(f"lease {lease.id}: {', '.join(parts)}; bound by {how}")
-    if explain:
-        warn(lease.sentence)
-        for number, part in enumerate(lease.shares):
-            warn(f"rank {number}: {part.words()}")
-    # A stronger binding may be had by another user or on another host; who asks for reasons wants all of them.
-    for reason in bound.skipped:
-        if bound.rung not in CPUSET_RUNGS or explain or reason.startswith(POLICY):
-            warn(f"not bound by {reason}")

@@ -170,7 +170,8 @@ def _waiting_lines(found: Holdings) -> Iterator[str]:
         why = sentence_of(turn.answer) if isinstance(turn.answer, Refused) else "about to start"
         one = turn.place
         who = f"{one.owner.user} for {one.request.words()}"
-        yield f"waits since {time_text(one.since)}: {who} (place {number}: {why})"
+        known = f" as {one.id}" if one.id else ""
+        yield f"waits since {time_text(one.since)}{known}: {who} (place {number}: {why})"
 
 
 def _draw(found: Holdings, path: Path) -> None:

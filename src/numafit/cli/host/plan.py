@@ -10,7 +10,7 @@ from numafit.cli.options.asked import LeaseOptions
 from numafit.cli.options.machine import resolve_machine
 from numafit.cli.terminal import answer, this_screen
 from numafit.cli.warning import warn
-from numafit.host.environment import LEASE, lease_variables
+from numafit.host.environment import CUDA, LEASE, lease_variables, nvidia_gpus
 from numafit.host.grant import PlannedLease, Refused, planned_lease, sentence_of
 from numafit.host.host import Host
 from numafit.host.lease import Lease
@@ -44,7 +44,10 @@ def show_job_plan(
     elif line == "docker":
         click.echo(_docker_line(plan, host, command))
     elif line is not None:
-        click.echo(TOOL_LINES[line](plan.cpus, plan.lease, command))
+        gpus = [f"{CUDA}={variables[CUDA]}"] if CUDA in variables else []
+        click.echo(" ".join([*gpus, TOOL_LINES[line](plan.cpus, plan.lease, command)]))
+        if unnamed := _unnamed(plan, gpus=not gpus):
+            warn(f"this line does not give it {unnamed}: the command has to be told to use {_it(unnamed)}")
     elif output == "json":
         click.echo(json_text(job_plan_record(plan.placed, plan.cpus, variables)))
     else:
@@ -55,6 +58,17 @@ def show_job_plan(
     if line is not None:
         warn("nothing is held: another job may get the same CPUs and devices")
     return 0
+
+
+def _unnamed(plan: PlannedLease, *, gpus: bool) -> str:
+    """The devices of the plan that a line for another tool says nothing of."""
+    shown = set() if gpus else set(nvidia_gpus(plan.lease.devices))
+    ids = [one for ids in plan.lease.devices.values() for one in ids if one.partition("::")[0] not in shown]
+    return ", ".join(ids)
+
+
+def _it(names: str) -> str:
+    return "them" if "," in names else "it"
 
 
 def planning_host(options: LeaseOptions, specs: Sequence[str], *, devices: bool = True) -> tuple[Host, list[Lease]]:

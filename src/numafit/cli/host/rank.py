@@ -30,9 +30,9 @@ from numafit.host.environment import (
     parse_devices,
 )
 from numafit.host.host import host_of
-from numafit.host.run.execute import execute, failure, restore_signals
 from numafit.host.run.rank import Member, find_member, find_resources, shares_of
 from numafit.host.run.share import RankShare, cores_by_node
+from numafit.host.wake.execute import execute, failure, restore_signals
 from numafit.machine.model import Machine
 from numafit.show.json import json_text
 from numafit.show.records.shares import shares_record

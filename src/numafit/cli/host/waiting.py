@@ -2,18 +2,33 @@
 
 from numafit.cli.options.asked import LeaseOptions
 from numafit.cli.warning import warn
-from numafit.host.book.bell import GO
 from numafit.host.book.book import Book
 from numafit.host.grant import Owner, Refused, sentence_of
 from numafit.host.lease import Lease
-from numafit.host.run.resumed import lease_given, resumed
+from numafit.host.run.asked import StartAsked
+from numafit.host.run.resumed import Resumed, lease_given, resumed
 from numafit.host.session import Session
+from numafit.host.wake.words import GO
 
 
-def take(session: Session, book: Book, options: LeaseOptions, owner: Owner, *, quiet: bool) -> Lease | Refused:
+def back_from_waiting(options: LeaseOptions) -> Resumed | None:
+    """What this process brings with it that has waited for its lease; to be asked once."""
+    return resumed() if options.wait is not None else None
+
+
+def take(
+    session: Session,
+    book: Book,
+    options: LeaseOptions,
+    owner: Owner,
+    *,
+    quiet: bool,
+    back: Resumed | None = None,
+    asked: StartAsked | None = None,
+) -> Lease | Refused:
+    """`back` is what it brings with it; `asked`, how a command is to be started."""
     if options.wait is None:
         return book.take(session.host, options.request, owner)
-    back = resumed()
     if back is not None and back.word == GO:
         return lease_given(book, back, owner)
     # Most jobs do not wait, and start quicker without; so do those that have waited.
@@ -29,4 +44,4 @@ def take(session: Session, book: Book, options: LeaseOptions, owner: Owner, *, q
                 warn(f"waits for {options.request.words()}, {where}" + (f": {why}" if why else ""))
 
     place = back.ticket if back is not None else None
-    return sleep.take(session, book, options.request, owner, options.wait, place=place, tell=tell)
+    return sleep.take(session, book, options.request, owner, options.wait, place=place, tell=tell, asked=asked)

@@ -85,11 +85,14 @@ class Survey:
         self.promises = self._with_descendants(list(promises))
 
     def of_processes(self, pids: Sequence[int]) -> AuditReport:
-        """Also the promises that they belong to; raises `InputError` for a process that is not there."""
+        """Also the promises that they belong to; raises `InputError` for a process that is not there. One that watches
+        over a job, as `numafit run` does, stands for all of the job."""
         alone: list[Observation] = []
         judged: list[Promise] = []
+        about: set[int | None] = {None, *pids}
         for pid in dict.fromkeys(pids):
-            mine = [promise for promise in self.promises if pid in promise.pids]
+            mine = [promise for promise in self.promises if pid in (promise.watcher, *promise.pids)]
+            about.update(other for promise in mine if pid == promise.watcher for other in promise.pids)
             judged += [promise for promise in mine if promise not in judged]
             process = self._look(pid)
             if process is None:
@@ -97,7 +100,7 @@ class Survey:
             if not mine:
                 alone.append(process)
         report = self._report(judged, alone)
-        kept = [found for found in report.findings if found.pid in (*pids, None)]
+        kept = [found for found in report.findings if found.pid in about]
         return msgspec.structs.replace(report, findings=tuple(kept))
 
     def of_promises(self) -> AuditReport:

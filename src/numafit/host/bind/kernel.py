@@ -1,38 +1,17 @@
 """What the kernel is asked directly: memory policies, and which CPUs and NUMA nodes a process may use."""
 
-import errno
 import os
 from _thread import allocate_lock, start_new_thread
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from numafit.bits import cpuset_text, mask_of
+from numafit.host.bind import mempolicy
 from numafit.host.bind.target import Target
 from numafit.host.process.identity import status_fields
 from numafit.machine.read.sysfs.text import cpu_list
 
-DEFAULT, PREFERRED, BIND, INTERLEAVE, LOCAL, PREFERRED_MANY = range(6)
-"""Modes of a memory policy; PREFERRED_MANY exists since Linux 5.15."""
-BALANCING = 0x2000
-"""A flag of a mode: where the kernel moves pages to who uses them, it goes on doing so among the nodes of the policy.
-Only PREFERRED_MANY (since Linux 6.10) and BIND take it."""
-_MODE_FLAGS = 0xE000
-_MODE_NAMES = {
-    DEFAULT: "default",
-    PREFERRED: "preferred",
-    BIND: "bind",
-    INTERLEAVE: "interleave",
-    LOCAL: "local",
-    PREFERRED_MANY: "preferred",
-}
-
-_CALLS = {"x86_64": {"set": 238, "get": 239}, "aarch64": {"set": 237, "get": 236}}
-"""Numbers of set_mempolicy and get_mempolicy by architecture."""
-
-_NODE_BITS = 4096
-"""Wider than any kernel's node mask: a narrower one is refused by get_mempolicy."""
 _ALL_CPUS = range(8192)
 """As many as a kernel can be built for; it takes no notice of those that it does not have."""
 
@@ -46,55 +25,18 @@ class MemoryPolicy(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """`bind 0-1`; the default policy is the empty text."""
-        if self.mode == DEFAULT:
+        if self.mode == mempolicy.DEFAULT:
             return ""
-        return f"{_MODE_NAMES.get(self.mode, f'mode {self.mode}')} {cpuset_text(self.nodes)}".rstrip()
+        return f"{mempolicy.mode_name(self.mode)} {cpuset_text(self.nodes)}".rstrip()
 
 
 def set_memory_policy(mode: int, nodes: int) -> None:
     """Of the calling thread; its future children and programs inherit it. Raises `OSError`."""
-    ctypes = _ctypes()
-    # The kernel counts one bit less than it is told.
-    _call("set", ctypes.c_long(mode), ctypes.byref(_node_words(nodes)), ctypes.c_ulong(_NODE_BITS + 1))
+    mempolicy.set_policy(mode, nodes)
 
 
 def get_memory_policy() -> MemoryPolicy:
-    ctypes = _ctypes()
-    mode, words, zero = ctypes.c_int(), _node_words(0), ctypes.c_ulong(0)
-    _call("get", ctypes.byref(mode), ctypes.byref(words), ctypes.c_ulong(_NODE_BITS + 1), zero, zero)
-    return MemoryPolicy(mode.value & ~_MODE_FLAGS, int.from_bytes(bytes(words), "little"))
-
-
-def _node_words(nodes: int) -> Any:
-    """An array of bytes; its type exists only once ctypes is loaded."""
-    if nodes.bit_length() > _NODE_BITS:
-        raise _failed(errno.EINVAL)
-    size = _NODE_BITS // 8 + 8
-    return (_ctypes().c_ubyte * size).from_buffer_copy(nodes.to_bytes(size, "little"))
-
-
-def _call(name: str, *arguments: object) -> None:
-    number = _CALLS.get(os.uname().machine, {}).get(name)
-    if number is None:
-        raise _failed(errno.ENOSYS)
-    ctypes = _ctypes()
-    function = ctypes.CDLL(None, use_errno=True).syscall
-    function.restype = ctypes.c_long
-    if function(ctypes.c_long(number), *arguments) < 0:
-        raise _failed(ctypes.get_errno())
-
-
-def _ctypes() -> Any:
-    """Loaded by the first call, since most starts of numafit do not need it; there are Pythons without it."""
-    try:
-        import ctypes
-    except ImportError:
-        raise _failed(errno.ENOSYS) from None
-    return ctypes
-
-
-def _failed(code: int) -> OSError:
-    return OSError(code, os.strerror(code))
+    return MemoryPolicy(*mempolicy.get_policy())
 
 
 def affinity(thread: int = 0) -> int:

@@ -18,16 +18,14 @@ from msgspec.structs import replace
 from numafit.bits import cpuset_text
 from numafit.bits import members as ids_of
 from numafit.host.bind import cgroup as groups
-from numafit.host.bind import cgroup_v1, kernel, systemd
+from numafit.host.bind import cgroup_v1, kernel, mempolicy, systemd
 from numafit.host.bind.cgroup import LeaseGroup
 from numafit.host.bind.slices import let_out
 from numafit.host.bind.target import (
     AFFINITY,
     AFFINITY_AND_POLICY,
-    BIND,
     CGROUP_V1,
     CGROUP_V2,
-    INTERLEAVE,
     NONE,
     POLICY,
     PREFER,
@@ -57,7 +55,7 @@ def bind_self(lease_id: str, target: Target, *, strict: bool) -> Bound:
     check_lease_id(lease_id)
     allowed = let_out(kernel.allowed_by_cpuset())
     _check_allowed(target, allowed)
-    target = replace(target, within=_fence(allowed.mems, kernel.memory_nodes()))
+    target = replace(target, within=fence(allowed.mems, kernel.memory_nodes()))
     skipped: list[str] = []
     attempts: dict[str, Callable[[], Bound]] = {
         CGROUP_V2: lambda: _in_v2(lease_id, target),
@@ -90,7 +88,7 @@ def _check_allowed(target: Target, allowed: Target) -> None:
             raise BindError(f"{what} {outside} are not allowed to this process, which may use {inside}")
 
 
-def _fence(allowed: int, every: int) -> int:
+def fence(allowed: int, every: int) -> int:
     """Nodes that a cpuset has to name. Where the process may use all there are it names none: more may come."""
     return allowed if every & ~allowed else 0
 
@@ -162,8 +160,8 @@ def _directed(target: Target, allowed: int) -> tuple[str | None, list[str]]:
     if target.way == PREFER and allowed and not allowed & ~target.mems:
         return "", []
     refusals: list[str] = []
-    for mode in _modes(target):
-        plain = kernel.MemoryPolicy(mode & ~kernel.BALANCING, target.mems)
+    for mode in mempolicy.modes_for(target.way, target.mems):
+        plain = kernel.MemoryPolicy(mode & ~mempolicy.BALANCING, target.mems)
         try:
             kernel.set_memory_policy(mode, target.mems)
             found = kernel.get_memory_policy()
@@ -174,18 +172,8 @@ def _directed(target: Target, allowed: int) -> tuple[str | None, list[str]]:
             return str(found), refusals
         refusals.append(f"the kernel made {found or 'the default'} of {plain}")
         with suppress(OSError):
-            kernel.set_memory_policy(kernel.DEFAULT, 0)
+            kernel.set_memory_policy(mempolicy.DEFAULT, 0)
     return None, refusals
-
-
-def _modes(target: Target) -> list[int]:
-    """Best first. One node can be preferred by any kernel, several since Linux 5.15: on an older one memory then comes
-    from the node of the CPU that asks for it, which is what a kernel does by itself."""
-    if target.way == INTERLEAVE:
-        return [kernel.INTERLEAVE]
-    plain = kernel.PREFERRED_MANY if target.mems.bit_count() > 1 else kernel.PREFERRED
-    preferred = [kernel.PREFERRED_MANY | kernel.BALANCING, plain]
-    return [kernel.BIND, *preferred] if target.way == BIND else preferred
 
 
 def _told(what: str, refusals: list[str], policy: str | None) -> tuple[str, ...]:

@@ -16,9 +16,6 @@ from numafit.host.book.opening import NO_TRAPS, open_fifo, open_plain
 
 BELL = "leases.bell"
 WATCH = "leases.watch"
-HELLO, GO, OVER, LEAD, LOST = "hello", "go", "over", "lead", "lost"
-"""The first word of what a waiter hears: you are seen; you have this lease; your time is over, because; watch; ask
-again."""
 _PIPE = "waiting-"
 
 

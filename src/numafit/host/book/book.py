@@ -25,6 +25,7 @@ from numafit.host.pool import SharedPlace, shared_place
 from numafit.host.process.identity import Liveness, ProcessId, user_name
 from numafit.host.request import JobRequest
 from numafit.host.this_machine import looked_at
+from numafit.host.wake.foreseen import Foreseen
 
 if TYPE_CHECKING:
     from numafit.host.place import Placed
@@ -92,6 +93,10 @@ class Book:
     def keep_command(self, lease: Lease, owner: Owner) -> None:
         """Of one who was given his lease while he waited: who gave it to him knows the program only."""
         self._commands.keep(owner.uid, lease.id, owner.command)
+
+    def opened_command(self, owner: Owner) -> tuple[int, bytes]:
+        """See `Commands.opened`."""
+        return self._commands.opened(owner.uid, owner.command)
 
     def commands(self) -> dict[tuple[int, str], str]:
         """User and lease -> the command line of its job, where the ledger itself names only its program and the caller
@@ -172,6 +177,7 @@ class Book:
         *,
         until: float | None = None,
         ready: Callable[[int], None] = lambda ticket: None,
+        foreseen: Foreseen | None = None,
     ) -> int:
         """A place in the queue, until a time of CLOCK_BOOTTIME; `ready` is told its ticket before anybody else can see
         it. Refused at once: what would not fit on an idle host either."""
@@ -199,7 +205,7 @@ class Book:
                     cure="start it outside of that job",
                 )
             shown = replace(owner, command=self._commands.shown(owner.command))
-            ticket = tx.enqueue(QueuePlace(shown, request, time.time(), until, cpus, mems))
+            ticket = tx.enqueue(QueuePlace(shown, request, time.time(), until, cpus, mems, foreseen=foreseen))
             ready(ticket)
             return ticket
 

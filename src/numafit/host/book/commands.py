@@ -47,6 +47,18 @@ class Commands:
             if file.st_size > _MOST_BYTES:
                 self._halve(path)
 
+    def opened(self, uid: int, command: str) -> tuple[int, bytes]:
+        """For one who will not come here any more: a descriptor onto which `["LEASE",` and the bytes and `]` are to be
+        written. -1: there is nothing to be kept."""
+        if not self.private or uid != os.geteuid() or command == program_of(command):
+            return -1, b""
+        with suppress(OSError):
+            handle = open_plain(self._folder / str(uid), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            if os.fstat(handle).st_uid == uid:
+                return handle, msgspec.json.encode(command)
+            os.close(handle)
+        return -1, b""
+
     def known(self) -> dict[tuple[int, str], str]:
         """User and lease -> its command, of all that the caller may read. What one says of another's lease counts for
         nothing."""

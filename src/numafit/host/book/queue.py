@@ -2,19 +2,24 @@
 
 import os
 import select
+import signal
 import time
 from pathlib import Path
 
 import msgspec
 
 from numafit.errors import NumafitError
-from numafit.host.book.bell import GO, LOST, OVER, open_pipe, pipe_path, try_watch
+from numafit.host.book.bell import open_pipe, pipe_path, try_watch
 from numafit.host.book.book import Book
+from numafit.host.book.tables import Transaction
 from numafit.host.book.watch import Watcher
-from numafit.host.grant import Owner, Refused
+from numafit.host.grant import Owner, QueuePlace, Refused
 from numafit.host.host import Host
 from numafit.host.lease import Lease
+from numafit.host.process.identity import PROC, is_alive
 from numafit.host.request import JobRequest
+from numafit.host.wake.foreseen import Foreseen
+from numafit.host.wake.words import GO, LOST, OVER, START
 
 TRY_SECONDS = 1.0
 """Between two looks whether somebody watches, as long as nobody said so."""
@@ -65,7 +70,15 @@ def take(book: Book, host: Host, request: JobRequest, owner: Owner, wait: float 
             return told
 
 
-def enter(book: Book, host: Host, request: JobRequest, owner: Owner, wait: float, flags: int = os.O_RDWR) -> Ticket:
+def enter(
+    book: Book,
+    host: Host,
+    request: JobRequest,
+    owner: Owner,
+    wait: float,
+    flags: int = os.O_RDWR,
+    foreseen: Foreseen | None = None,
+) -> Ticket:
     """A place in the queue for so many seconds."""
     until = None if wait == float("inf") else time.clock_gettime(time.CLOCK_BOOTTIME) + wait
     made: list[Ticket] = []
@@ -74,7 +87,7 @@ def enter(book: Book, host: Host, request: JobRequest, owner: Owner, wait: float
         path = pipe_path(book.folder, number, os.getpid())
         made.append(Ticket(number, path, open_pipe(path, flags)))
 
-    book.enqueue(host, request, owner, until=until, ready=ready)
+    book.enqueue(host, request, owner, until=until, ready=ready, foreseen=foreseen)
     return made[-1]
 
 
@@ -82,6 +95,40 @@ def leave(book: Book, ticket: Ticket) -> None:
     os.close(ticket.pipe)
     ticket.path.unlink(missing_ok=True)
     book.leave_queue(ticket.number)
+
+
+def expel(book: Book, place: QueuePlace) -> str:
+    """Ends the process that waits there, which loses its place; returns why that did not work. Of those who share a
+    ledger each could write any number into it: only a process that has the pipe of this place open is ended."""
+    for process in place.owner.processes[:1]:
+        if is_alive(process) is False:
+            continue
+        if not _has_open(process.pid, pipe_path(book.folder, place.ticket, process.pid)):
+            return "its process cannot be seen from here"
+        try:
+            os.kill(process.pid, signal.SIGTERM)
+            # One that was stopped hears of it when it goes on.
+            os.kill(process.pid, signal.SIGCONT)
+        except ProcessLookupError:
+            continue
+        except PermissionError as error:
+            return error.strerror or str(error)
+
+    def run(tx: Transaction) -> None:
+        tx.dequeue(place.ticket)
+        data = {"request": place.request, "command": place.owner.command, "name": place.request.name}
+        tx.note("cancelled", "", place.owner.user, {**data, "sentence": f"it waited for {place.request.words()}"})
+
+    book.transact(run)
+    return ""
+
+
+def _has_open(pid: int, pipe: Path) -> bool:
+    folder = PROC / str(pid) / "fd"
+    try:
+        return any(os.readlink(folder / name) == str(pipe.absolute()) for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def wait_here(book: Book, host: Host, ticket: Ticket) -> Lease | Refused | str:
@@ -102,10 +149,11 @@ def wait_here(book: Book, host: Host, ticket: Ticket) -> Lease | Refused | str:
 
 def answered(book: Book, word: str, rest: str) -> Lease | Refused | str | None:
     """What was told, if it ends the waiting."""
-    if word == GO:
-        lease = book.lease(rest)
+    if word in (GO, START):
+        lease_id = rest.partition(" ")[0]
+        lease = book.lease(lease_id)
         if lease is None:
-            raise NumafitError(f"the lease {rest} was released before the command could start")
+            raise NumafitError(f"the lease {lease_id} was released before the command could start")
         return lease
     if word == OVER:
         return Refused(why=rest)

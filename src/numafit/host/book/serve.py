@@ -12,6 +12,7 @@ from numafit.host.book.tables import Transaction
 from numafit.host.grant import QueuePlace, Refused, sentence_of
 from numafit.host.host import Host
 from numafit.host.lease import Lease
+from numafit.host.pool import shared_cpus
 from numafit.host.process.identity import PROC, ProcessId, read_stat
 
 MOST = 8
@@ -19,8 +20,8 @@ MOST = 8
 
 
 class QueueLook(msgspec.Struct, frozen=True):
-    given: Sequence[tuple[QueuePlace, str]] = ()
-    """With the id of the lease."""
+    given: Sequence[tuple[QueuePlace, Lease, int]] = ()
+    """With the lease, and the CPUs that its command is to be bound to."""
     over: Sequence[tuple[QueuePlace, str]] = ()
     """With why there is no lease."""
     waiting: Sequence[QueuePlace] = ()
@@ -44,7 +45,7 @@ def serve(book: Book, host: Host, before: bytes = b"", most: int = MOST) -> Queu
         ended = {place.ticket for place in over}
         awake = [place for place in queue if place.ticket not in ended and not _is_stopped(place)]
         state = _state(leases, awake)
-        given: list[tuple[QueuePlace, str]] = []
+        given: list[tuple[QueuePlace, Lease]] = []
         reasons: dict[int, str] = {}
         if state != before or over:
             for turn in turns(host, leases, [*awake, *over], now):
@@ -54,7 +55,7 @@ def serve(book: Book, host: Host, before: bytes = b"", most: int = MOST) -> Queu
                     lease = book.give(tx, seen_by(host, turn.place), leases, turn.answer, turn.place.owner)
                     leases.append(lease)
                     tx.dequeue(turn.place.ticket)
-                    given.append((turn.place, lease.id))
+                    given.append((turn.place, lease))
                     if len(given) >= most and not over:
                         break
         over = [place for place in over if place.ticket in reasons]
@@ -64,7 +65,7 @@ def serve(book: Book, host: Host, before: bytes = b"", most: int = MOST) -> Queu
         gone = {place.ticket for place in (*over, *(place for place, _ in given))}
         waiting = [place for place in queue if place.ticket not in gone]
         return QueueLook(
-            given,
+            [(place, lease, lease.exclusive or shared_cpus(host, leases, lease)) for place, lease in given],
             [(place, reasons[place.ticket]) for place in over],
             waiting,
             frozenset(owner for lease in leases for owner in lease.owners),

@@ -13,24 +13,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from numafit.host.book.bell import (
-    BELL,
-    GO,
-    HELLO,
-    LEAD,
-    LOST,
-    OVER,
-    open_pipe,
-    pipe_path,
-    pipes,
-    try_watch,
-)
+from numafit.host.book.bell import BELL, open_pipe, pipe_path, pipes, try_watch
 from numafit.host.book.book import Book
 from numafit.host.book.opening import open_fifo
 from numafit.host.book.serve import QueueLook, serve
+from numafit.host.book.starts import Starts, is_offered, start_line
 from numafit.host.grant import QueuePlace
 from numafit.host.host import Host
+from numafit.host.lease import Lease
 from numafit.host.process.identity import ProcessId
+from numafit.host.wake.words import GO, HELLO, LEAD, LOST, OVER
 
 LOOK_SECONDS = 5.0
 """Between two looks for what is no event."""
@@ -53,6 +45,7 @@ class Watcher:
         self._poll = select.poll()
         self._poll.register(self._bell, select.POLLIN)
         self._state = b""
+        self._starts = Starts(book)
 
     def until_left(self, ticket: int, further: int = 0) -> None:
         """As long as this one waits: what runs for his sake ends with him. So many `further` looks are taken before
@@ -62,12 +55,12 @@ class Watcher:
             self._pipes.setdefault(path, -1)
         while True:
             with suppress(BlockingIOError):
-                os.read(self._bell, 1 << 16)
+                self._starts.heard(os.read(self._bell, 1 << 16))
             began = time.monotonic()
             served = serve(self._book, self._host(), self._state)
             self._state = served.state
             self._tell(served)
-            if all(place.ticket != ticket for place in served.waiting):
+            if all(place.ticket != ticket for place in served.waiting) and not self._starts:
                 if not served.given or not further:
                     return
                 further -= 1
@@ -98,6 +91,7 @@ class Watcher:
         self._lock = -1
 
     def close(self) -> None:
+        self._starts.close()
         for handle in (self._bell, self._lock, *self._pipes.values(), *self._ends.values()):
             if handle >= 0:
                 os.close(handle)
@@ -110,8 +104,11 @@ class Watcher:
             if self._pipes.get(path, -1) < 0:
                 self._open(path)
                 self._say(path, HELLO)
-        for place, lease in served.given:
-            self._dismiss(self._path(place), f"{GO} {lease}")
+        for place, lease, cpus in served.given:
+            if is_offered(place):
+                self._start(place, lease, cpus)
+            else:
+                self._dismiss(self._path(place), f"{GO} {lease.id}")
         for place, sentence in served.over:
             self._dismiss(self._path(place), f"{OVER} {sentence}")
         for path in self._pipes.keys() - there:
@@ -137,6 +134,18 @@ class Watcher:
         handle = self._pipes.pop(path, -1)
         if handle >= 0:
             os.close(handle)
+        with suppress(OSError):
+            path.unlink()
+
+    def _start(self, place: QueuePlace, lease: Lease, cpus: int) -> None:
+        """He will report; his pipe stays open, so that he hears of it."""
+        path = self._path(place)
+        if self._pipes.get(path, -1) < 0:
+            self._open(path)
+        self._say(path, start_line(lease, cpus))
+        handle = self._pipes.pop(path, -1)
+        if handle >= 0:
+            self._starts.begin(place, lease, cpus, handle)
         with suppress(OSError):
             path.unlink()
 

@@ -21,13 +21,14 @@ from numafit.host.bind.ladder import (
     rebind,
 )
 from numafit.host.bind.mark import is_marked, marked_processes
-from numafit.host.bind.target import Target
+from numafit.host.bind.target import Bound, Target
 from numafit.host.host import Host
 from numafit.host.lease import Lease, LiveContainers
 from numafit.host.pool import shared_cpus
 from numafit.host.process.identity import (
     PROC,
     Liveness,
+    ProcessId,
     boot_id,
     descendants,
     has_environment,
@@ -77,6 +78,14 @@ def cgroup_of(lease: Lease) -> str:
 def can_be_seen(lease: Lease) -> bool:
     """Whether anything of its work is to be seen from here."""
     return bool(lease.container or any(is_alive(owner) for owner in lease.owners) or group_pids(lease.cgroup))
+
+
+def with_command(lease: Lease, child: ProcessId | None, bound: Bound) -> Lease:
+    """As it is written down when its command, a new process that is bound, is about to run."""
+    owners = (*lease.owners, child) if child is not None else lease.owners
+    marked = child is not None and is_marked(child.pid, lease.id)
+    lease = replace(lease, owners=owners, marked=marked)
+    return replace(lease, rung=bound.rung, cgroup=bound.cgroup, bound=bound.cpus, notes=bound.skipped)
 
 
 def as_shared_work(lease: Lease) -> Lease:

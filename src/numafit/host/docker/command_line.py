@@ -169,6 +169,21 @@ class ScriptLine(msgspec.Struct, frozen=True):
     number: int
     """Of its first line, from 1."""
     run: DockerRun
+    text: str = ""
+    """As it was written, on one line, and what of it follows the command: `&& echo done`, `> log 2>&1`."""
+    rest: str = ""
+
+    def shell_text(self, words: Sequence[str]) -> str:
+        """The words as a shell reads them, and the rest of the line. What a shell puts in for `$NAME` stays so, unless
+        it was quoted."""
+        quoted = [self._quoted(word) for word in words]
+        return " ".join([*quoted, self.rest] if self.rest else quoted)
+
+    def _quoted(self, word: str) -> str:
+        if not ("$" in word or "`" in word) or f"'{word}'" in self.text:
+            return shlex.quote(word)
+        inside = word.replace("\\", "\\\\").replace('"', '\\"')
+        return f'"{inside}"'
 
 
 def docker_lines(text: str, source: str) -> list[ScriptLine]:
@@ -183,8 +198,9 @@ def docker_lines(text: str, source: str) -> list[ScriptLine]:
             continue
         whole, at = pending + line, first
         pending, first = "", 0
+        whole, rest = _cut(whole)
         try:
-            words = shlex.split(whole, comments=True)
+            words = shlex.split(whole)
         except ValueError as error:
             if "docker" not in whole:
                 continue
@@ -192,10 +208,35 @@ def docker_lines(text: str, source: str) -> list[ScriptLine]:
         after = _after_docker_run(words)
         if after is not None:
             try:
-                found.append(ScriptLine(at, parse_docker_run(after)))
+                found.append(ScriptLine(at, parse_docker_run(after), whole, rest))
             except InputError as error:
                 raise InputError(f"{error.source}: {error.message}", source=source, line=at, cure=error.cure) from None
     return found
+
+
+def _cut(line: str) -> tuple[str, str]:
+    """A simple command, and what follows it: whatever a shell takes for an operator or a redirection; a comment is
+    left out."""
+    quote = ""
+    skipped = False
+    for place, sign in enumerate(line):
+        if skipped:
+            skipped = False
+        elif sign == "\\" and quote != "'":
+            skipped = True
+        elif quote:
+            quote = "" if sign == quote else quote
+        elif sign in "'\"":
+            quote = sign
+        elif sign == "#" and line[:place][-1:] in ("", " ", "\t"):
+            return line[:place].rstrip(), ""
+        elif sign in ";&|<>":
+            # The number of a descriptor belongs to its redirection.
+            before = line[:place]
+            head = before.rstrip("0123456789") if sign in "<>" else before
+            cut = len(head) if head[-1:] in (" ", "\t") else place
+            return line[:cut].rstrip(), line[cut:].strip()
+    return line, ""
 
 
 def _after_docker_run(words: Sequence[str]) -> Sequence[str] | None:

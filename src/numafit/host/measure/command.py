@@ -13,14 +13,14 @@ from typing import IO
 
 from numafit.bits import cpuset_text, mask_of, members
 from numafit.errors import InputError
-from numafit.host.bind import kernel
+from numafit.host.bind import kernel, mempolicy
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.measure.choice import free_memory
 from numafit.host.measure.gain import AS_IT_IS, BADLY, WAYS, WELL, CommandMeasured, NearFar
 from numafit.host.measure.result import Measured
 from numafit.host.pool import pool_of
-from numafit.host.run.execute import execute, failure, restore_signals
+from numafit.host.wake.execute import execute, failure, restore_signals
 
 _LAST_WORDS = 200
 _GENTLE = 5.0
@@ -176,7 +176,7 @@ def bind(cpus: int, memory: int) -> None:
     os.sched_setaffinity(0, members(cpus))
     if kernel.affinity() != cpus:
         raise OSError(f"the kernel gives CPUs {cpuset_text(kernel.affinity())} instead of {cpuset_text(cpus)}")
-    wanted = kernel.MemoryPolicy(kernel.PREFERRED, 1 << memory)
+    wanted = kernel.MemoryPolicy(mempolicy.PREFERRED, 1 << memory)
     try:
         kernel.set_memory_policy(wanted.mode, wanted.nodes)
         found = kernel.get_memory_policy()

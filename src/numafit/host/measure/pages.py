@@ -16,7 +16,7 @@ from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
-from numafit.host.bind.kernel import PREFERRED
+from numafit.host.bind.mempolicy import PREFERRED
 from numafit.host.process.numa_maps import parse_numa_maps
 
 _CALLS = {"x86_64": {"mbind": 237, "move_pages": 279}, "aarch64": {"mbind": 235, "move_pages": 239}}

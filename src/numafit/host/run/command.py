@@ -7,14 +7,15 @@ from msgspec.structs import replace
 
 from numafit.errors import NumafitError
 from numafit.host.bind.ladder import bind_self, group_pids, remove_group
-from numafit.host.bind.mark import is_marked, mark_self
+from numafit.host.bind.marking import mark_self
 from numafit.host.bind.target import Bound, Target
 from numafit.host.book.book import Book
-from numafit.host.book.work import LEASE_VARIABLE
+from numafit.host.book.work import LEASE_VARIABLE, with_command
 from numafit.host.lease import Lease
 from numafit.host.pool import shared_cpus
 from numafit.host.process.identity import ProcessId, identify
 from numafit.host.run.ending import GRACE, TimeLimit
+from numafit.host.run.resumed import Resumed, RunningChild
 from numafit.host.run.supervise import supervise
 from numafit.host.session import Session
 
@@ -33,14 +34,16 @@ def run_leased(
     strict: bool,
     report: Callable[[Lease, Bound], None],
     grace: float = GRACE,
+    running: RunningChild | None = None,
 ) -> int:
-    """The status of the command; negative: the signal that ended it. `watcher` is this process."""
+    """The status of the command; negative: the signal that ended it. `watcher` is this process. `running`: it was
+    started already, bound and written down."""
 
     def over() -> None:
         with session.book() as book:
             book.change(lease.id, lambda old: old, "expired")
 
-    cgroups: list[str] = []
+    cgroups: list[str] = [lease.cgroup] if running is not None else []
     limit = TimeLimit(lease.seconds, grace, session.warn, over) if lease.seconds else None
 
     def prepare() -> Bound:
@@ -51,7 +54,7 @@ def run_leased(
         cgroups.append(bound.cgroup)
         child = identify(pid)
         with session.book() as book:
-            changed = book.change(lease.id, lambda old: _bound(old, child, bound))
+            changed = book.change(lease.id, lambda old: with_command(old, child, bound))
             if lease.pooled:
                 # Who took CPUs since this job looked at the pool could not move it: nobody knew where it was.
                 followed = book.follow(lease.id, session.host)
@@ -78,6 +81,7 @@ def run_leased(
             tick=tick if lease.pooled else None,
             every=FOLLOW_SECONDS,
             alarms=limit.alarms if limit is not None else (),
+            running=running,
         )
     finally:
         if limit is not None:
@@ -89,16 +93,34 @@ def run_leased(
                 remove_group(cgroup)
 
 
+def stay_with(session: Session, back: Resumed, command: Sequence[str], watcher: ProcessId) -> int:
+    """As `run_leased`, with a command that runs already. Whatever became of its lease or of the ledger, it is not left
+    alone."""
+    assert back.child is not None
+    lease = None
+    try:
+        with session.book() as book:
+            lease = book.lease(back.rest)
+    except NumafitError as error:
+        session.warn(str(error))
+    lease = lease or Lease(id=back.rest, name="", uid=os.getuid(), user="", since=0.0)
+    target = Target(lease.exclusive)
+    return run_leased(
+        session,
+        lease,
+        target,
+        command,
+        {},
+        watcher=watcher,
+        strict=False,
+        report=lambda lease, bound: None,
+        running=back.child,
+    )
+
+
 def target_of(session: Session, book: Book, lease: Lease) -> Target:
     cpus = lease.exclusive or shared_cpus(session.host, book.leases(), lease)
     return Target(cpus, lease.mems, lease.bind, lease.limit_memory)
-
-
-def _bound(lease: Lease, child: ProcessId | None, bound: Bound) -> Lease:
-    owners = (*lease.owners, child) if child is not None else lease.owners
-    marked = child is not None and is_marked(child.pid, lease.id)
-    lease = replace(lease, owners=owners, marked=marked)
-    return replace(lease, rung=bound.rung, cgroup=bound.cgroup, bound=bound.cpus, notes=bound.skipped)
 
 
 def _finish(session: Session, lease: Lease, watcher: ProcessId) -> None:

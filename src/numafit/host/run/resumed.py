@@ -5,24 +5,36 @@ import os
 import msgspec
 
 from numafit.errors import NumafitError
-from numafit.host.book.bell import GO
 from numafit.host.book.book import Book
 from numafit.host.grant import Owner
 from numafit.host.lease import Lease
+from numafit.host.wake.kept import kept
+from numafit.host.wake.words import GO, RUNNING, VARIABLE
 
-VARIABLE = "NUMAFIT_QUEUE"
-"""Ticket, descriptor of the environment, word and what belongs to it."""
+
+class RunningChild(msgspec.Struct, frozen=True):
+    """A command that `wake` has started in a child of this process."""
+
+    pid: int
+    said: int
+    """The descriptor on which it tells why it could not be executed."""
+    signal: int = 0
+    """What was heard since, with its code and its sender; 0: nothing."""
+    code: int = 0
+    sender: int = 0
 
 
 class Resumed(msgspec.Struct, frozen=True):
     ticket: int
     word: str
     rest: str = ""
+    """The lease, where there is one."""
+    child: RunningChild | None = None
 
 
 def has_lease() -> bool:
     """Whether this process was given its lease while it waited; nothing need be looked for any more."""
-    return os.environ.get(VARIABLE, "").split()[2:3] == [GO]
+    return os.environ.get(VARIABLE, "").split()[2:3] in ([GO], [RUNNING])
 
 
 def resumed() -> Resumed | None:
@@ -32,19 +44,21 @@ def resumed() -> Resumed | None:
     if text is None:
         return None
     try:
-        ticket, kept, word, *rest = text.split()
+        ticket, file, word, *rest = text.split()
         number = int(ticket)
-        with os.fdopen(int(kept), "rb") as file:
-            file.seek(0)
-            lines = file.read().split(b"\0")
-    except (ValueError, OSError):
+        environment, _ = kept(int(file))
+        os.close(int(file))
+        child = None
+        if word == RUNNING:
+            lease, *numbers = rest
+            rest, child = [lease], RunningChild(*map(int, numbers))
+    except (ValueError, TypeError, OSError):
         # Somebody else's variable.
         return None
     os.environb.clear()
-    for line in lines:
-        name, _, value = line.partition(b"=")
+    for name, value in environment.items():
         os.environb[name] = value
-    return Resumed(number, word, " ".join(rest))
+    return Resumed(number, word, " ".join(rest), child)
 
 
 def lease_given(book: Book, back: Resumed, owner: Owner) -> Lease:

@@ -19,7 +19,8 @@ from pathlib import Path
 import msgspec
 
 from numafit.errors import NumafitError
-from numafit.host.book.bell import HELLO, open_pipe, pipe_path, try_watch
+from numafit.host import wake
+from numafit.host.book.bell import open_pipe, pipe_path, try_watch
 from numafit.host.book.book import Book
 from numafit.host.book.queue import TRY_SECONDS, Ticket, answered, enter, leave, wait_here
 from numafit.host.book.watch import LOOK_SECONDS, Watcher
@@ -27,10 +28,15 @@ from numafit.host.grant import Owner, Refused
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.request import JobRequest
-from numafit.host.run.resumed import VARIABLE
+from numafit.host.run.asked import StartAsked
+from numafit.host.run.prepare import Prepared, prepared
 from numafit.host.session import Session, open_session
+from numafit.host.wake.kept import keep
+from numafit.host.wake.words import HELLO, VARIABLE
 
 SHELL = "/bin/sh"
+WAKE = os.path.join(os.path.dirname(wake.__file__), "__main__.py")
+"""What starts a job that has waited and needs nothing but the usual."""
 PATIENCE = 5.0
 """Seconds after which a watcher that does not answer (it was stopped) is helped by another one."""
 FURTHER_LOOKS = 32
@@ -44,7 +50,7 @@ _FRESH_SECONDS = 30.0
 
 _SCRIPT = """\
 trap 'exit 130' INT
-said=$1; shift
+said=$1 wake=$2; shift 2
 while read -r word rest <&PIPE; do
   case $word in
     hello) ;;
@@ -52,10 +58,11 @@ while read -r word rest <&PIPE; do
     *) break ;;
   esac
 done
-exec PIPE<&-
 trap - INT
 NUMAFIT_QUEUE="$NUMAFIT_QUEUE ${word:-lost} $rest"
 export NUMAFIT_QUEUE
+if [ "$word" = start ]; then exec "$1" -S "$wake" PIPE "$@"; fi
+exec PIPE<&-
 exec "$@"
 """
 
@@ -69,30 +76,43 @@ def take(
     *,
     place: int | None,
     tell: Callable[[Refused], None],
+    asked: StartAsked | None = None,
 ) -> Lease | Refused:
     """`wait`: seconds. `place` is the ticket that it has already; without, `tell` is called when the waiting begins.
-    May not return: the process begins anew when there is something to go on with."""
+    May not return: the process begins anew when there is something to go on with, or, where it is `asked`, becomes what
+    starts the command."""
     host = session.host
+    ready: Prepared | None = None
+    first: Lease | Refused = Refused()
     if place is None:
         first = book.take(host, request, owner, quiet=True)
-        if isinstance(first, Lease):
-            return first
-        ticket = enter(book, host, request, owner, wait, os.O_RDONLY)
+    if isinstance(first, Lease):
+        return first
+    if asked is not None and _can_sleep():
+        book.rest()
+        ready = prepared(book, request, owner, asked, os.environ)
+    foreseen = ready.foreseen if ready is not None else None
+    if place is None:
+        ticket = enter(book, host, request, owner, wait, os.O_RDONLY, foreseen)
         tell(first)
     else:
         path = pipe_path(book.folder, place, os.getpid())
         ticket = Ticket(place, path, open_pipe(path, os.O_RDONLY))
     answer: Lease | Refused | str
     try:
-        while isinstance(answer := _waited(session, book, ticket, request), str):
+        while isinstance(answer := _waited(session, book, ticket, request, ready), str):
             leave(book, ticket)
-            ticket = enter(book, host, request, owner, wait, os.O_RDONLY)
+            ticket = enter(book, host, request, owner, wait, os.O_RDONLY, foreseen)
+        if isinstance(answer, Lease):
+            book.keep_command(answer, owner)
         return answer
     finally:
         leave(book, ticket)
 
 
-def _waited(session: Session, book: Book, ticket: Ticket, request: JobRequest) -> Lease | Refused | str:
+def _waited(
+    session: Session, book: Book, ticket: Ticket, request: JobRequest, ready: Prepared | None
+) -> Lease | Refused | str:
     """Asleep, or here where that cannot be. A word: the place is lost."""
     end = time.monotonic() + PATIENCE
     while _can_sleep() and book.is_waiting(ticket.number):
@@ -108,7 +128,7 @@ def _waited(session: Session, book: Book, ticket: Ticket, request: JobRequest) -
             # Nobody watches yet, or no longer: a pipe without a writer does not make one wait.
             time.sleep(PAUSE)
         elif heard[0] == HELLO:
-            _sleep(ticket, request)
+            _sleep(ticket, request, ready)
             break
         elif (answer := answered(book, *heard)) is not None:
             return answer
@@ -181,19 +201,19 @@ def _can_sleep() -> bool:
     return known and bool(sys.executable and sys.orig_argv) and os.access(SHELL, os.X_OK)
 
 
-def _sleep(ticket: Ticket, request: JobRequest) -> None:
+def _sleep(ticket: Ticket, request: JobRequest, ready: Prepared | None) -> None:
     """Returns only where it cannot be."""
     pipe = fcntl.fcntl(ticket.pipe, fcntl.F_DUPFD, 3)
     if pipe > _LAST_DIGIT:
         os.close(pipe)
         return
     os.set_blocking(pipe, True)
-    kept = os.memfd_create("numafit-environment", 0)
-    os.set_inheritable(kept, True)
-    os.write(kept, b"\0".join(name + b"=" + value for name, value in os.environb.items()))
+    kept = keep(dict(os.environb), ready.plan if ready is not None else None)
+    if ready is not None and ready.commands >= 0:
+        os.set_inheritable(ready.commands, True)
     said = f"numafit: no lease for {request.words()} in that time: "
     words = [sys.executable, *sys.orig_argv[1:]]
     sys.stdout.flush()
     sys.stderr.flush()
     environment = {**os.environ, VARIABLE: f"{ticket.number} {kept}"}
-    os.execve(SHELL, ["sh", "-c", _SCRIPT.replace("PIPE", str(pipe)), "numafit", said, *words], environment)
+    os.execve(SHELL, ["sh", "-c", _SCRIPT.replace("PIPE", str(pipe)), "numafit", said, WAKE, *words], environment)

@@ -23,10 +23,9 @@ import msgspec
 from numafit.errors import NumafitError
 from numafit.host.bind.target import BindError, Bound, decode_bound, encode_bound
 from numafit.host.process.identity import read_stat
-from numafit.host.run.execute import NOT_EXECUTABLE, execute, failure, restore_signals
+from numafit.host.run.resumed import RunningChild
+from numafit.host.wake.execute import NOT_EXECUTABLE, execute, failure, passed_on, restore_signals
 
-_FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGABRT}
-"""Raised by the processor or by this process itself: to block them would hide a crash."""
 _STOPS = {signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 """Job control. A plain SIGSTOP is not followed: who sends it to the command alone will also continue it alone."""
 
@@ -53,19 +52,27 @@ def supervise(
     tick: Callable[[], None] | None = None,
     every: float = 1.0,
     alarms: Sequence[tuple[float, Callable[[], None]]] = (),
+    running: RunningChild | None = None,
 ) -> int:
     """The exit status of the command; negative, the number of the signal that ended it. `tick` is called about each
     `every` seconds, each of `alarms` once, so many seconds after the start. Signals that arrive before the command runs
-    are passed on once it does."""
-    handled = signal.valid_signals() - _FAULTS - {signal.SIGKILL, signal.SIGSTOP}
+    are passed on once it does. `running` is a child of this process that is the command already: it is stayed
+    with, and what was heard of it before comes first."""
+    handled = passed_on()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, handled)
     # With SIGCHLD ignored the kernel would throw the exit status away.
     child_signal = signal.getsignal(signal.SIGCHLD)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
-        child = _Child(command, environment, prepare, before, child_signal is signal.SIG_IGN)
-        child.release(started)
-        return _Watch(child, handled, _Timers(tick, every, alarms)).until_end()
+        if running is None:
+            child = _Child(command, environment, prepare, before, child_signal is signal.SIG_IGN)
+            child.release(started)
+        else:
+            child = _Child.running(command[0], running)
+        watch = _Watch(child, handled, _Timers(tick, every, alarms))
+        if running is not None and running.signal:
+            watch.take(Heard(running.signal, running.code, running.sender))
+        return watch.until_end()
     finally:
         signal.signal(signal.SIGCHLD, child_signal if child_signal is not None else signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -90,8 +97,24 @@ def finish(status: int) -> int:
     return 128 - status
 
 
+class Heard(msgspec.Struct, frozen=True):
+    """A signal, as the kernel tells of it."""
+
+    number: int
+    code: int
+    sender: int
+
+
 class _Child:
     """The new process, from fork to exec, with a pipe in each direction."""
+
+    @classmethod
+    def running(cls, name: str, found: RunningChild) -> "_Child":
+        """One that is the command already, begun by what this process was before."""
+        child = cls.__new__(cls)
+        os.set_inheritable(found.said, False)
+        child.name, child.pid, child.said = name, found.pid, found.said
+        return child
 
     def __init__(
         self,
@@ -180,10 +203,10 @@ def _say(pipe: int, message: _Message) -> None:
             data = data[os.write(pipe, data) :]
 
 
-def _is_hangup_for_leader(signal_info: signal.struct_siginfo) -> bool:
+def _is_hangup_for_leader(heard: Heard) -> bool:
     """That a terminal was closed is told to the leader of its session alone: the others hear of it when he ends.
     `ssh -t` and tmux make this process the leader."""
-    return signal_info.si_signo == signal.SIGHUP and os.getsid(0) == os.getpid()
+    return heard.number == signal.SIGHUP and os.getsid(0) == os.getpid()
 
 
 class _Timers:
@@ -224,10 +247,10 @@ class _Watch:
         while (status := self._look()) is None:
             left = self.timers.left()
             if left is None:
-                self._take(signal.sigwaitinfo(self.handled))
+                self._took(signal.sigwaitinfo(self.handled))
             elif left > 0:
                 # While the machine sleeps this wait does not go on.
-                self._take(signal.sigtimedwait(self.handled, min(left, LONGEST_WAIT)))
+                self._took(signal.sigtimedwait(self.handled, min(left, LONGEST_WAIT)))
             else:
                 self._tick(self.timers.next())
         code = self.child.failed_to_start()
@@ -257,15 +280,19 @@ class _Watch:
         stat = read_stat(Path(f"/proc/{self.child.pid}/stat"))
         return stat is not None and stat.state == "T"
 
-    def _take(self, signal_info: signal.struct_siginfo | None) -> None:
-        if signal_info is None or signal_info.si_signo == signal.SIGCHLD:
+    def _took(self, found: signal.struct_siginfo | None) -> None:
+        if found is not None:
+            self.take(Heard(found.si_signo, found.si_code, found.si_pid))
+
+    def take(self, heard: Heard) -> None:
+        if heard.number == signal.SIGCHLD:
             return
         # The kernel's own (a positive code) come from the terminal and go to the whole process group. Those of the
         # command itself went to its group, in which it is, too.
-        theirs = signal_info.si_code <= 0 and signal_info.si_pid != self.child.pid
-        if theirs or _is_hangup_for_leader(signal_info):
+        theirs = heard.code <= 0 and heard.sender != self.child.pid
+        if theirs or _is_hangup_for_leader(heard):
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(self.child.pid, signal_info.si_signo)
+                os.kill(self.child.pid, heard.number)
 
     def _tick(self, tick: Callable[[], None]) -> None:
         """What goes wrong in it must not cost the command its supervisor; it is told once."""

@@ -69,6 +69,8 @@ class WaitingRecord(msgspec.Struct, frozen=True):
     request: JobRequest
     place: int = 0
     """In the queue, from 1."""
+    id: str = ""
+    """For `numafit cancel`; an agent tells none."""
 
 
 class LeaseList(msgspec.Struct, frozen=True, rename="camel"):
@@ -207,13 +209,13 @@ def lease_list(
 
 
 def _waiting(one: QueuePlace, place: int) -> WaitingRecord:
-    return WaitingRecord(one.owner.user, one.owner.command, time_text(one.since), one.request, place)
+    return WaitingRecord(one.owner.user, one.owner.command, time_text(one.since), one.request, place, one.id)
 
 
 def place_of_record(record: WaitingRecord) -> QueuePlace:
     """Raises `ValueError` for a time that is none."""
     owner = Owner(user=record.user, command=record.command)
-    return QueuePlace(owner, record.request, seconds_of(record.since), ticket=record.place)
+    return QueuePlace(owner, record.request, seconds_of(record.since), ticket=record.place, told=record.id)
 
 
 def free_record(free: HostFree) -> FreeAnswer:

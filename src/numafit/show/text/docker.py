@@ -14,7 +14,7 @@ def review_text(one: Review, file: str) -> str:
         rows.append(("numafit adds", shlex.join(one.plan.added.flags)))
     else:
         rows.append(("refused", one.refused))
-    rows.append(("run it as", shlex.join(numafit_words(one.written, one.line.run))))
+    rows.append(("run it as", one.line.shell_text(numafit_words(one.written, one.line.run))))
     width = max(len(title) for title, _ in rows)
     body = "\n".join(f"  {title.ljust(width)}  {text}" for title, text in rows)
     return f"{file}:{one.line.number}: {name}: {one.written.request.words()}\n{body}"

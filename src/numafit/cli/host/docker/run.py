@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 
 from numafit.cli.host.refusal import refuse
-from numafit.cli.host.waiting import take
+from numafit.cli.host.waiting import back_from_waiting, take
 from numafit.cli.options.asked import LeaseOptions, limited, seconds_of
 from numafit.cli.options.lease import lease_options, time_options
 from numafit.cli.warning import warn
@@ -96,7 +96,8 @@ def start_container(
     owner = replace(caller([watcher], text), container=PENDING)
     with session.book() as book:
         look_around(book, session.host, warn)
-        got = take(session, book, replace(lease_options, request=request), owner, quiet=quiet)
+        back = back_from_waiting(lease_options)
+        got = take(session, book, replace(lease_options, request=request), owner, quiet=quiet, back=back)
     if isinstance(got, Refused):
         return refuse(lease_options, got)
 

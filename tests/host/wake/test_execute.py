@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from numafit.host.run.execute import execute, failure
+from numafit.host.wake.execute import execute, failure
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,26 @@
 """Becoming a command: exec as a shell does it, with the signals that the caller had."""
 
+from __future__ import annotations
+
 import errno
 import os
 import signal
-from collections.abc import Mapping, Sequence
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
+_FAULTS = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS, signal.SIGABRT}
+"""Raised by the processor or by this process itself: to block them would hide a crash."""
+
+
+def passed_on() -> set[signal.Signals]:
+    """The signals that who watches over a command takes for it."""
+    return signal.valid_signals() - _FAULTS - {signal.SIGKILL, signal.SIGSTOP}
 
 
 def execute(command: Sequence[str], environment: Mapping[str, str]) -> OSError:
