@@ -122,6 +122,50 @@ def test_a_looping_owner_makes_at_most_four_pods(
         remove(cluster, stock)
 
 
+def test_of_many_replicas_each_is_rejected_once_and_then_all_wait(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    """What was made before the first rejection cannot be held any more; of what comes after it two are let go before
+    there is a loop, and a few are made before each API server knows. All others wait, and nothing else is made."""
+    replicas = 6
+    with guarding(kubeconfig, tmp_path, ENFORCE) as guard:
+        count = watched(cluster, space)
+        make(cluster, "replicasets", "many", space, replicas=replicas)
+        until("all are held", 90, lambda: len(gated(cluster, space)) == replicas)
+        time.sleep(5)
+        found = count.count("many")
+        count.stop()
+        print(f"{replicas} replicas: {found.made} made, {found.rejected} rejected")
+        assert found.made == found.rejected + replicas
+        assert replicas <= found.rejected <= 2 * replicas
+        assert guard.metric("numafit_guard_unheld_pods_total ") == 0
+
+
+def test_when_there_is_room_for_many_the_others_follow_the_first_one_that_runs(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    """Of nodes that nobody reports patience alone finds out: one is tried, and for each one that runs two follow. None
+    of them waits for patience of its own, and none is rejected."""
+    for node in (0, 1):
+        for index in (0, 1):
+            own = template("holder", 5, UNTOLD, nodeName=f"guard-{UNTOLD}-{node}")
+            own["metadata"]["name"] = f"holder-{node}-{index}"
+            cluster.api.post(f"/api/v1/namespaces/{space}/pods", own)
+    until("they run", 60, lambda: all(pod["status"]["phase"] == "Running" for pod in cluster.api.pods(space).values()))
+    with guarding(kubeconfig, tmp_path, ENFORCE) as guard:
+        count = watched(cluster, space)
+        make(cluster, "replicasets", "many", space, cpus=4, pool=UNTOLD, replicas=4)
+        until("all are held", 90, lambda: len(gated(cluster, space)) == 4)
+        before = count.count("many").rejected
+        for node, index in ((0, 0), (0, 1), (1, 0), (1, 1)):
+            cluster.api.delete(f"/api/v1/namespaces/{space}/pods/holder-{node}-{index}?gracePeriodSeconds=0")
+        until("all run", 90, lambda: count.count("many").running == 4)
+        count.stop()
+        assert count.count("many").rejected == before
+        assert guard.metric('numafit_guard_released_pods_total{by="running"}') >= 2
+        until("the hold is over", 60, lambda: guard.metric("numafit_guard_holds ") == 0)
+
+
 def told_to(cluster: ControlPlane, space: str) -> set[str]:
     return {kind for kind, _, _ in events(cluster, space)}
 

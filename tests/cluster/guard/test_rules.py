@@ -4,18 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from numafit.cluster.guard.rules import (
-    LONGEST_PATIENCE,
-    MOST_HOLDS,
-    Explanation,
-    HoldBegun,
-    HoldEnded,
-    Instruction,
-    LetGo,
-    LoopRules,
-    Remember,
-    patience,
-)
+from numafit.cluster.guard.instructions import Explanation, HoldBegun, HoldEnded, Instruction, LetGo, Remember
+from numafit.cluster.guard.rules import LONGEST_PATIENCE, MOST_HOLDS, LoopRules, patience
 from numafit.cluster.live.words import HOLD_GATE, PLACE_GATE
 from tests.cluster.guard.looping import after, gated_pod, rejected_pod, running_pod
 
@@ -163,15 +153,45 @@ def test_an_engine_that_was_wrong_is_not_believed_again() -> None:
     assert let_go(rules.due(after(24))) == [("e", "patience")]
 
 
-def test_a_pod_that_runs_ends_the_hold_and_lets_the_others_go() -> None:
+def test_a_pod_that_runs_ends_the_hold_where_no_other_one_waits() -> None:
     rules = looping()
-    for name in ("d", "e"):
+    rules.seen(gated_pod("d"), after(2))
+    rules.due(after(12))
+    assert kinds(rules.seen(running_pod("d"), after(13))) == ["HoldEnded", "Remember"]
+    assert rules.records == {}
+
+
+def test_two_of_those_that_wait_follow_each_pod_that_runs() -> None:
+    """Where there was room for one there may be none for all: they are not let go together. Each one counts once,
+    however often it is seen to run."""
+    rules = looping()
+    for name in "defghi":
+        rules.seen(gated_pod(name), after(2))
+    assert let_go(rules.due(after(12))) == [("d", "patience")]
+    assert kinds(rules.seen(running_pod("d"), after(13))) == ["Remember"]
+    assert rules.seen(running_pod("d"), after(13)) == []
+    assert let_go(rules.due(after(13))) == [("e", "running"), ("f", "running")]
+    assert let_go(rules.due(after(14))) == []
+    for name in "ef":
+        rules.seen(running_pod(name), after(15))
+    assert let_go(rules.due(after(15))) == [("g", "running"), ("h", "running"), ("i", "running")]
+    assert kinds(rules.seen(running_pod("g"), after(16))) == ["HoldEnded", "Remember"]
+
+
+def test_nobody_follows_where_one_that_followed_was_rejected_or_no_node_can_take_it() -> None:
+    rules = looping()
+    for name in "defgh":
         rules.seen(gated_pod(name), after(2))
     rules.due(after(12))
-    found = rules.seen(running_pod("d"), after(13))
-    assert let_go(found) == [("e", "end")]
-    assert kinds(found) == ["LetGo", "HoldEnded", "Remember"]
-    assert rules.records == {}
+    rules.seen(running_pod("d"), after(13))
+    assert let_go(rules.due(after(13), lambda _: True)) == []
+    rules.seen(running_pod("x", made=13), after(14))
+    assert let_go(rules.due(after(14))) == [("e", "running"), ("f", "running")]
+    rules.seen(running_pod("e"), after(15))
+    reject(rules, "f", 15)
+    # Patience begins anew.
+    assert let_go(rules.due(after(24))) == []
+    assert let_go(rules.due(after(35))) == [("g", "patience")]
 
 
 def test_a_pod_that_ran_before_the_rejections_says_nothing() -> None:

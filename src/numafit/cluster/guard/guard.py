@@ -16,23 +16,13 @@ from numafit.cluster.guard.counts import GuardCounts
 from numafit.cluster.guard.engine import HoldEngine
 from numafit.cluster.guard.failed import RejectedPods
 from numafit.cluster.guard.hands import GuardHands
+from numafit.cluster.guard.instructions import Explanation, HoldBegun, HoldEnded, Instruction, LetGo, NotHeld, Remember
 from numafit.cluster.guard.leftovers import Leftovers
 from numafit.cluster.guard.memory import LoopMemory
 from numafit.cluster.guard.namespaces import GuardedNamespaces
 from numafit.cluster.guard.policies import BINDINGS, GROUP_PATH
 from numafit.cluster.guard.replacer import LoopReplacer
-from numafit.cluster.guard.rules import (
-    EXPLAINED_ONLY,
-    Explanation,
-    HoldBegun,
-    HoldEnded,
-    Instruction,
-    LetGo,
-    LoopRules,
-    NotHeld,
-    Remember,
-    moment,
-)
+from numafit.cluster.guard.rules import EXPLAINED_ONLY, LoopRules, moment
 from numafit.cluster.guard.telling.teller import LoopTeller
 from numafit.cluster.guard.words import HOLD_POLICY
 from numafit.cluster.kube.api import KubeApi

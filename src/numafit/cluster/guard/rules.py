@@ -3,7 +3,9 @@
 No clock, no network: whoever asks says what time it is. From the third rejection of an owner's pods within a minute its
 next pods are held. They are let go when the engine finds nodes for them, else one after 10 seconds, and each time that
 one comes to grief the next after twice as long, up to 15 minutes. Where the engine knows every node and none can take
-the pod, it is tried blindly after the 15 minutes only. A pod that runs ends the hold, and all is forgotten.
+the pod, it is tried blindly after the 15 minutes only. A pod that runs lets two of those go that wait, so that many are
+soon through where there is room, and few are rejected where there was room for one; where none waits it ends the hold,
+and all is forgotten.
 
 Admission has to know of an owner before its fourth pod is made, which is some milliseconds after the third one has
 failed: so an owner is armed by its first rejection. A pod that is gated before the third one is let go after a moment:
@@ -12,11 +14,20 @@ the rejection before it may be heard of later than the pod.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
 
+from numafit.cluster.guard.instructions import (
+    Explanation,
+    HoldBegun,
+    HoldEnded,
+    Instruction,
+    LetGo,
+    LetGoCause,
+    NotHeld,
+    Remember,
+)
 from numafit.cluster.guard.record import MOST_REJECTIONS, LoopRecord, PodRejection, new_record
 from numafit.cluster.live.pods import ClusterPod, PodController
 from numafit.cluster.live.words import HOLD_GATE, OUR_GATES
@@ -32,60 +43,13 @@ DOUBT = timedelta(seconds=0.5)
 """For which a pod of an armed owner waits that has no loop yet."""
 KNOWN_BY = timedelta(seconds=5)
 """After which every API server has heard of an owner that is held."""
+FOLLOWING = 2
+"""Pods that are let go for each one that runs."""
 IDLE = timedelta(minutes=5)
 """Without a pod that waits or was let go: the owner is gone, or wants no pod any more."""
 EXPLAINED_AGAIN = timedelta(minutes=1)
 EXPLAINED_ONLY = ("DaemonSet", "Job", "Node")
 """Owners that are not held: a DaemonSet's pod has one node only, and both it and a Job wait longer each time."""
-
-
-class Explanation(msgspec.Struct, frozen=True):
-    """To be told of a pod that was rejected."""
-
-    pod: ClusterPod
-    record: LoopRecord | None = None
-    """Of its owner, where that can be held."""
-
-
-class HoldBegun(msgspec.Struct, frozen=True):
-    owner: str
-    record: LoopRecord
-
-
-class HoldEnded(msgspec.Struct, frozen=True):
-    owner: str
-    record: LoopRecord
-    why: str
-
-
-LetGoCause = Literal["engine", "patience", "doubt", "end"]
-"""Why a pod is let go: a node can take it; it waited long enough; there is no loop yet; nobody holds it any more."""
-
-
-class NotHeld(msgspec.Struct, frozen=True):
-    """A pod of an owner that is held was made without the gate."""
-
-    pod: ClusterPod
-
-
-class LetGo(msgspec.Struct, frozen=True):
-    """The pod loses our gate."""
-
-    pod: ClusterPod
-    cause: LetGoCause
-    why: str
-    nodes: tuple[str, ...] = ()
-    """Where the engine found a place for it, the best first."""
-
-
-class Remember(msgspec.Struct, frozen=True):
-    owner: str
-    record: LoopRecord | None
-    """None: nothing is known of it any more."""
-    armed: bool = False
-
-
-Instruction = Explanation | HoldBegun | HoldEnded | LetGo | NotHeld | Remember
 
 
 class _Gated(msgspec.Struct):
@@ -112,6 +76,10 @@ class LoopRules:
         self._known = {own.pod for record in self.records.values() for own in record.rejections}
         self._living: set[str] = set()
         """UIDs of pods that were let go and live."""
+        self._ran: set[str] = set()
+        """… of those that ran while others waited: each lets others follow once."""
+        self._following: dict[str, int] = {}
+        """Owner -> pods of it that may follow those that run."""
 
     # --- what is heard ------------------------------------------------------------------------------------------------
 
@@ -137,6 +105,7 @@ class LoopRules:
         slipped = record.held is not None and pod.uid not in record.released and _made_late(pod, record.held)
         if pod.uid in record.released:
             record = _failed_try(record, pod.uid, now)
+            self._following.pop(owner.uid, None)
         elif record.held is None and _loops(record, now) and self._may_hold(owner.uid):
             record, begun = replace(record, held=now, last=now, tries=0), True
         explained = record.rejected <= REJECTIONS or record.told is None or now - record.told >= EXPLAINED_AGAIN
@@ -169,13 +138,20 @@ class LoopRules:
         if pod.uid in record.released:
             self._living.add(pod.uid)
         if pod.phase == "Running" and _came_after(pod, record):
-            return self._ended(owner.uid, record, "a pod of it runs")
+            if record.held is None or not self._waiting(owner.uid):
+                return self._ended(owner.uid, record, "a pod of it runs")
+            if pod.uid not in self._ran:
+                self._ran.add(pod.uid)
+                self._following[owner.uid] = self._following.get(owner.uid, 0) + FOLLOWING
+                released = tuple(own for own in record.released if own != pod.uid)
+                return [self._remember(owner.uid, replace(record, tries=0, released=released))]
         return []
 
     def gone(self, uid: str) -> None:
         """It was deleted, or has ended."""
         self._gated.pop(uid, None)
         self._living.discard(uid)
+        self._ran.discard(uid)
 
     def forgotten(self, uid: str) -> None:
         """A rejected pod whose object is gone."""
@@ -229,7 +205,11 @@ class LoopRules:
                 if not _recent(record, now) and not waiting:
                     found += self._forget(uid)
                 continue
-            if waiting and now - (record.last or now) >= patience(record.tries):
+            follow = self._following.pop(uid, 0)
+            if follow:
+                for own in [own for own in waiting if not hopeless(own.pod)][:follow]:
+                    found += self._let_go(own, self.records[uid], now, "another pod of it runs", cause="running")
+            elif waiting and now - (record.last or now) >= patience(record.tries):
                 first = waiting[0]
                 late = now - (record.last or now) >= LONGEST_PATIENCE
                 if late or not hopeless(first.pod):
@@ -280,6 +260,7 @@ class LoopRules:
 
     def _forget(self, uid: str) -> list[Instruction]:
         record = self.records.pop(uid)
+        self._following.pop(uid, None)
         self._living -= set(record.released)
         return [Remember(uid, None)]
 
@@ -290,7 +271,13 @@ class LoopRules:
         return sorted(free, key=lambda own: (own.pod.metadata.creationTimestamp, own.pod.metadata.name))
 
     def _let_go(
-        self, gated: _Gated, record: LoopRecord, now: datetime, why: str, nodes: tuple[str, ...] = ()
+        self,
+        gated: _Gated,
+        record: LoopRecord,
+        now: datetime,
+        why: str,
+        nodes: tuple[str, ...] = (),
+        cause: LetGoCause = "patience",
     ) -> list[Instruction]:
         uid = gated.pod.uid
         owner = gated.pod.owner
@@ -300,7 +287,7 @@ class LoopRules:
         living = tuple(own for own in record.released if own in self._living)
         foreseen = tuple(own for own in record.foreseen if own in self._living)
         record = replace(record, released=(*living, uid), foreseen=(*foreseen, uid) if nodes else foreseen, last=now)
-        return [self._remember(owner.uid, record), LetGo(gated.pod, "engine" if nodes else "patience", why, nodes)]
+        return [self._remember(owner.uid, record), LetGo(gated.pod, "engine" if nodes else cause, why, nodes)]
 
     def _ended(self, uid: str, record: LoopRecord, why: str) -> list[Instruction]:
         found: list[Instruction] = [LetGo(own.pod, "end", why) for own in self._waiting(uid)]

@@ -3,8 +3,8 @@
 import asyncio
 
 from numafit.cluster.guard.counts import GuardCounts
+from numafit.cluster.guard.instructions import Explanation, HoldBegun, LetGo
 from numafit.cluster.guard.record import new_record
-from numafit.cluster.guard.rules import Explanation, HoldBegun, LetGo
 from numafit.cluster.guard.telling.teller import MOST_WAITING, LoopTeller, News
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.live.pods import PodController

@@ -6,8 +6,8 @@ import msgspec
 
 from numafit.cluster.guard.counts import GuardCounts
 from numafit.cluster.guard.engine import HoldEngine
+from numafit.cluster.guard.instructions import Explanation, HoldBegun, HoldEnded, LetGo
 from numafit.cluster.guard.record import LoopRecord
-from numafit.cluster.guard.rules import Explanation, HoldBegun, HoldEnded, LetGo
 from numafit.cluster.guard.telling.owners import TopOwners
 from numafit.cluster.guard.telling.story import hold_story, plain_story, rejection_story, try_story
 from numafit.cluster.guard.words import ENDED, HELD, REJECTED, RELEASED, WOULD
