@@ -30,6 +30,7 @@ export function DeviceChip({ box, machine, ledger, ...shown }: Properties) {
     device.healthy ? "" : "sick",
     ghostClass(shown.ghost.devices.get(device.id)),
   ];
+  const inUse = shown.use?.devices.find((one) => one.device === device.id);
   const { x, y, width, height } = box;
   return (
     <g class={classes.filter(Boolean).join(" ")} data-device={device.id}>
@@ -41,7 +42,7 @@ export function DeviceChip({ box, machine, ledger, ...shown }: Properties) {
         <rect class="mark" x={x} y={y} width={width} height={height} rx={5} fill="url(#striped)" />
       )}
       {box.bars.length === 0 ? (
-        <text x={x + width / 2} y={y + height / 2 + 4} text-anchor="middle">
+        <text x={x + width / 2} y={y + height / 2 + (inUse ? 1 : 4)} text-anchor="middle">
           {device.healthy ? chipLabel(device) : `${chipLabel(device)} ✕`}
         </text>
       ) : (
@@ -49,7 +50,7 @@ export function DeviceChip({ box, machine, ledger, ...shown }: Properties) {
           {chipLabel(device)}
         </text>
       )}
-      <DeviceUseBars box={box} use={shown.use?.devices.find((one) => one.device === device.id)} />
+      <DeviceUseBars box={box} use={inUse} />
       {box.bars.map((bar) => (
         <g key={bar.node}>
           <text class="small" x={bar.x} y={bar.y - 4}>{`NUMA ${bar.node}`}</text>

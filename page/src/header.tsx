@@ -28,9 +28,11 @@ const CONNECTIONS = { waiting: "connecting", open: "live", lost: "not connected"
 
 const LONGEST_NAME = 44;
 
-function exampleText(reserved: string): string {
-  const kept = reserved ? `; it keeps back CPU ${reserved}` : "";
-  return `No kubelet's settings are known here: What if asks an example${kept}`;
+const EXAMPLE = "No kubelet's settings are known here: What if asks an example";
+
+/** The picture shows leases, which need no CPU for the system: what a question keeps back is said here. */
+function keptText(reserved: string): string {
+  return reserved ? ` · keeps back CPU ${reserved}` : "";
 }
 
 export function Header({ known, machine, ledger, connection, view, onView }: Properties) {
@@ -53,9 +55,10 @@ export function Header({ known, machine, ledger, connection, view, onView }: Pro
         {machine && known && (
           <p class="facts">
             {machineText(machine)}
-            <span class="kubelet" title={known.settings.example ? exampleText(known.settings.reservedCpus) : ""}>
+            <span class="kubelet" title={known.settings.example ? EXAMPLE : ""}>
               {known.settings.example ? "example settings: " : ""}
               {`kubelet ${version} · ${policy} · scope ${scope}`}
+              {known.settings.example && keptText(known.settings.reservedCpus)}
             </span>
           </p>
         )}

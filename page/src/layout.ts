@@ -60,18 +60,20 @@ export function layoutOf(machine: Machine, room: Room, lines = 0): Layout {
 }
 
 const EMPTY: Layout = { width: 320, height: 80, frames: [], tiles: [], loose: [], looseGroups: [], fabrics: [] };
-const LARGEST_CELL = { width: 76, height: 36 };
+const LARGEST_CELL = { width: 76, height: 44 };
 
-/** CPUs grow in the direction in which there is room left, without making anything smaller. */
+/** CPUs grow as far as there is room left, without making anything smaller. */
 function filling(layout: Layout, grown: (cell: Cell) => Layout, room: Room): Layout {
   const scale = scaleOf(layout, room);
-  const wide = room.width / layout.width > room.height / layout.height;
   let best = layout;
-  const most = wide ? LARGEST_CELL.width : LARGEST_CELL.height;
-  for (let size = (wide ? THREAD.width : THREAD.height) + 1; size <= most; size += 1) {
-    const next = grown(wide ? { ...THREAD, width: size } : { ...THREAD, height: size });
-    if (scaleOf(next, room) < scale - 1e-6) break;
-    best = next;
+  let cell = THREAD;
+  for (const side of ["width", "height"] as const) {
+    while (cell[side] < LARGEST_CELL[side]) {
+      const larger = { ...cell, [side]: cell[side] + 1 };
+      const next = grown(larger);
+      if (scaleOf(next, room) < scale - 1e-6) break;
+      [best, cell] = [next, larger];
+    }
   }
   return best;
 }

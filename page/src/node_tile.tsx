@@ -206,7 +206,7 @@ function CoreCell({
             <path class="base" d={outline} />
             {texture && <path class="mark" d={outline} fill={`url(#${texture})`} />}
             {pattern && <path class="mark" d={outline} fill={`url(#${pattern})`} />}
-            <text x={place.x + place.width / 2} y={place.y + height / 2 + 3.5} text-anchor="middle">
+            <text x={place.x + place.width / 2} y={place.y + height / 2 + (use ? 2.2 : 3.5)} text-anchor="middle">
               {cpu}
             </text>
             <LoadBar box={place} load={use?.cpus[cpu]} />

@@ -1,5 +1,6 @@
 """This machine as a source: what its audits tell."""
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,21 @@ def test_audits_tell_what_leases_did_since_the_one_before(tmp_path: Path, monkey
     assert [(use.lease, use.name, use.processes) for use in second.jobs] == [("abc", "train (abc)", 1)]
     assert set(second.totals) == {"abc"}
     assert set(second.allocations) == set(second.allocated) == set(node_allocations())
+
+
+def test_the_host_has_its_name_and_questions_keep_back_what_it_keeps_back(tmp_path: Path) -> None:
+    """What if and the picture agree about reserved CPUs."""
+    (tmp_path / "host.yaml").write_text("reservedCPUs: 1\n")
+    source = HostSource(tmp_path)
+    assert source.place.name == socket.gethostname()
+    assert source.place.assumed
+    assert source.idle.node.cpu.reserved == source.node.cpu.reserved == 0b10
+
+
+def test_this_machine_has_a_meter(tmp_path: Path) -> None:
+    """Its CPUs are busy or not between two readings; memory is told of each NUMA node that has some."""
+    source = HostSource(tmp_path)
+    source.meter.read()
+    use = source.meter.read()
+    assert use.cpus.keys() >= {cpu.id for cpu in source.place.machine.cpus if cpu.online}
+    assert use.nodes.keys() == {node.id for node in source.place.machine.numa_nodes if node.memory}
