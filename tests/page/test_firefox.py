@@ -2,6 +2,8 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 
@@ -197,6 +199,23 @@ def test_an_agent_that_comes_back_is_shown_again(firefox: Firefox) -> None:
         firefox.see(".connection.open")
         firefox.wait("document.querySelectorAll('[data-cpu]').length === 28")
         assert firefox.count(".notice") == 0
+    finally:
+        firefox.go("about:blank")
+        agent.stop()
+
+
+def test_a_token_is_asked_for_once(firefox: Firefox, tmp_path: Path) -> None:
+    """As a password; what the page and the worker of its tabs ask for then comes with it."""
+    token = "0123456789abcdef"
+    (tmp_path / "token").write_text(token)
+    agent = Agent("laptop", "--token-file", str(tmp_path / "token"))
+    try:
+        firefox.go(agent.address.replace("//", f"//me:{token}@"))
+        firefox.go(agent.address)
+        firefox.see(".connection.open")
+        firefox.wait("document.querySelectorAll('[data-cpu]').length === 8")
+        with pytest.raises(HTTPError, match="401"):
+            streams(agent)
     finally:
         firefox.go("about:blank")
         agent.stop()

@@ -3,13 +3,15 @@
 Whatever is sent: answers are as the document says, nothing is held twice, and all of it can be given back.
 """
 
+import re
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
 import schemathesis
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
@@ -22,6 +24,10 @@ TOKEN = "0123456789abcdef"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 WRITES = [one for one in OPERATIONS if "/leases" in one.path and one.method != "GET"]
 TIMEOUT = 60
+MOMENTS = ("time", "since", "until", "at")
+RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+# Not made smaller where one fails: each try takes and gives back leases.
+WRITTEN = settings(HARD, phases=[Phase.generate])
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +64,7 @@ def give_all_back(agent: Running) -> None:
 def assert_nothing_is_held_twice(held: list[dict[str, Any]]) -> None:
     taken = 0
     for lease in held:
-        own = parse_cpuset(lease["cpus"])
+        own = parse_cpuset(lease["exclusive"])
         assert not taken & own, held
         taken |= own
 
@@ -68,7 +74,7 @@ def assert_nothing_is_held_twice(held: list[dict[str, Any]]) -> None:
 def test_writes_made_from_the_document_are_answered_as_it_says(agent: Running, operation: Operation, mode: Any) -> None:
     """Fitting and unfitting ones, on leases that are there and on others."""
 
-    @HARD
+    @WRITTEN
     @given(operation_of(agent, operation, mode), st.booleans())
     def every(case: Any, there: bool) -> None:
         if there and "id" in case.path_parameters and mode == schemathesis.GenerationMode.POSITIVE:
@@ -96,7 +102,7 @@ def test_a_row_of_writes_leaves_the_ledger_as_it_says(agent: Running) -> None:
         max_size=8,
     )
 
-    @HARD
+    @WRITTEN
     @given(steps)
     def every(row: list[tuple[str, Any]]) -> None:
         held: list[str] = []
@@ -125,3 +131,33 @@ def test_a_row_of_writes_leaves_the_ledger_as_it_says(agent: Running) -> None:
         assert leases(agent) == []
 
     every()
+
+
+def test_times_are_as_in_rfc_3339(agent: Running) -> None:
+    """Of leases, holders, decisions and the picture itself."""
+    body = {"memory": 1, "seconds": 60, "name": "timed"}
+    taken = httpx.post(f"{agent.url}/api/v1/leases", json=body, headers=BEARER, timeout=TIMEOUT)
+    found: dict[str, set[str]] = {}
+
+    def walk(value: Any) -> None:
+        if isinstance(value, dict):
+            for name, own in value.items():
+                if name in MOMENTS and isinstance(own, str):
+                    found.setdefault(name, set()).add(own)
+                walk(own)
+        elif isinstance(value, list):
+            for own in value:
+                walk(own)
+
+    def get(path: str) -> Any:
+        return httpx.get(f"{agent.url}/api/v1/{path}", headers=BEARER, timeout=TIMEOUT).json()
+
+    end = time.monotonic() + TIMEOUT
+    while not any(one["name"] == "timed" for one in get("ledger")["holders"]) and time.monotonic() < end:
+        time.sleep(0.1)
+    for path in ("leases", "ledger", "decisions", "past", "machine"):
+        walk(get(path))
+    walk(taken.json())
+    give_all_back(agent)
+    assert found.keys() >= {"since", "until", "time"}
+    assert {text for own in found.values() for text in own if not RFC_3339.fullmatch(text)} == set()
