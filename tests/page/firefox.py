@@ -5,11 +5,9 @@ Only what the tests need; the commands are those of WebDriver. Waiting is done h
 
 import contextlib
 import json
-import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -220,10 +218,3 @@ class Firefox:
             self.process.wait(20)
         self.process.kill()
         self.process.wait()
-
-
-def why_not(install: Iterable[str]) -> str:
-    """Empty where it is there; `install` tells what became of the try to get it."""
-    if shutil.which(FIREFOX):
-        return ""
-    return f"{FIREFOX} is not there: {', '.join(filter(None, install)) or 'apt-get install firefox-esr'}"

@@ -1,5 +1,6 @@
 """The what-if view in a real browser."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -250,16 +251,18 @@ def test_an_example_is_one_click_away(open_page: Open) -> None:
     page.locator(".verdict").wait_for()
 
 
-def drop(page: Any, name: str, text: str) -> None:
+def drop(page: Any, name: str, content: str | bytes) -> None:
     """A file let go over the page, as a browser tells of it."""
+    data = content.encode() if isinstance(content, str) else content
     page.evaluate(
-        """([name, text]) => {
+        """([name, code]) => {
             const data = new DataTransfer();
-            data.items.add(new File([text], name));
+            const bytes = Uint8Array.from(atob(code), (letter) => letter.charCodeAt(0));
+            data.items.add(new File([bytes], name));
             const options = {dataTransfer: data, bubbles: true, cancelable: true};
             document.querySelector('.page').dispatchEvent(new DragEvent('drop', options));
         }""",
-        [name, text],
+        [name, b64encode(data).decode()],
     )
 
 

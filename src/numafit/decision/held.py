@@ -75,11 +75,11 @@ def memory_blocks(ledger: Ledger, uid: str) -> tuple[Block, ...]:
     return tuple(Block(nodes, kind, size) for (nodes, kind), size in sorted(sums.items()) if size)
 
 
-CountedMemory = tuple[int, str, int]
+CountedBytes = tuple[int, str, int]
 """NUMA node, memory type, bytes."""
 
 
-def memory_parts(ledger: Ledger, held: Mapping[str, Holding]) -> dict[str, tuple[CountedMemory, ...]]:
+def memory_parts(ledger: Ledger, held: Mapping[str, Holding]) -> dict[str, tuple[CountedBytes, ...]]:
     """Pod UID -> where its bytes are counted, node by node, so that each node has as many as the ledger says.
 
     A block on several nodes says only how large it is; the kubelet takes from the first of them what is free there, and

@@ -51,8 +51,10 @@ def agent() -> Iterator[Running]:
         yield found
 
 
-def strategy_of(agent: Running, operation: Operation, mode: Any) -> st.SearchStrategy[Any]:
-    schema = schemathesis.openapi.from_url(f"{agent.url}/api/v1/openapi.json")
+def strategy_of(
+    agent: Running, operation: Operation, mode: Any, headers: dict[str, str] | None = None
+) -> st.SearchStrategy[Any]:
+    schema = schemathesis.openapi.from_url(f"{agent.url}/api/v1/openapi.json", headers=headers or {})
     return schema[operation.path][operation.method].as_strategy(generation_mode=mode)
 
 
