@@ -16,6 +16,7 @@ import { DeviceChip } from "./device_chip";
 import { occupancyOf } from "./occupancy";
 import { slotsOf } from "./palette";
 import { spoken, type Target, targetAt, tellingOf } from "./target";
+import { dropOn } from "./pod_drag";
 import { useViewport } from "./viewport";
 
 interface Properties {
@@ -25,6 +26,8 @@ interface Properties {
   lit: string | null;
   onLit: (holder: string | null) => void;
   onPick?: (holder: string | null) => void;
+  /** A pod or holder was dropped on a NUMA node. */
+  onNode?: ((node: number, name: string) => void) | undefined;
   links?: boolean;
   /** What a refused pod wanted: drawn as a ghost on each NUMA node. */
   demand?: GridRow[];
@@ -51,6 +54,7 @@ export function Drawing({
   lit,
   onLit,
   onPick,
+  onNode,
   links = false,
   demand = NOTHING,
   before = [],
@@ -136,6 +140,7 @@ export function Drawing({
         onPointerCancel={port.onPointerUp}
         onPointerLeave={(event) => (port.onPointerUp(event), light(null))}
         onClick={click}
+        {...dropOn(onNode)}
       >
         {size.width > 0 && (
           <svg

@@ -4,11 +4,11 @@ import { useEffect, useState } from "preact/hooks";
 import type { LedgerView, MeasuredAnswer } from "./api_types";
 import { Drawing } from "./drawing";
 import { FreeTable } from "./free_table";
-import { Holders } from "./holders";
+import { Holders, whyNot } from "./holders";
 import type { Machine } from "./machine";
 import { Measured } from "./measured";
 import { Past } from "./past";
-import type { Place } from "./place";
+import type { Place, WhatIfPlace } from "./place";
 import { Tables } from "./tables";
 
 interface Properties {
@@ -17,11 +17,11 @@ interface Properties {
   measured: MeasuredAnswer | undefined;
   place: Place;
   onPlace: (change: Partial<Place>) => void;
-  /** Asks "what if" with this manifest. */
-  onTry: (pods: string) => void;
+  /** Asks "what if". */
+  onAsk: (part: Partial<WhatIfPlace>) => void;
 }
 
-export function MachineView({ machine, ledger, measured, place, onPlace, onTry }: Properties) {
+export function MachineView({ machine, ledger, measured, place, onPlace, onAsk }: Properties) {
   const [pointed, setPointed] = useState<string | null>(null);
   const [links, setLinks] = useState(false);
   const [, setTick] = useState(0);
@@ -64,6 +64,10 @@ export function MachineView({ machine, ledger, measured, place, onPlace, onTry }
             tools={[forms, lines]}
             onLit={setPointed}
             onPick={(holder) => onPlace({ holder: holder ?? "" })}
+            onNode={(node, id) => {
+              const holder = ledger.holders.find((one) => one.id === id);
+              if (holder) onAsk(whyNot(holder, node));
+            }}
           />
         )}
       </div>
@@ -76,7 +80,8 @@ export function MachineView({ machine, ledger, measured, place, onPlace, onTry }
           picked={place.holder}
           onLit={setPointed}
           onPick={(holder) => onPlace({ holder })}
-          onTry={onTry}
+          onAsk={onAsk}
+          machine={machine}
         />
         <Past revision={ledger.revision} />
       </aside>
