@@ -2,18 +2,39 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, Refusal } from "./api";
-import type { ToldPod, WhatIfAnswer } from "./api_types";
+import type { ToldPod, WhatIfAnswer, WhatIfBody } from "./api_types";
 import { type Machine, machineOf } from "./machine";
-import type { Side, WhatIfPlace } from "./place";
+import { isAsked, type Side, type WhatIfPlace } from "./place";
 
 const PAUSE = 200;
 
 export interface Answer {
   result: WhatIfAnswer | null;
   trouble: string;
-  /** The line of the pods that is wrong; 0: none, or not known. */
+  /** The text (pods, events, kubelet) and the line of it that is wrong; 0: none, or not known. */
+  source?: string;
   line?: number;
   busy: boolean;
+  /** When it came. */
+  at?: string;
+}
+
+/** The line of a text that is wrong; 0: none. */
+export function wrongLine(answer: Answer, source: string): number {
+  return answer.trouble && answer.source === source ? (answer.line ?? 0) : 0;
+}
+
+/** What is sent of a question. */
+export function bodyOf(place: WhatIfPlace, { settings, version }: Side): WhatIfBody {
+  return {
+    pods: place.pods,
+    ...(place.machine ? { machine: place.machine } : {}),
+    ...(place.kubelet.trim() ? { kubelet: place.kubelet } : {}),
+    ...(place.empty ? { empty: true } : {}),
+    ...(place.without.length > 0 && !place.machine && !place.empty ? { without: place.without } : {}),
+    ...(Object.keys(settings).length > 0 ? { settings } : {}),
+    ...(version ? { version } : {}),
+  };
 }
 
 /** How two answers to the same pods differ, in one sentence. */
@@ -54,32 +75,25 @@ export function useOther(name: string, returns: number): Machine | null {
 /** Asks after a short pause, and again when the question or the ledger changes; the decision first, then the advice. */
 export function useAnswer(place: WhatIfPlace, side: Side | null, revision: number, returns: number): Answer {
   const [answer, setAnswer] = useState<Answer>({ result: null, trouble: "", busy: false });
-  const key = side && JSON.stringify([place.pods, place.events, place.machine, place.empty, place.kubelet, side]);
+  const key = side && JSON.stringify([bodyOf(place, side), place.events]);
   const asked = useRef<string | null>(null);
   const onTop = place.machine === "" && !place.empty ? revision : 0;
   useEffect(() => {
-    if (!side || place.pods.trim() === "") {
+    if (!side || !isAsked(place)) {
       setAnswer({ result: null, trouble: "", busy: false });
       return;
     }
     const stop = new AbortController();
     const question = async () => {
-      const { settings, version } = side;
-      const body = {
-        pods: place.pods,
-        ...(place.machine ? { machine: place.machine } : {}),
-        ...(place.kubelet.trim() ? { kubelet: place.kubelet } : {}),
-        ...(place.empty ? { empty: true } : {}),
-        ...(Object.keys(settings).length > 0 ? { settings } : {}),
-        ...(version ? { version } : {}),
-      };
+      const body = bodyOf(place, side);
       const events = place.events.trim() ? { events: place.events } : {};
       try {
         const result = await api.whatIf({ ...body, ...events, advice: false }, stop.signal);
-        if (result.events) {
+        const at = new Date().toISOString();
+        if (result.events || place.pods.trim() === "") {
           // What to change is asked of pods that come, not of a run.
           asked.current = key;
-          setAnswer({ result, trouble: "", busy: false });
+          setAnswer({ result, trouble: "", busy: false, at });
           return;
         }
         // The advice of the same question stays until the new one comes: it takes longer.
@@ -87,15 +101,16 @@ export function useAnswer(place: WhatIfPlace, side: Side | null, revision: numbe
           result: { ...result, advice: asked.current === key ? (old.result?.advice ?? null) : null },
           trouble: "",
           busy: true,
+          at,
         }));
         asked.current = key;
         const advice = await api.advise(body, stop.signal);
-        setAnswer({ result: { ...result, advice }, trouble: "", busy: false });
+        setAnswer({ result: { ...result, advice }, trouble: "", busy: false, at });
       } catch (failure) {
         if (stop.signal.aborted) return;
         const trouble = failure instanceof Refusal ? failure.message : "The answer could not be read: reload the page.";
-        const line = failure instanceof Refusal ? failure.line : 0;
-        setAnswer((old) => ({ ...old, trouble, line, busy: false }));
+        const { line, source } = failure instanceof Refusal ? failure : { line: 0, source: "" };
+        setAnswer((old) => ({ ...old, trouble, line, source, busy: false }));
       }
     };
     setAnswer((old) => ({ ...old, busy: true }));

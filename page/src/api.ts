@@ -14,6 +14,7 @@ import type {
   WhatIfAnswer,
   WhatIfBody,
 } from "./api_types";
+import type { AuditAnswer, CheckupAnswer, FitAnswer, LintAnswer, PatchAnswer, WhyNotAnswer, WhyNotBody } from "./ask_types";
 import type { LogAnswer } from "./log_types";
 import type { UseAnswer } from "./use";
 
@@ -26,8 +27,9 @@ export class Refusal extends Error {
   constructor(
     message: string,
     readonly status = 0,
-    /** The line of the pods, from 1; 0: it has none. */
+    /** The line, from 1, of the text that `source` names (pods, events, kubelet); 0: it has none. */
     readonly line = 0,
+    readonly source = "",
   ) {
     super(message);
   }
@@ -43,7 +45,8 @@ async function ask<T>(path: string, options: RequestInit = {}): Promise<T> {
   }
   if (!answer.ok) {
     const body = await answer.text();
-    throw new Refusal(sentence(body, answer.status), answer.status, lineOf(body));
+    const [source, line] = placeOfProblem(body);
+    throw new Refusal(sentence(body, answer.status), answer.status, line, source);
   }
   return (await answer.json()) as T;
 }
@@ -60,13 +63,13 @@ function sentence(body: string, status: number): string {
   return `The agent answered with status ${status}.`;
 }
 
-/** Where in the pods it is wrong, if it is there. */
-export function lineOf(body: string): number {
+/** Where it is wrong: in which text, and in which line of it. */
+export function placeOfProblem(body: string): [string, number] {
   try {
     const { source, line } = JSON.parse(body) as Partial<Problem>;
-    return source === "pods" && typeof line === "number" ? line : 0;
+    return [source ?? "", typeof line === "number" ? line : 0];
   } catch {
-    return 0;
+    return ["", 0];
   }
 }
 
@@ -92,6 +95,13 @@ export const api = {
   decision: (id: number) => ask<DecisionAnswer>(`/decisions/${id}`),
   whatIf: (body: WhatIfBody, signal?: AbortSignal) => post<WhatIfAnswer>("/whatif", body, signal),
   advise: (body: WhatIfBody, signal?: AbortSignal) => post<Advice>("/advise", body, signal),
+  whyNot: (body: WhyNotBody, signal?: AbortSignal) => post<WhyNotAnswer>("/why-not", body, signal),
+  fit: (body: WhatIfBody, signal?: AbortSignal) => post<FitAnswer>("/fit", body, signal),
+  lint: (body: { files: { name: string; text: string }[]; machine?: unknown; version?: string }, signal?: AbortSignal) =>
+    post<LintAnswer>("/lint", body, signal),
+  doctor: (body: { kubelet?: string }, signal?: AbortSignal) => post<CheckupAnswer>("/doctor", body, signal),
+  audit: () => ask<AuditAnswer>("/audit"),
+  apply: (body: { patch: unknown; pods?: string; pod?: string; kubelet?: string }) => post<PatchAnswer>("/apply", body),
   log: (file: Blob) => ask<LogAnswer>("/log", { method: "POST", body: file }),
   decisions(filter: { pod?: string; verdict?: string; before?: number; limit?: number }) {
     const query = new URLSearchParams();

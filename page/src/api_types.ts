@@ -214,6 +214,8 @@ export interface DecisionAnswer extends Summary {
   story: Story | null;
   ledger: LedgerView;
   notes: Note[];
+  /** A pod that asks for the same; empty where nothing was decided. */
+  manifest: string;
 }
 
 export type Hint = [number | null, boolean];
@@ -308,6 +310,8 @@ export interface WhatIfBody {
   /** One event a line, as in a file of `--events`. */
   events?: string;
   empty?: boolean;
+  /** Holders that are taken to be gone, by id or name. */
+  without?: string[];
   /** Whether to say what to change too, which takes longer. */
   advice?: boolean;
 }

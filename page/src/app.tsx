@@ -8,9 +8,12 @@ import { Header } from "./header";
 import { Patterns } from "./legend";
 import { MOST_LOG, MOST_QUESTION, tooLarge } from "./limits";
 import { type Connection, follow } from "./live";
+import type { Applied } from "./applied";
+import { ChecksView } from "./checks_view";
 import { machineOf } from "./machine";
 import { MachineView } from "./machine_view";
-import { fragmentOf, type Place, placeOf } from "./place";
+import type { Pin } from "./pinned";
+import { fragmentOf, type Place, placeOf, START } from "./place";
 import { StoryView } from "./story_view";
 import { WhatIfView } from "./what_if_view";
 
@@ -35,6 +38,8 @@ export function App() {
   const [over, setOver] = useState(false);
   const [refused, setRefused] = useState("");
   const resting = useRef(0);
+  const [pin, setPin] = useState<Pin | null>(null);
+  const [done, setDone] = useState<Applied[]>([]);
   /** How often the agent was away or not listened to: what was asked before is asked again. */
   const [returns, setReturns] = useState(0);
 
@@ -114,12 +119,13 @@ export function App() {
         view={place.view}
         onView={(view) => go({ view })}
       />
+      {/* Conditions are no texts: an empty one is a child by itself, and what follows would be made anew. */}
       {connection === "lost" && known && (
         <p class="notice lost" role="alert">
           The connection to the agent is lost; this is the last that it said. Trying again …
         </p>
       )}
-      {refused && (
+      {refused !== "" && (
         <p class="notice trouble" role="alert">
           {refused}{" "}
           <button type="button" onClick={() => setRefused("")}>
@@ -127,7 +133,7 @@ export function App() {
           </button>
         </p>
       )}
-      {problem && known && (
+      {problem !== "" && known && (
         <p class="notice doubtful" role="alert">
           {problem}
         </p>
@@ -137,7 +143,7 @@ export function App() {
           This link could not be read as a whole; what could not be read is left away.
         </p>
       )}
-      {trouble && !known && (
+      {trouble !== "" && !known && (
         <main class="blank" id="main">
           <p role="alert">{trouble}</p>
           <button type="button" onClick={() => void load()}>
@@ -154,7 +160,10 @@ export function App() {
           measured={known.machine.measured}
           place={place}
           onPlace={go}
-          onTry={(pods) => go({ view: "what-if", whatIf: { ...place.whatIf, pods, events: "", machine: "" } })}
+          onAsk={(part) => {
+            const { left, right } = place.whatIf;
+            go({ view: "what-if", whatIf: { ...START.whatIf, left, right, kubelet: place.whatIf.kubelet, ...part } });
+          }}
         />
       )}
       {machine && ledger && known && place.view === "what-if" && (
@@ -162,9 +171,14 @@ export function App() {
           known={known}
           machine={machine}
           revision={ledger.revision}
+          holders={ledger.holders}
           returns={returns}
           place={place.whatIf}
           onPlace={(whatIf) => go({ whatIf })}
+          pin={pin}
+          onPin={setPin}
+          done={done}
+          onDone={setDone}
           onRefused={setRefused}
         />
       )}
@@ -181,7 +195,16 @@ export function App() {
             if (!refusal) setDropped(next);
           }}
           onPlace={(story) => go({ story })}
+          holders={ledger.holders}
+          kubelet={known?.settings.kubelet ?? ""}
+          onAsk={(whatIf, text, before) => {
+            setDone(text ? [{ text, before }] : []);
+            go({ view: "what-if", whatIf });
+          }}
         />
+      )}
+      {ledger && known && place.view === "checks" && (
+        <ChecksView known={known} revision={ledger.revision} onRefused={setRefused} />
       )}
       {over && (
         <div class="drop" aria-hidden="true">

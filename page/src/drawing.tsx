@@ -17,6 +17,7 @@ import { DeviceChip } from "./device_chip";
 import { occupancyOf } from "./occupancy";
 import { slotsOf } from "./palette";
 import { spoken, type Target, targetAt, tellingOf } from "./target";
+import { dropOn } from "./pod_drag";
 import type { UseAnswer } from "./use";
 import { useViewport } from "./viewport";
 
@@ -27,6 +28,8 @@ interface Properties {
   lit: string | null;
   onLit: (holder: string | null) => void;
   onPick?: (holder: string | null) => void;
+  /** A pod or holder was dropped on a NUMA node. */
+  onNode?: ((node: number, name: string) => void) | undefined;
   links?: boolean;
   /** What is really in use; null: it is not known, or not to be shown. */
   use?: UseAnswer | null;
@@ -55,6 +58,7 @@ export function Drawing({
   lit,
   onLit,
   onPick,
+  onNode,
   links = false,
   use = null,
   demand = NOTHING,
@@ -141,6 +145,7 @@ export function Drawing({
         onPointerCancel={port.onPointerUp}
         onPointerLeave={(event) => (port.onPointerUp(event), light(null))}
         onClick={click}
+        {...dropOn(onNode)}
       >
         {size.width > 0 && (
           <svg

@@ -1,15 +1,19 @@
-// The manifest as text, with the line marked that is wrong.
+// A text of the question (manifest, events, configuration), with the line marked that is wrong.
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 interface Properties {
+  id: string;
+  label?: string;
+  rows: number;
+  placeholder: string;
   value: string;
   /** The line that is wrong, from 1; 0: none. */
   wrong: number;
   onText: (text: string) => void;
 }
 
-export function Editor({ value, wrong, onText }: Properties) {
+export function Editor({ id, label, rows, placeholder, value, wrong, onText }: Properties) {
   const area = useRef<HTMLTextAreaElement>(null);
   const [scrolled, setScrolled] = useState(0);
   const [line, setLine] = useState({ top: 0, height: 0 });
@@ -28,11 +32,12 @@ export function Editor({ value, wrong, onText }: Properties) {
           </span>
         )}
         <textarea
-          id="pods"
+          id={id}
+          aria-label={label}
           ref={area}
-          rows={14}
+          rows={rows}
           spellcheck={false}
-          placeholder="Paste or drop a Pod manifest here"
+          placeholder={placeholder}
           aria-invalid={wrong > 0}
           value={value}
           onScroll={(event) => setScrolled(event.currentTarget.scrollTop)}
@@ -49,7 +54,7 @@ export function Editor({ value, wrong, onText }: Properties) {
 }
 
 /** Selects the line, which also scrolls to it. */
-function choose(area: HTMLTextAreaElement, line: number): void {
+export function choose(area: HTMLTextAreaElement, line: number): void {
   const [from, to] = lineSpan(area.value, line);
   area.focus();
   area.setSelectionRange(from, to);

@@ -23,6 +23,7 @@ const VIEWS: [Place["view"], string][] = [
   ["machine", "Machine"],
   ["what-if", "What if"],
   ["story", "Story"],
+  ["checks", "Checks"],
 ];
 const CONNECTIONS = { waiting: "connecting", open: "live", lost: "not connected" };
 

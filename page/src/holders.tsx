@@ -2,11 +2,16 @@
 
 import { agoText, bytesText, plural } from "./amounts";
 import type { Holder, LedgerView } from "./api_types";
+import { canGo } from "./gone";
 import { liesApart, lookOf, LyingMark } from "./lying";
+import type { Machine } from "./machine";
 import { textOf } from "./numbers";
 import { holdings, resourceText } from "./occupancy";
 import { slotClass, slotsOf } from "./palette";
+import type { WhatIfPlace } from "./place";
+import { dragStart } from "./pod_drag";
 import { podLike } from "./try_pod";
+import { WhyNotMenu } from "./why_not";
 import { LEFT_OVER } from "./words";
 
 interface Properties {
@@ -15,10 +20,12 @@ interface Properties {
   picked: string;
   onLit: (holder: string | null) => void;
   onPick: (holder: string) => void;
-  onTry: (pods: string) => void;
+  /** Asks "what if" about a holder. */
+  onAsk: (part: Partial<WhatIfPlace>) => void;
+  machine: Machine;
 }
 
-export function Holders({ ledger, lit, picked, onLit, onPick, onTry }: Properties) {
+export function Holders({ ledger, lit, picked, onLit, onPick, onAsk, machine }: Properties) {
   const slots = slotsOf(ledger.holders);
   const ordered = [...ledger.holders].sort(
     (a, b) =>
@@ -39,6 +46,7 @@ export function Holders({ ledger, lit, picked, onLit, onPick, onTry }: Propertie
               type="button"
               class={`holder ${lit === holder.id ? "lit" : ""}`}
               aria-pressed={picked === holder.id}
+              {...(podLike(holder) === null || !canGo(holder) ? {} : dragStart(holder.id))}
               onPointerEnter={() => onLit(holder.id)}
               onPointerLeave={() => onLit(null)}
               onFocus={() => onLit(holder.id)}
@@ -70,7 +78,7 @@ export function Holders({ ledger, lit, picked, onLit, onPick, onTry }: Propertie
                 {holder.new ? "" : agoText(holder.since, Date.now())}
               </span>
             </button>
-            {picked === holder.id && <TryButton holder={holder} onTry={onTry} />}
+            {picked === holder.id && <Asking holder={holder} machine={machine} onAsk={onAsk} />}
           </li>
         ))}
       </ul>
@@ -78,14 +86,34 @@ export function Holders({ ledger, lit, picked, onLit, onPick, onTry }: Propertie
   );
 }
 
-function TryButton({ holder, onTry }: { holder: Holder; onTry: (pods: string) => void }) {
+function Asking({ holder, machine, onAsk }: { holder: Holder; machine: Machine; onAsk: Properties["onAsk"] }) {
   const pods = podLike(holder);
-  if (pods === null) return null;
   return (
-    <button type="button" class="try" title="Ask what would come of another pod like it" onClick={() => onTry(pods)}>
-      Try this pod
-    </button>
+    <span class="try">
+      {pods !== null && (
+        <button type="button" title="Ask what would come of another pod like it" onClick={() => onAsk({ pods })}>
+          Try this pod
+        </button>
+      )}
+      {canGo(holder) && (
+        <button
+          type="button"
+          title="Ask what would be free without it"
+          onClick={() => onAsk({ pods: "", without: [holder.id] })}
+        >
+          What if it were gone?
+        </button>
+      )}
+      {pods !== null && canGo(holder) && (
+        <WhyNotMenu machine={machine} of={holder.name} value={null} onNode={(node) => onAsk(whyNot(holder, node))} />
+      )}
+    </span>
   );
+}
+
+/** It leaves, and one that asks for as much comes: why does that not go to this NUMA node? */
+export function whyNot(holder: Holder, node: number | null): Partial<WhatIfPlace> {
+  return { pods: podLike(holder) ?? "", without: [holder.id], why: node };
 }
 
 /** A holder of shared CPUs and nothing else has no colour in the picture. */

@@ -6,6 +6,7 @@ import { api, Refusal } from "./api";
 import type { LogAnswer, LogLoop, LogStory } from "./log_types";
 import type { Dropped } from "./dropped";
 import { Entry } from "./entry";
+import { HintPicture } from "./hint_picture";
 import { Notes } from "./notes";
 import { Chapters, Verdict } from "./telling";
 import { verdictOf } from "./words";
@@ -140,6 +141,7 @@ export function LogView({ dropped, returns, onClose, onFile }: Properties) {
               Line {told.line} of the log{told.policy ? `, policy ${told.policy}` : ""}
               {told.inferred ? "; the verdict is inferred, the log does not say it" : ""}.
             </p>
+            {told.merges && <HintPicture merges={told.merges} admitted={told.admitted} />}
             <Chapters story={told.story} admitted={told.admitted} />
           </>
         )}

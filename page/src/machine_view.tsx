@@ -6,11 +6,11 @@ import { Distances } from "./distances";
 import { Drawing } from "./drawing";
 import { ExportButtons } from "./export_buttons";
 import { FreeTable } from "./free_table";
-import { Holders } from "./holders";
+import { Holders, whyNot } from "./holders";
 import type { Machine } from "./machine";
 import { Measured } from "./measured";
 import { Past } from "./past";
-import type { Place } from "./place";
+import type { Place, WhatIfPlace } from "./place";
 import { Tables } from "./tables";
 import { useMachineUse } from "./use";
 import { UseLines } from "./use_lines";
@@ -23,11 +23,11 @@ interface Properties {
   measured: MeasuredAnswer | undefined;
   place: Place;
   onPlace: (change: Partial<Place>) => void;
-  /** Asks "what if" with this manifest. */
-  onTry: (pods: string) => void;
+  /** Asks "what if". */
+  onAsk: (part: Partial<WhatIfPlace>) => void;
 }
 
-export function MachineView({ title, machine, ledger, measured, place, onPlace, onTry }: Properties) {
+export function MachineView({ title, machine, ledger, measured, place, onPlace, onAsk }: Properties) {
   const [pointed, setPointed] = useState<string | null>(null);
   const [links, setLinks] = useState(false);
   const [showUse, setShowUse] = useState(true);
@@ -84,6 +84,10 @@ export function MachineView({ title, machine, ledger, measured, place, onPlace, 
             tools={[forms, lines, inUse, <ExportButtons title={title} />]}
             onLit={setPointed}
             onPick={(holder) => onPlace({ holder: holder ?? "" })}
+            onNode={(node, id) => {
+              const holder = ledger.holders.find((one) => one.id === id);
+              if (holder) onAsk(whyNot(holder, node));
+            }}
           />
         )}
       </div>
@@ -97,7 +101,8 @@ export function MachineView({ title, machine, ledger, measured, place, onPlace, 
           picked={place.holder}
           onLit={setPointed}
           onPick={(holder) => onPlace({ holder })}
-          onTry={onTry}
+          onAsk={onAsk}
+          machine={machine}
         />
         <Past revision={ledger.revision} />
         <Distances machine={machine} />

@@ -12,6 +12,7 @@ import "./style/what_if.css";
 import "./style/telling.css";
 import "./style/lying.css";
 import "./style/story.css";
+import "./style/asking.css";
 import "./style/fleet.css";
 import "./style/use.css";
 import "./style/narrow.css";

@@ -13,6 +13,10 @@ export interface WhatIfPlace {
   events: string;
   machine: string;
   empty: boolean;
+  /** Holders that are taken to be gone, by id. */
+  without: string[];
+  /** The NUMA node of "why not here?". */
+  why: number | null;
   kubelet: string;
   left: Side;
   /** Another setting beside the first. */
@@ -26,7 +30,7 @@ export interface StoryPlace {
 }
 
 export interface Place {
-  view: "machine" | "what-if" | "story";
+  view: "machine" | "what-if" | "story" | "checks";
   table: boolean;
   holder: string;
   whatIf: WhatIfPlace;
@@ -40,7 +44,17 @@ export const START: Place = {
   view: "machine",
   table: false,
   holder: "",
-  whatIf: { pods: "", events: "", machine: "", empty: false, kubelet: "", left: SIDE, right: null },
+  whatIf: {
+    pods: "",
+    events: "",
+    machine: "",
+    empty: false,
+    without: [],
+    why: null,
+    kubelet: "",
+    left: SIDE,
+    right: null,
+  },
   story: { decision: null, pod: "", verdict: "" },
   unread: false,
 };
@@ -51,16 +65,21 @@ export function fragmentOf(place: Place): string {
   if (place.view === "machine") {
     if (place.table) chosen.table = true;
     if (place.holder) chosen.holder = place.holder;
-  } else if (place.view === "what-if" && place.whatIf.pods) chosen.whatIf = place.whatIf;
+  } else if (place.view === "what-if" && isAsked(place.whatIf)) chosen.whatIf = place.whatIf;
   else if (place.view === "story" && JSON.stringify(place.story) !== JSON.stringify(START.story))
     chosen.story = place.story;
   return Object.keys(chosen).length > 0 ? `#${place.view}/${encoded(JSON.stringify(chosen))}` : `#${place.view}`;
 }
 
+/** There is something to ask: pods, or what would be without somebody. */
+export function isAsked(place: WhatIfPlace): boolean {
+  return place.pods.trim() !== "" || (place.without.length > 0 && !place.machine && !place.empty);
+}
+
 /** What cannot be read is as at the start, and that is said: an address may come from anywhere. */
 export function placeOf(fragment: string): Place {
   const [view = "", rest = ""] = fragment.replace(/^#/, "").split("/", 2);
-  const known = view === "what-if" || view === "story" || view === "machine";
+  const known = view === "what-if" || view === "story" || view === "machine" || view === "checks";
   const place: Place = { ...START, view: known ? view : "machine", unread: !known && view !== "" };
   if (!rest) return place;
   try {
@@ -76,6 +95,8 @@ export function placeOf(fragment: string): Place {
         events: whatIf.value("events", "string", ""),
         machine: whatIf.value("machine", "string", ""),
         empty: whatIf.value("empty", "boolean", false),
+        without: whatIf.has("without") ? whatIf.list("without") : [],
+        why: whatIf.has("why") ? whatIf.value("why", "number", null) : null,
         kubelet: whatIf.value("kubelet", "string", ""),
         left: sideOf(whatIf.part("left")),
         right: whatIf.has("right") ? sideOf(whatIf.part("right")) : null,
@@ -129,6 +150,13 @@ class Reader {
     if (typeof found === type && !(typeof found === "number" && !Number.isSafeInteger(found))) return found as T;
     if (found !== undefined) this.fail();
     return other;
+  }
+
+  list(name: string): string[] {
+    const found = this.fields[name];
+    const texts = Array.isArray(found) ? found.filter((one): one is string => typeof one === "string") : [];
+    if (!Array.isArray(found) || texts.length !== found.length) this.fail();
+    return texts;
   }
 
   texts(): Record<string, string> {

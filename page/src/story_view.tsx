@@ -3,14 +3,17 @@
 import { useEffect, useState } from "preact/hooks";
 import { clockText } from "./amounts";
 import { api, Refusal } from "./api";
-import type { DecisionAnswer, Summary } from "./api_types";
+import type { DecisionAnswer, Holder, Summary } from "./api_types";
 import { Drawing } from "./drawing";
 import type { Dropped } from "./dropped";
 import { Entry } from "./entry";
 import { LogView } from "./log_view";
 import type { Machine } from "./machine";
 import { Notes } from "./notes";
-import type { StoryPlace } from "./place";
+import { liesApart } from "./lying";
+import { PasteLog } from "./paste_log";
+import type { StoryPlace, WhatIfPlace } from "./place";
+import { StoryAdvice } from "./story_advice";
 import { Chapters, demandOf, Verdict } from "./telling";
 
 interface Properties {
@@ -21,13 +24,17 @@ interface Properties {
   dropped: Dropped | null;
   onDropped: (dropped: Dropped | null) => void;
   onPlace: (place: StoryPlace) => void;
+  /** Who is there now, and the configuration: for what is asked from here. */
+  holders: Holder[];
+  kubelet: string;
+  onAsk: (place: WhatIfPlace, text: string, before: WhatIfPlace) => void;
 }
 
 const PAGE = 50;
 /** A page left open for days must not grow without end. */
 const MOST = 1000;
 
-export function StoryView({ machine, latest, returns, place, dropped, onDropped, onPlace }: Properties) {
+export function StoryView({ machine, latest, returns, place, dropped, onDropped, onPlace, ...asking }: Properties) {
   const list = useDecisions(place, latest, returns);
   const shown = place.decision ?? list.decisions[0]?.id ?? null;
   const index = list.decisions.findIndex((one) => one.id === shown);
@@ -37,7 +44,7 @@ export function StoryView({ machine, latest, returns, place, dropped, onDropped,
   };
   // Newest first: the earlier decision stands below.
   const keys = (event: KeyboardEvent) => {
-    if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement) return;
+    if ((event.target as Element).matches("input, select, textarea")) return;
     const by = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
     if (by && !event.ctrlKey && !event.metaKey) (event.preventDefault(), step(by));
   };
@@ -78,6 +85,7 @@ export function StoryView({ machine, latest, returns, place, dropped, onDropped,
               onChange={(event) => event.currentTarget.files?.[0] && onDropped({ file: event.currentTarget.files[0] })}
             />
           </label>
+          <PasteLog onFile={(file) => onDropped({ file })} />
         </form>
         {list.trouble && (
           <p class="notice trouble" role="alert">
@@ -122,12 +130,13 @@ export function StoryView({ machine, latest, returns, place, dropped, onDropped,
         onNewest={() => onPlace({ ...place, decision: null })}
         hasLater={index > 0}
         hasEarlier={index < list.decisions.length - 1}
+        {...asking}
       />
     </main>
   );
 }
 
-interface ChosenProperties {
+interface ChosenProperties extends Pick<Properties, "holders" | "kubelet" | "onAsk"> {
   machine: Machine;
   id: number | null;
   returns: number;
@@ -139,7 +148,7 @@ interface ChosenProperties {
   hasEarlier: boolean;
 }
 
-function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, hasEarlier }: ChosenProperties) {
+function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, hasEarlier, ...asking }: ChosenProperties) {
   const [answer, setAnswer] = useState<DecisionAnswer | null>(null);
   const [trouble, setTrouble] = useState("");
   const [lit, setLit] = useState<string | null>(null);
@@ -165,6 +174,7 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
       </section>
     );
   if (!answer || id === null) return <section class="told" />;
+  const own = answer.kind === "release" ? null : answer.ledger.holders.find((one) => one.name === answer.pod);
   return (
     <section class="told" aria-label="The decision">
       <div class="row stepper">
@@ -182,10 +192,10 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
           Newest
         </button>
       </div>
-      <Verdict
-        {...answer}
-        alignment={answer.kind === "release" ? null : answer.ledger.holders.find((one) => one.name === answer.pod)?.alignment}
-      />
+      <Verdict {...answer} alignment={own?.alignment} />
+      {answer.kind === "pod" && (!answer.admitted || liesApart(own?.alignment)) && (
+        <StoryAdvice decision={answer} {...asking} />
+      )}
       <Drawing
         machine={machine}
         ledger={answer.ledger}

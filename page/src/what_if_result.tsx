@@ -2,15 +2,19 @@
 
 import { useState } from "preact/hooks";
 import { plural } from "./amounts";
-import type { WhatIfAnswer } from "./api_types";
+import type { Proposal, WhatIfAnswer } from "./api_types";
+import type { ComponentChildren } from "preact";
 import { AdviceList } from "./advice";
 import { Drawing } from "./drawing";
 import { GuessMark, restsOnGuess } from "./guess";
 import { LyingMark } from "./lying";
 import type { Machine } from "./machine";
 import { Notes } from "./notes";
+import type { WhatIfPlace } from "./place";
+import { dragStart } from "./pod_drag";
 import { outcomeOf, RunStory } from "./run_story";
 import { Chapters, demandOf, Verdict } from "./telling";
+import { WhyNotMenu } from "./why_not";
 
 /** Which decision is told until one is chosen: the first that goes wrong is the interesting one. */
 function firstTold(admitted: boolean[]): number {
@@ -20,7 +24,21 @@ function firstTold(admitted: boolean[]): number {
   );
 }
 
-export function WhatIfResult({ name, answer, machine }: { name: string; answer: WhatIfAnswer; machine: Machine }) {
+interface Properties {
+  name: string;
+  answer: WhatIfAnswer;
+  machine: Machine;
+  /** The question; null: the answer is kept as it was, and nothing more is asked. */
+  place?: WhatIfPlace | null;
+  onWhy?: ((node: number | null) => void) | undefined;
+  onApply?: ((pod: string, proposal: Proposal, kubelet: string) => Promise<void>) | undefined;
+  /** Who is taken to be gone, by name. */
+  without?: string[];
+  /** What else is asked about a pod, and about all of them. */
+  more?: ((pod: string) => ComponentChildren) | undefined;
+}
+
+export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApply, without = [], more }: Properties) {
   const [lit, setLit] = useState<string | null>(null);
   /** The pod, or in a run with events the number of the decision: there a pod is decided more than once. */
   const [chosen, setChosen] = useState<string | number | null>(null);
@@ -36,10 +54,14 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
     <>
       <p class="resolved">
         {name && <strong class="side-name">{name}</strong>}
-        <span class={admitted === stories.length ? "all" : "some"}>
-          {events && `${plural(events.length, "event")}, `}
-          {admitted} of {events ? plural(stories.length, "decision") : stories.length} admitted
-        </span>
+        {stories.length > 0 ? (
+          <span class={admitted === stories.length ? "all" : "some"}>
+            {events && `${plural(events.length, "event")}, `}
+            {admitted} of {events ? plural(stories.length, "decision") : stories.length} admitted
+          </span>
+        ) : (
+          <span>What would be free without {without.join(" and ") || "them"}</span>
+        )}
         <span class="with">{[settings.version, settings.policy, `scope ${settings.scope}`].join(" · ")}</span>
       </p>
       {told && (
@@ -54,6 +76,21 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
           alignment={events ? null : lyingOf(told.pod)}
         />
       )}
+      {told && onWhy && !events && (
+        <p class="row why-row">
+          <button
+            type="button"
+            class="drag-pod"
+            title="Drag onto a NUMA node of the picture to ask why not there"
+            {...dragStart(told.pod)}
+            onClick={(event) => (event.currentTarget.nextElementSibling as HTMLElement | null)?.focus()}
+          >
+            <span aria-hidden="true">⠿</span> {told.pod}
+          </button>
+          <WhyNotMenu machine={machine} of={told.pod} value={place?.why ?? null} onNode={onWhy} />
+        </p>
+      )}
+      {told && more?.(told.pod)}
       {events && (
         <RunStory
           events={events}
@@ -98,12 +135,21 @@ export function WhatIfResult({ name, answer, machine }: { name: string; answer: 
         onLit={setLit}
         inText
         before={answer.before}
+        onNode={onWhy && ((node) => onWhy(node))}
         demand={told && !told.admitted && !events ? demandOf(told.story) : undefined}
         label={`The machine as it would be${name ? `, answer ${name}` : ""}`}
       />
       {told && <Chapters story={told.story} admitted={told.admitted} />}
       <Notes notes={notes} />
-      {told && answer.advice && <AdviceList advice={answer.advice} pod={told.pod} />}
+      {told && answer.advice && (
+        <AdviceList
+          advice={answer.advice}
+          pod={told.pod}
+          answer={answer}
+          place={place}
+          onApply={onApply && ((proposal) => onApply(told.pod, proposal, answer.kubelet))}
+        />
+      )}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lineOf } from "../src/api";
+import { placeOfProblem } from "../src/api";
 import { lineSpan } from "../src/editor";
 
 test("a line is found by its number", () => {
@@ -9,9 +9,9 @@ test("a line is found by its number", () => {
   expect(lineSpan("ab", 9)).toEqual([2, 2]);
 });
 
-test("only a line of the pods is marked there", () => {
-  expect(lineOf('{"source": "pods", "line": 3}')).toBe(3);
-  expect(lineOf('{"source": "kubelet", "line": 3}')).toBe(0);
-  expect(lineOf('{"source": "pods"}')).toBe(0);
-  expect(lineOf("<html>")).toBe(0);
+test("a problem says in which text it is, and in which line", () => {
+  expect(placeOfProblem('{"source": "pods", "line": 3}')).toEqual(["pods", 3]);
+  expect(placeOfProblem('{"source": "kubelet", "line": 3}')).toEqual(["kubelet", 3]);
+  expect(placeOfProblem('{"source": "pods"}')).toEqual(["pods", 0]);
+  expect(placeOfProblem("<html>")).toEqual(["", 0]);
 });

@@ -10,6 +10,8 @@ const QUESTION: Place = {
     events: "stop\nstart reboot\n",
     machine: "gb200",
     empty: true,
+    without: ["a1"],
+    why: 1,
     kubelet: "",
     left: { settings: { policy: "restricted", cpuOptions: { "full-pcpus-only": "true" } }, version: "v1.30" },
     right: { settings: {}, version: "v1.20" },

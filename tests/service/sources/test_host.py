@@ -1,14 +1,20 @@
 """This machine as a source: what its audits tell."""
 
+import asyncio
 import socket
 from pathlib import Path
 
+import httpx
+import msgspec
 import pytest
 
 from numafit.host.audit.numastat import node_allocations
 from numafit.host.audit.promise import Promise
+from numafit.service.sources.demo import Demo
 from numafit.service.sources.host import HostSource
+from numafit.show.records.audit import AuditAnswer
 from tests.host.process.test_identity import child
+from tests.service.agents import asked
 
 
 def test_audits_tell_what_leases_did_since_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,6 +30,8 @@ def test_audits_tell_what_leases_did_since_the_one_before(tmp_path: Path, monkey
     assert second.seconds is not None
     assert [(use.lease, use.name, use.processes) for use in second.jobs] == [("abc", "train (abc)", 1)]
     assert set(second.totals) == {"abc"}
+    assert second.answer is not None
+    assert [(one.name, one.pids) for one in second.answer.promises] == [("train (abc)", (process.pid,))]
     assert set(second.allocations) == set(second.allocated) == set(node_allocations())
 
 
@@ -43,3 +51,23 @@ def test_this_machine_has_a_meter(tmp_path: Path) -> None:
     use = source.meter.read()
     assert use.cpus.keys() >= {cpu.id for cpu in source.place.machine.cpus if cpu.online}
     assert use.nodes.keys() == {node.id for node in source.place.machine.numa_nodes if node.memory}
+
+
+def test_the_last_audit_is_told_by_the_api(tmp_path: Path) -> None:
+    """In the shape of `numafit audit --leases -o json`; who asks before the first is told to come again."""
+
+    async def talk(client: httpx.AsyncClient) -> httpx.Response:
+        while (response := await client.get("/api/v1/audit")).status_code == 503:
+            await asyncio.sleep(0.05)
+        return response
+
+    found = asked(talk, HostSource(tmp_path))
+    assert found.status_code == 200
+    assert msgspec.json.decode(found.content, type=AuditAnswer).promises == ()
+
+
+def test_only_a_host_has_an_audit() -> None:
+    async def talk(client: httpx.AsyncClient) -> httpx.Response:
+        return await client.get("/api/v1/audit")
+
+    assert asked(talk, Demo()).status_code == 409
