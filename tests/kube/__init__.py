@@ -20,4 +20,5 @@ histories      what happens to a node, by a seed
 recorder       events on a real kubelet, as the folder of a run
 live           `python -m tests.kube.live`: many seeds, compared with numafit
 chaos          `python -m tests.kube.chaos`: everything is killed by chance, under load
+trace_played   `python -m tests.kube.trace_played`: a slice of a trace, beside what the simulation makes of it
 """

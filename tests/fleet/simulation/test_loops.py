@@ -2,7 +2,7 @@
 
 import pytest
 
-from numafit.fleet.simulation.loops import Loop, TriesInVain, unplayed
+from numafit.fleet.simulation.loops import Loop, SharedPace, TriesInVain, unplayed
 from numafit.fleet.simulation.rules import RULES
 from numafit.fleet.simulation.trace import TracePod
 from tests.fleet.simulation.nodes import arriving, idle, named
@@ -38,6 +38,25 @@ def test_equal_pods_follow_each_other_out_of_a_loop() -> None:
     found = play(named(1, idle()), of_replica_set(arriving(*ends)), PACKED_BLIND)
     assert found.unplaced == 0
     assert found.longest_wait == pytest.approx(90, abs=3 / PACE)
+
+
+def test_owners_that_loop_at_once_share_one_controller() -> None:
+    """Pods of 4 and of 5 CPUs are rejected for 90 and 80 seconds: together 37 times a second, not each of them."""
+    ends = [(0, 100, "5", 0), (0, 100, "5", 0), (10, 500, "5", 0), (20, 500, "4", 0), (400, 1, "1", 0)]
+    found = play(named(1, idle()), of_replica_set(arriving(*ends)), PACKED_BLIND)
+    assert (found.rejected_pods, found.unplaced) == (2, 0)
+    assert found.rejections == pytest.approx(90 * PACE, abs=6)
+
+
+def test_turns_are_an_even_part_of_the_time() -> None:
+    pace = SharedPace()
+    pace.begins(1, 10.0)
+    pace.begins(2, 14.0)
+    assert pace.until(20.0) - 10.0 == 4.0 + 6.0 / 2
+    assert pace.seconds(1.5) == 3.0
+    pace.ends(1, 20.0)
+    pace.ends(1, 25.0)
+    assert pace.until(30.0) - 10.0 == 4.0 + 3.0 + 10.0
 
 
 def test_a_job_gives_up_and_waits_no_longer() -> None:

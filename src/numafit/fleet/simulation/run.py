@@ -16,7 +16,7 @@ from numafit.fleet.simulation.board import DOES_NOT_FIT
 from numafit.fleet.simulation.controllers import CONTROLLERS, Controller
 from numafit.fleet.simulation.large import LargePod
 from numafit.fleet.simulation.look import FleetLooker, mean_of
-from numafit.fleet.simulation.loops import Loop, LoopKey, TriesInVain, unplayed
+from numafit.fleet.simulation.loops import Loop, LoopKey, SharedPace, TriesInVain, unplayed
 from numafit.fleet.simulation.outcome import LIMIT, RuleOutcome, SizeOutcome
 from numafit.fleet.simulation.reached import AlignmentCounter
 from numafit.fleet.simulation.rules import STOCK, Chooser, PlacingRule, StockScheduler
@@ -101,6 +101,7 @@ class _Run:
         self.times_rejected: dict[int, int] = {}
         self.vain: dict[int, TriesInVain] = {}
         self.loops: dict[LoopKey, Loop] = {}
+        self.paces = {own.kind: SharedPace() for own in CONTROLLERS.values() if own.storms}
         self.arrived = 0
         self.happened: list[NodeEvent] = []
         self.at_once: set[int] = set()
@@ -201,18 +202,26 @@ class _Run:
         pause = controller.again_after(times)
         if pause is None:
             self.gave_up[index] = self.now
-        elif not (controller.storms and self._loops(index, name)):
+        elif not controller.storms:
             self._plan(self.now + pause, index, "")
+        else:
+            pace = self._pace(index)
+            pace.begins(index, self.now)
+            if not self._loops(index, name):
+                self._plan(self.now + pace.seconds(pause), index, "")
 
     def _controller(self, index: int) -> Controller:
         return CONTROLLERS[self.pods[index].owner]
+
+    def _pace(self, index: int) -> SharedPace:
+        return self.paces[self.pods[index].owner]
 
     def _loops(self, index: int, name: str) -> bool:
         """Whether nothing else can come of it until a node changes: its further tries are counted then."""
         key = (self.shapes[index], self.pods[index].owner)
         loop = self.loops.get(key)
         if loop is not None and loop.trying != index:
-            loop.pods.append((index, self.now))
+            loop.pods.append((index, self._pace(index).until(self.now)))
             return True
         vain = self._in_vain(index, name)
         if vain.tries < self.chooser.windows:
@@ -221,7 +230,7 @@ class _Run:
         if loop is None:
             loop = self.loops[key] = Loop(vain, [])
         loop.vain, loop.trying = vain, None
-        loop.pods.insert(0, (index, self.now))
+        loop.pods.insert(0, (index, self._pace(index).until(self.now)))
         return True
 
     def _in_vain(self, index: int, name: str) -> TriesInVain:
@@ -236,16 +245,19 @@ class _Run:
     def _next_tries(self, loop: Loop) -> None:
         """The oldest comes to a scheduler again, at the pace at which it was made all the time."""
         index, since = loop.pods.pop(0)
-        pause = self._controller(index).first
-        missed = unplayed(since, self.now, pause)
+        pause, pace = self._controller(index).first, self._pace(index)
+        turns = pace.until(self.now)
+        missed = unplayed(since, turns, pause)
         self.times_rejected[index] += missed
         loop.trying = index
-        self._plan(max(since + (missed + 1) * pause, self.now), index, "")
+        self._plan(self.now + pace.seconds(max(since + (missed + 1) * pause - turns, 0.0)), index, "")
 
     def _left_loop(self, index: int) -> None:
         """It has a node, or waits for one: another one tries for those that are left."""
         self.vain.pop(index, None)
         key = (self.shapes[index], self.pods[index].owner)
+        if key[1] in self.paces:
+            self._pace(index).ends(index, self.now)
         loop = self.loops.get(key)
         if loop is None or loop.trying != index:
             return
@@ -272,6 +284,7 @@ class _Run:
             times_rejected=self.times_rejected,
             vain=self.vain,
             loops=tuple(SavedLoop(indices[key], loop) for key, loop in self.loops.items()),
+            paces=self.paces,
             at_once=tuple(sorted(self.at_once)),
             moments=tuple(self.look_at.moments),
             happened=tuple(self.happened),
@@ -294,6 +307,7 @@ class _Run:
         self.began, self.gave_up = dict(saved.began), dict(saved.gave_up)
         self.times_rejected, self.vain = dict(saved.times_rejected), dict(saved.vain)
         self.loops = {(self.shapes[own.pod], self.pods[own.pod].owner): own.loop for own in saved.loops}
+        self.paces |= saved.paces
         self.at_once = set(saved.at_once)
         self.look_at.moments = list(saved.moments)
         self.chooser.first, self.chooser.asked = saved.first, saved.asked
@@ -340,7 +354,7 @@ class _Run:
         """Rejections of those that still loop."""
         for loop in self.loops.values():
             for index, since in loop.pods:
-                yield unplayed(since, self.now, self._controller(index).first)
+                yield unplayed(since, self._pace(index).until(self.now), self._controller(index).first)
 
     def _sizes(self, waits: Sequence[float]) -> Iterator[SizeOutcome]:
         sizes: dict[int, list[int]] = {}

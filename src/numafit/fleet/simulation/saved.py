@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from numafit.fleet.simulation.loops import Loop, TriesInVain
+from numafit.fleet.simulation.loops import Loop, SharedPace, TriesInVain
 from numafit.fleet.simulation.outcome import FleetMoment
 
 
@@ -38,6 +38,8 @@ class SavedRun(msgspec.Struct, frozen=True, kw_only=True):
     times_rejected: Mapping[int, int]
     vain: Mapping[int, TriesInVain]
     loops: tuple[SavedLoop, ...]
+    paces: Mapping[str, SharedPace]
+    """By kind of controller."""
     at_once: tuple[int, ...]
     moments: tuple[FleetMoment, ...]
     happened: tuple[NodeEvent, ...]

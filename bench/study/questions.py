@@ -1,0 +1,76 @@
+"""Which plays answer which question, and what of them is shown."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from bench.study.plays import Answer, Play, Player
+from bench.study.tables import ALIGNED, FATE, IMPOSSIBLE, LARGEST, ROOM, USE, costs, fates, rows_of, spread
+
+POLICIES = (
+    "none",
+    *(
+        f"{policy}/{scope}"
+        for policy in ("best-effort", "restricted", "single-numa-node")
+        for scope in ("container", "pod")
+    ),
+)
+WHOLE = ("--whole-cpus",)
+MEMORY = ("--kubelet", "examples/fleet/kubelet-memory.yaml")
+FAST, BUSY = 20_000, 100
+"""Times as fast as the trace at which the whole fleet, and a tenth of it, is about full at the end."""
+SEEDS = range(5)
+BLIND = ("least-allocated, blind", "most-allocated, blind")
+FEW = ("numafit", *BLIND)
+
+Answers = Sequence[tuple[Play, Answer]]
+
+
+class Question(NamedTuple):
+    name: str
+    plays: tuple[Play, ...]
+    table: Callable[[Answers], str]
+    timed: bool = False
+    """Its numbers are those of the machine on which they were made."""
+
+    def answered(self, player: Player) -> str:
+        return self.table(player.answers(self.plays))
+
+
+def _whole(name: str, speed: int, *options: str) -> Play:
+    return Play(name, ("--speed", str(speed), *WHOLE, *options))
+
+
+def _tenth(name: str, speed: int, *options: str) -> Play:
+    return _whole(name, speed, *options)._replace(tenth=True)
+
+
+LOADS = (
+    _whole("1,523 nodes, as it came", 1),
+    _whole("1,523 nodes, 1,000 times as fast", 1000),
+    _whole(f"1,523 nodes, {FAST:,} times", FAST),
+    _tenth("153 nodes, 30 times", 30),
+    _tenth(f"153 nodes, {BUSY} times", BUSY),
+)
+FLEET = (_whole("", FAST)._replace(policies=POLICIES),)
+SMALL = (_tenth("", BUSY)._replace(policies=("none", "best-effort", "restricted", "single-numa-node")),)
+MACHINES = tuple(_tenth(str(numa), BUSY, "--numa", str(numa))._replace(rules=FEW) for numa in (1, 2, 4, 8))
+REQUESTS = (
+    _tenth("CPUs rounded up", BUSY)._replace(rules=FEW),
+    Play("CPUs as in the trace", ("--speed", str(BUSY)), (), FEW, tenth=True),
+    _tenth("rounded up, memory manager", BUSY, *MEMORY)._replace(rules=FEW),
+)
+CHANCE = tuple(_tenth("153 nodes", BUSY, "--seed", str(seed))._replace(rules=BLIND) for seed in SEEDS)
+
+QUESTIONS = (
+    Question("load", LOADS, lambda found: fates("trace", rows_of(found), (*USE, *FATE))),
+    Question("policies", FLEET, lambda found: fates("policy", rows_of(found), (IMPOSSIBLE, *FATE, LARGEST, *ALIGNED))),
+    Question(
+        "policies-small", SMALL, lambda found: fates("policy", rows_of(found), (IMPOSSIBLE, *FATE, LARGEST, *ALIGNED))
+    ),
+    Question("rules", FLEET, lambda found: fates("policy", rows_of(found), ROOM)),
+    Question("rules-small", SMALL, lambda found: fates("policy", rows_of(found), ROOM)),
+    Question("machines", MACHINES, lambda found: fates("NUMA nodes", rows_of(found), (IMPOSSIBLE, *FATE))),
+    Question("requests", REQUESTS, lambda found: fates("pods", rows_of(found), (IMPOSSIBLE, *FATE))),
+    Question("chance", CHANCE, lambda found: spread("fleet", rows_of(found), FATE)),
+    Question("cost", LOADS[2:3], costs, timed=True),
+)
