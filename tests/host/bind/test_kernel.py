@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from numafit.host.bind import kernel
+from numafit.host.bind import kernel, mempolicy
 from numafit.host.bind.kernel import MemoryPolicy
 from numafit.host.bind.mempolicy import BIND, DEFAULT, PREFERRED
 from numafit.host.bind.target import Target
@@ -69,7 +69,7 @@ def test_a_node_that_is_not_there_is_refused(nodes: int) -> None:
 
 def test_an_unknown_architecture_has_no_memory_policy(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of a system call is not guessed."""
-    monkeypatch.setattr(kernel, "_CALLS", {})
+    monkeypatch.setattr(mempolicy, "_CALLS", {})
     with pytest.raises(OSError, match=os.strerror(errno.ENOSYS)):
         kernel.get_memory_policy()
 

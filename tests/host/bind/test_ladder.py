@@ -11,7 +11,15 @@ import pytest
 from numafit.bits import cpuset_text, mask_of
 from numafit.host.bind import kernel, ladder, mempolicy, systemd
 from numafit.host.bind.cgroup import LeaseGroup
-from numafit.host.bind.ladder import bind_affinity, bind_self, group_pids, lease_groups, rebind, remove_group
+from numafit.host.bind.ladder import (
+    bind_affinity,
+    bind_self,
+    expected_group,
+    group_pids,
+    lease_groups,
+    rebind,
+    remove_group,
+)
 from numafit.host.bind.target import CPUSET_RUNGS, INTERLEAVE, PREFER, BindError, Bound, RungRefused, Target
 from tests.host.children import NOBODY, in_child, needs_cpus, needs_root
 
@@ -65,6 +73,21 @@ def test_root_is_held_by_a_cpuset() -> None:
     assert (group.cgroup, group.cpus, group.mems, len(group.pids)) == (bound.cgroup, *_masks(target), 1)
     assert remove_group(bound.cgroup)
     assert not Path(bound.cgroup).exists()
+
+
+@pytest.mark.usefixtures("cpuset_host")
+def test_the_group_that_is_expected_is_the_one_that_is_made() -> None:
+    """Once the folder of groups is there: a look says what an attempt would come to."""
+    cpus = mask_of(needs_cpus(1))
+    bound = in_child(lambda: bind_self(LEASE, Target(cpus), strict=True))
+    assert remove_group(bound.cgroup)
+    expected = in_child(expected_group)
+    assert expected == Bound(bound.rung, 0, 0, str(Path(bound.cgroup).parent), skipped=bound.skipped)
+
+
+def test_of_what_may_not_be_written_no_group_is_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert expected_group() is None
 
 
 def _masks(target: Target) -> tuple[int, int]:

@@ -64,6 +64,14 @@ def v2_group(root: Path, process: Path = SELF) -> Path | None:
     return None
 
 
+def hands_on_cpusets(folder: Path) -> bool:
+    """Whether groups in it have cpusets."""
+    try:
+        return "cpuset" in read(folder / _SUBTREE).split()
+    except OSError:
+        return False
+
+
 def check_limits(root: Path, group: Path | None) -> None:
     """A v2 group is in one place only: a process that goes into another leaves the limits of its own behind."""
     while group is not None and group != root and root in group.parents:

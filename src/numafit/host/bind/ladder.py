@@ -78,6 +78,35 @@ def bind_self(lease_id: str, target: Target, *, strict: bool) -> Bound:
     return replace(bound, skipped=(*skipped, *bound.skipped))
 
 
+def expected_group() -> Bound | None:
+    """The rung and the folder of groups in which a job of this process will most likely be held, and why not higher; of
+    CPUs nothing is said. Nothing is touched. None: only an attempt can tell."""
+    skipped: list[str] = []
+    for rung, folder_of in ((CGROUP_V2, _v2_folder), (CGROUP_V1, _v1_folder)):
+        try:
+            folder = folder_of()
+        except RungRefused as refused:
+            skipped.append(f"{rung}: {refused}")
+        except OSError as error:
+            skipped.append(f"{rung}: {groups.refusal(error)}")
+        else:
+            ready = os.access(folder, os.W_OK | os.X_OK) and (folder / groups.CPUS).exists()
+            return Bound(rung, 0, 0, str(folder), skipped=tuple(skipped)) if ready else None
+    return None
+
+
+def _v2_folder() -> Path:
+    root = groups.v2_root()
+    groups.check_limits(root, groups.v2_group(root))
+    folder = root / groups.FOLDER
+    # Without the controller its groups have no cpuset yet.
+    return folder if groups.hands_on_cpusets(folder) else root / "missing"
+
+
+def _v1_folder() -> Path:
+    return cgroup_v1.base_group(cgroup_v1.own_group()) / groups.FOLDER
+
+
 def _check_allowed(target: Target, allowed: Target) -> None:
     if not target.cpus:
         raise BindError("there is no CPU to bind to")

@@ -1,5 +1,6 @@
-"""What one who is about to wait finds out for his start: how he can be bound, by doing it once, and what his command
-needs. It travels with him (`wake.kept`), and the one who watches over the queue is told the part that he writes down.
+"""What one who is about to wait finds out for his start: how he will be bound, by a look or, where that does not tell,
+by doing it once, and what his command needs. It travels with him (`wake.kept`), and the one who watches over the
+queue is told the part that he writes down.
 """
 
 import os
@@ -13,7 +14,7 @@ from numafit.bits import cpuset_text
 from numafit.errors import NumafitError
 from numafit.host.bind import kernel
 from numafit.host.bind.cgroup import group_masks
-from numafit.host.bind.ladder import bind_self, fence, remove_group
+from numafit.host.bind.ladder import bind_self, expected_group, fence, remove_group
 from numafit.host.bind.slices import let_out
 from numafit.host.bind.target import CGROUP_V1, CPUSET_RUNGS, SCOPE, Bound, Target, decode_bound, encode_bound
 from numafit.host.book.bell import BELL
@@ -44,10 +45,13 @@ def prepared(
     if environment.keys() & ({*OF_LEASE, CUDA, NVIDIA, *OPENMP} - {HOST}) and not asked.no_env:
         return None
     allowed = let_out(kernel.allowed_by_cpuset())
-    bound = _tried(Target(allowed.cpus))
+    bound = expected_group()
+    folder = bound.cgroup if bound is not None else ""
+    if bound is None:
+        bound = _tried(Target(allowed.cpus))
+        folder = os.path.dirname(bound.cgroup) if bound is not None else ""
     if bound is None or bound.rung == SCOPE or (asked.strict and bound.rung not in CPUSET_RUNGS):
         return None
-    folder = os.path.dirname(bound.cgroup)
     notes = tuple(note.replace(_probe(), "LEASE") for note in bound.skipped)
     file, line = book.opened_command(owner)
     plan = {
