@@ -282,7 +282,7 @@ def test_a_long_name_is_cut_in_the_middle(open_page: Open) -> None:
     page.route("**/api/v1/machine", lambda route: route.fulfill(json={**shown, "name": name}))
     page.reload()
     heading = page.get_by_role("heading", level=1)
-    page.wait_for_function("document.querySelector('h1').textContent.includes('…')")
+    page.get_by_role("heading", name=re.compile("…")).wait_for()
     assert heading.inner_text() == "a-host-with-a-name-tha…e.rack-17.example.org"
     assert heading.get_attribute("title") == name
 
