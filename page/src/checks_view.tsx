@@ -197,7 +197,7 @@ function Audit() {
               place: one.pid === null ? one.subject : `${one.subject}, process ${one.pid}`,
               line: 0,
               text: one.sentence,
-              more: [one.cure],
+              more: [one.cure && `Cure: ${one.cure}`],
             }))}
           />
           {answer.unseen.length > 0 && <p class="note">Not seen: {answer.unseen.join("; ")}.</p>}

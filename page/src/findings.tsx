@@ -47,7 +47,7 @@ export function lintItems(answer: LintAnswer): Item[] {
     place: file,
     line,
     text: message,
-    more: [cure],
+    more: [cure && `Cure: ${cure}`],
   }));
 }
 

@@ -234,3 +234,42 @@ def test_a_dropped_manifest_is_still_a_question(open_page: Open) -> None:
     page.locator("g.node").first.wait_for()
     drop(page, "pod.yaml", SMALL)
     page.locator(".verdict").wait_for()
+
+
+def test_the_form_has_huge_pages_replicas_classes_init_and_sidecar(open_page: Open) -> None:
+    """Each step stands in the text at once, and the text of all of them is read back by the form."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(SMALL)
+    page.locator(".pod-form summary").click()
+    page.get_by_label("More: huge pages of 2Mi, MiB").click()
+    page.get_by_label("More: replicas").click()
+    page.get_by_label("init container", exact=True).check()
+    page.get_by_label("sidecar", exact=True).check()
+    page.locator(".pod-form select").select_option("Burstable")
+    page.wait_for_function("document.getElementById('pods').value.includes('requests:')")
+    text = page.locator("#pods").input_value()
+    for line in ("kind: Deployment", "replicas: 2", "hugepages-2Mi: 64Mi", "initContainers:", "restartPolicy: Always"):
+        assert line in text
+    page.locator("#pods").fill(SMALL)
+    page.wait_for_function("document.querySelector('.pod-form select').value === 'Guaranteed'")
+    page.locator("#pods").fill(text)
+    page.wait_for_function("document.querySelector('.pod-form select').value === 'Burstable'")
+    assert page.get_by_label("replicas", exact=True).input_value() == "2"
+    assert page.get_by_label("sidecar", exact=True).is_checked()
+
+
+def test_no_example_is_clipped(open_page: Open) -> None:
+    """Block YAML, whose lines fit the editor."""
+    page = open_page(fragment="#what-if")
+    chooser = page.get_by_label("Pick an example")
+    chooser.locator("option").nth(1).wait_for(state="attached")
+    names = [option.get_attribute("value") or "" for option in chooser.locator("option").all()]
+    for name in names[1:]:
+        chooser.select_option(name)
+        page.locator(".verdict").wait_for()
+        assert "{" not in page.locator("#pods").input_value(), name
+        assert (
+            page.evaluate("() => { const a = document.getElementById('pods'); return a.scrollWidth - a.clientWidth }")
+            == 0
+        )
+    assert len(names) > 3

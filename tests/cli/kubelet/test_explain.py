@@ -170,6 +170,21 @@ def test_wrong_usage_gets_one_sentence(arguments: list[str], message: str, capsy
     assert message in err
 
 
+def test_why_not_tells_of_one_numa_node(capsys: pytest.CaptureFixture[str]) -> None:
+    """The pod with its verdict, what the merge says of the node, and what becomes of the pod."""
+    box = [str(ROOT / "examples" / "gpu-box"), "--pod", "five-gpus"]
+    code, out, _ = run([*box, "--why-not", "1"], capsys)
+    assert code == 1
+    assert out.split("\n")[:2] == [
+        "default/five-gpus and NUMA node 1: rejected, TopologyAffinityError",
+        "  Node 1 alone cannot give 5 nvidia.com/gpu: it has 4 in all.",
+    ]
+    code, _, problem = run([*box, "--why-not", "7"], capsys)
+    assert (code, problem.strip()) == (2, "numafit: --why-not: there is no NUMA node 7 (there are 0-1)")
+    code, _, problem = run([*box, "--why-not", "1", "--events", "none"], capsys)
+    assert (code, "--why-not: goes without --log, --events and --past" in problem) == (2, True)
+
+
 def devices_of(story: dict[str, Any]) -> set[tuple[str, str, str]]:
     containers = story["containers"].items()
     return {(name, key, id) for name, own in containers for key, ids in own.get("devices", {}).items() for id in ids}

@@ -15,7 +15,7 @@ from numafit.show.records.checkup import CheckupAnswer
 from numafit.show.records.elsewhere import WhyNotAnswer
 from numafit.show.records.patch import PatchAnswer
 from numafit.show.records.whatif import WhatIfAnswer
-from tests.service.workers.test_answer import KUBELET, PLACE, PODS, answer, printed, read_as
+from tests.service.workers.test_answer import KUBELET, MANIFEST, OPTIONS, PLACE, PODS, answer, printed, read_as
 from tests.service.workers.test_scene import busy
 
 TRAIN = """apiVersion: v1
@@ -46,6 +46,13 @@ def test_why_not_here_is_answered_from_the_hints() -> None:
     assert answer("why-not", {**PLACE, "pods": TRAIN % 2, "numa": 1})["pods"][0]["merges"][0]["standing"] == (
         "other-number"
     )
+
+
+def test_why_not_here_is_answered_as_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """`numafit explain --why-not`."""
+    expected = printed(capsys, "explain", *OPTIONS, "--why-not", "1", MANIFEST)
+    assert answer("why-not", {**PLACE, "pods": PODS, "numa": 1}) == expected
+    assert len(expected["pods"]) > 1
 
 
 def test_a_numa_node_that_is_not_there_is_refused() -> None:

@@ -16,7 +16,7 @@ from numafit.errors import InputError
 Patch = Mapping[str, Any]
 """A merge patch; lists of it are merged by the `name` of their members."""
 
-_SCALAR = re.compile(r"\"[^\"\\]*\"|'[^']*'|[^\s,\]}#&*!|>\"'][^,\]}#]*?(?=\s*(?:[,\]}#]|$))")
+_SCALAR = re.compile(r"\"[^\"\\]*\"|'[^']*'|[^\s,\]}#&*!|>\"'][^,\]}#]*")
 
 
 def patched_manifest(text: str, kind: str, namespace: str, name: str, patch: Patch) -> str:
@@ -140,7 +140,9 @@ def _rewritten(text: str, document: Document, path: Path, patch: Patch) -> str |
         found = _SCALAR.match(row, column - 1)
         if found is None:
             return None
-        lines[line - 1] = f"{row[: found.start()]}{_written(new, row[column - 1])}{row[found.end() :]}"
+        # Blanks before a comment are no part of the value.
+        end = found.start() + len(found[0].rstrip())
+        lines[line - 1] = f"{row[: found.start()]}{_written(new, row[column - 1])}{row[end:]}"
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
+from numafit.bits import cpuset_text, mask_of
 from numafit.cli.options.agent import agent_option
 from numafit.cli.options.answer import check_option, notes_on_run, say, status, strict_option
 from numafit.cli.options.live import live_option
@@ -37,6 +38,7 @@ Examples:
   numafit explain examples/small-node
   numafit explain --machine box.yaml --kubelet kubelet.yaml --pod default/train pods/
   numafit explain examples/reboot --events examples/reboot/events.txt --pod train
+  numafit explain examples/gpu-box --pod five-gpus --why-not 1
   numafit explain --log kubelet.log.gz
   numafit explain --log kubelet.log --machine box.yaml --kubelet kubelet.yaml pods/
   journalctl -u kubelet | numafit explain --log - --pod default/train --all"""
@@ -54,6 +56,9 @@ Examples:
 @click.option(
     "--pod", "pod_name", metavar="NAME", help="Only this pod (name or namespace/name); the others are played."
 )
+@click.option(
+    "--why-not", type=click.IntRange(0), metavar="NUMA", help="Tell instead why each pod does not go to this NUMA node."
+)
 @click.option("--events", type=click.Path(path_type=Path), help="Play a file of events, and tell each.")
 @click.option(
     "--past",
@@ -68,6 +73,7 @@ def explain(
     log: Path | None,
     everything: bool,
     pod_name: str | None,
+    why_not: int | None,
     events: Path | None,
     past: Path | None,
     output: str,
@@ -77,7 +83,7 @@ def explain(
     """Play PODS as `simulate` does, and tell the story of each decision.
 
     Per container: what is needed, free and held on every NUMA node, what each manager offers, what the merge makes of
-    it, and the one sentence that matters.
+    it, and the one sentence that matters. With --why-not: what each merge says of one NUMA node that you have in mind.
 
     With --events, or with --past, each event is told: who came, who was evicted for whom, who lost his place at a
     restart, what could not be started. With --pod those that this pod has a part in.
@@ -94,17 +100,24 @@ def explain(
         raise InputError("goes without --log: that tells its own events", source=source)
     if events is not None and past is not None:
         raise InputError("--events and --past both say what happens", source="--past", cure="give one of them")
+    if why_not is not None and (log is not None or events is not None or past is not None):
+        raise InputError("goes without --log, --events and --past: it asks about pods that come", source="--why-not")
     if log is not None:
         notes, failed = _explain_log(options, log, everything=everything, pod_name=pod_name, output=output)
     elif everything:
         raise InputError("goes with --log only", source="--all")
     else:
-        notes, failed = _explain_pods(options, pod_name, events, past, output)
+        notes, failed = _explain_pods(options, pod_name, events, past, output, why_not)
     return status(notes, strict=strict, failed=check and failed)
 
 
 def _explain_pods(
-    options: NodeOptions, pod_name: str | None, events: Path | None, past: Path | None, output: str
+    options: NodeOptions,
+    pod_name: str | None,
+    events: Path | None,
+    past: Path | None,
+    output: str,
+    why_not: int | None = None,
 ) -> Told:
     stage, simulation, more = _played(replace(options, again=pod_name or ""), events, past)
     whole = events is not None or past is not None
@@ -121,7 +134,9 @@ def _explain_pods(
     later = {decision.pod.full_name for decision in after} - {decision.pod.full_name for decision in told}
     others = _without_effect_on(simulation, followed) if followed else set()
     notes = tuple(note for note in (*notes_on_run(stage, simulation), *more) if note.about not in later | others)
-    if whole:
+    if why_not is not None:
+        _say_elsewhere(stage, told, why_not, notes, output)
+    elif whole:
         _say_events(simulation, followed, notes, output)
     else:
         _say_stories(stage, simulation, told, notes, output)
@@ -181,6 +196,22 @@ def _say_stories(
         click.echo(json_text(stories_record(stories, notes)))
     else:
         say(lambda screen: story_text(stories, screen), notes)
+
+
+def _say_elsewhere(stage: Stage, told: Sequence[Decision], numa: int, notes: Sequence[Note], output: str) -> None:
+    from numafit.show.json import json_text
+    from numafit.show.records.elsewhere import elsewhere_record
+    from numafit.show.text.elsewhere import elsewhere_text
+
+    ids = [node.id for node in stage.node.machine.numa_nodes]
+    if numa not in ids:
+        there = f"there are {cpuset_text(mask_of(ids))}"
+        raise InputError(f"there is no NUMA node {numa}", source="--why-not", cure=there)
+    answer = elsewhere_record([(stage.node, decision) for decision in told], numa, notes)
+    if output == "json":
+        click.echo(json_text(answer))
+    else:
+        say(lambda screen: elsewhere_text(answer, screen), notes)
 
 
 def _say_events(simulation: Simulation, pod: str, notes: Sequence[Note], output: str) -> None:

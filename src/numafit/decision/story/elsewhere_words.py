@@ -30,6 +30,8 @@ def merge_here_in_words(merge: MergeHere, numa: int) -> str:
     who = container_in_words(merge.container)
     best = f"the merge ends with {hint_in_words(merge.best)}"
     if merge.standing == "taken":
+        if merge.best[0] is None:
+            return f"Node {numa} it is: the machine has no other."
         return f"Node {numa} it is: {best}."
     if merge.standing == "refused":
         return f"Node {numa} it would be, but {best}, and the policy refuses {who}."
@@ -63,6 +65,8 @@ def _lack(here: Here, numa: int) -> str:
         return f"Node {numa} alone cannot give {wanted}: its memory is given only across a group of nodes"
     if here.free >= here.needed:
         return f"Node {numa} alone cannot give {wanted}, although {free} {_is(here.free)} free there"
+    if not here.allocatable:
+        return f"Node {numa} alone cannot give {wanted}: it has none"
     if here.allocatable < here.needed:
         return f"Node {numa} alone cannot give {wanted}: it has {all_of_it} in all"
     by = f", and {some_of(list(here.held), MOST_NAMED)} {_holds(here)}" if here.held else ""

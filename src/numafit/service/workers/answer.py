@@ -164,7 +164,7 @@ def why_not(scenes: Scenes, asked: question.WhyNot) -> WhyNotAnswer:
         raise InputError(f"there is no NUMA node {asked.numa}", source="numa", cure=there)
     chosen = _chosen(asked.pod, stage.pods)
     simulation = stage.play(stage.pods)
-    told = [step for step in simulation.steps if chosen in (None, step.decision.pod.uid)]
+    told = [step for step in with_evictions(simulation.steps) if chosen in (None, step.decision.pod.uid)]
     pairs = [(simulation.node_of(step), step.decision) for step in told]
     return elsewhere_record(pairs, asked.numa, stage.notes_on(simulation))
 

@@ -1,6 +1,7 @@
 """Answers for a terminal, each a function from values to lines.
 
     simulation story log       a simulation as a table, a decision told, a kubelet's log told
+    elsewhere                  why a pod does not go to a certain NUMA node
     events                     the events of a run: as a table, and told
     advice fit comparison      proposals with before and after, counts of pods, two kubelets side by side
     lint checkup               findings of lint (text, workflow annotations), the health of a node
