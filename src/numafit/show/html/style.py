@@ -89,8 +89,7 @@ main > .note { margin-top: 12px; }
 @media (max-width: 560px) {
   main { padding: 4px 12px 24px; }
   .shares { grid-template-columns: 1fr; gap: 2px; }
-  th:first-child { position: sticky; left: 0; max-width: 38vw; background: var(--surface); white-space: normal;
-    overflow-wrap: anywhere; }
+  th:first-child { position: sticky; left: 0; background: var(--surface) padding-box; white-space: normal; }
   .shares .share, .shares .amount { margin-bottom: 8px; }
 }
 @media print { body { background: #fff; } .card { break-inside: avoid; } }
