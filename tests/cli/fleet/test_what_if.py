@@ -118,7 +118,7 @@ def test_where_pods_fit_no_node_no_number_of_nodes_is_enough(
     files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = told(capsys, *files, "--nodes-for", "0%")
-    assert "as it is: no number of nodes was enough, up to 3: 1 pod fit no empty node." in text
+    assert "as it is: no number of nodes was enough, up to 3: 1 pod fits no empty node." in text
 
 
 @pytest.mark.parametrize(

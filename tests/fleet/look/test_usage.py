@@ -20,7 +20,7 @@ def state(*pods: tuple[str, str, int], policy: str = "single-numa-node", gpus: i
 
 def test_on_an_idle_node_nothing_is_stranded() -> None:
     assert usage_of(state()) == NodeUsage(
-        KindUsage(15, 15, 0), KindUsage(4, 4, 0), KindUsage(31 * GI, 31 * GI, 0), largest=8, pods=0
+        KindUsage(15, 15, 0), KindUsage(4, 4, 0), KindUsage(31 * GI, 31 * GI, 0), largest=8, pods=0, largest_gpus=2
     )
 
 
@@ -31,6 +31,15 @@ def test_cpus_beside_gpus_that_are_all_held_are_stranded_and_so_is_the_memory() 
     assert usage.cpus.free == 13
     assert usage.cpus.stranded in (5, 6), "NUMA node 0 has a reserved CPU"
     assert usage.memory.stranded > 0
+
+
+def test_the_largest_shape_of_gpus_has_its_share_of_cpus() -> None:
+    """Two GPUs and four of eight CPUs are free on one NUMA node: one GPU with its four CPUs fits, and two with eight do
+    not. On the other one three of seven are free, which is less than a share."""
+    usage = usage_of(state(("4", "1Gi", 0), ("4", "1Gi", 0)))
+    assert usage.gpus.free == 4
+    assert usage.largest == 4
+    assert usage.largest_gpus == 1
 
 
 def test_gpus_beside_cpus_that_are_all_held_are_stranded() -> None:

@@ -43,6 +43,8 @@ class NodeUsage(msgspec.Struct, frozen=True):
     largest: int
     """The most CPUs that are free on one NUMA node."""
     pods: int
+    largest_gpus: int = 0
+    """The most GPUs that are free on one NUMA node, each with its share of the CPUs of that NUMA node."""
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -74,7 +76,16 @@ def usage_of(state: NodeState) -> NodeUsage:
         _memory(state, sum(own.get(MEMORY, 0) for own in lost.values())),
         max((kinds["cpu"].free for kinds in numa_nodes.values() if "cpu" in kinds), default=0),
         len(ledger.active),
+        max(map(_gpus_with_cpus, numa_nodes.values()), default=0),
     )
+
+
+def _gpus_with_cpus(kinds: Mapping[str, _Kind]) -> int:
+    """Where CPUs cannot be exclusive, GPUs alone."""
+    gpus, cpus = kinds.get("gpu"), kinds.get("cpu")
+    if gpus is None:
+        return 0
+    return gpus.free if cpus is None else min(gpus.free, cpus.free * gpus.whole // cpus.whole)
 
 
 class NumaUsage(msgspec.Struct, frozen=True):

@@ -35,6 +35,7 @@ class FleetLooker:
             stranded_memory=sum(own.memory.stranded * many for own, many in usages),
             stranded_gpus=sum(own.gpus.stranded * many for own, many in usages),
             largest=max((own.largest for own, _ in usages), default=0),
+            largest_gpus=max((own.largest_gpus for own, _ in usages), default=0),
             large=tuple(counter.count_all(groups) for counter in self._counters),
         )
         self.moments.append(moment)

@@ -76,6 +76,8 @@ class FleetMoment(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     stranded_gpus: int
     largest: int
     """The most CPUs that are free on one NUMA node."""
+    largest_gpus: int = 0
+    """The most GPUs that are free on one NUMA node, each with its share of the CPUs there."""
     large: tuple[int, ...] = ()
     """How many pods of each large shape could still come."""
 
@@ -116,6 +118,10 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     stranded_memory: float
     """The same of memory that a memory manager gives away, in bytes."""
     stranded_gpus: float
+    largest: float = 0.0
+    """The largest aligned shape that still fits: the most CPUs that are free on one NUMA node."""
+    largest_gpus: float = 0.0
+    """The most GPUs that are free on one NUMA node, each with its share of the CPUs there."""
     large: tuple[LargeLeft, ...]
     sizes: tuple[SizeOutcome, ...]
     """By devices."""

@@ -338,6 +338,8 @@ class _Run:
             stranded_cpus=mean_of([own.stranded_cpus for own in moments]),
             stranded_memory=mean_of([own.stranded_memory for own in moments]),
             stranded_gpus=mean_of([own.stranded_gpus for own in moments]),
+            largest=mean_of([own.largest for own in moments]),
+            largest_gpus=mean_of([own.largest_gpus for own in moments]),
             large=tuple(self.look_at.left()),
             sizes=tuple(self._sizes(waits)),
             alignment=self.reached.found(),

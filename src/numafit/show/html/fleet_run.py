@@ -112,6 +112,9 @@ def _plots(rules: Sequence[RuleOutcome]) -> Iterator[str]:
     if any(moment.stranded_gpus for own in rules for moment in own.moments):
         yield _plot("GPUs that are stranded", rules, lambda own: own.stranded_gpus)
     yield _plot("Most CPUs that are free on one NUMA node", rules, lambda own: own.largest)
+    if any(moment.largest_gpus for own in rules for moment in own.moments):
+        note = "each with its share of the CPUs there"
+        yield _plot("Most GPUs that are free on one NUMA node", rules, lambda own: own.largest_gpus, note=note)
     for place, left in enumerate(rules[0].large):
         asks = ", ".join(f"{name} {amount}" for name, amount in left.shape.requests.items())
         yield _plot(f"Room for large pods: {left.shape.name}", rules, _room(place), note=asks)

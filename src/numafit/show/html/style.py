@@ -60,6 +60,8 @@ tbody tr:last-child > * { border-bottom: 0; }
 .key i { width: 12px; height: 12px; border-radius: 3px; }
 .key svg { width: 28px; height: 8px; }
 .plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(330px, 100%), 1fr)); gap: 12px; }
+.plots + .card { margin-top: 12px; }
+main > .note { margin-top: 12px; }
 .plots svg { display: block; width: 100%; height: auto; margin-top: 4px; }
 .plots text { fill: var(--muted); font-size: 11px; }
 .grid { stroke: var(--line); stroke-width: 1; }
@@ -87,6 +89,7 @@ tbody tr:last-child > * { border-bottom: 0; }
 @media (max-width: 560px) {
   main { padding: 4px 12px 24px; }
   .shares { grid-template-columns: 1fr; gap: 2px; }
+  th:first-child { position: sticky; left: 0; background: var(--surface) padding-box; white-space: normal; }
   .shares .share, .shares .amount { margin-bottom: 8px; }
 }
 @media print { body { background: #fff; } .card { break-inside: avoid; } }

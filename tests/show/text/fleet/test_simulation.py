@@ -30,6 +30,7 @@ def outcome(wait: float, large: tuple[LargeLeft, ...] = (), memory: float = 0.0)
         stranded_cpus=12.4,
         stranded_memory=memory,
         stranded_gpus=0.25,
+        largest=40.0 if large else 0.0,
         large=large,
         sizes=(),
         alignment=SOME if large else NOTHING,
@@ -51,12 +52,12 @@ def test_a_large_pod_is_told_with_how_often_none_could_come() -> None:
     assert "4 pods in 90 s on 1 node\n" in text
     assert "numafit         7  2,625.1 M    75.0%" in text
     assert "numafit  75.0%  100.0%    50.0%      15.5   0.80" in text
-    assert "numafit  2.2 (12%)    12   0.2" in text
+    assert "numafit  2.2 (12%)       40    12   0.2" in text
     assert text.endswith("Such a pod asks for: 4 GPUs: cpu 8, example.com/gpu 4.")
 
 
 def test_memory_is_told_where_some_is_stranded() -> None:
-    assert "numafit     2.2    12   3 GiB   0.2" in fleet_run_text(answer(0.0, memory=3.0 * (1 << 30)))
+    assert "numafit     2.2       40    12   3 GiB   0.2" in fleet_run_text(answer(0.0, memory=3.0 * (1 << 30)))
 
 
 def test_without_large_pods_there_is_no_table_of_them() -> None:

@@ -7,15 +7,20 @@ from numafit.show.records.fleet_run import FleetRunAnswer
 from numafit.show.table import PLAIN, Screen, aligned
 
 GIB = 1 << 30
+ROOM_SAID = """\
+Large pods that could still come (how often none could); the LARGEST aligned
+shape that still fits, as CPUs of one NUMA node/as GPUs with their share of its
+CPUs; and what is stranded. All of it is a mean over time."""
 MOST_SKIPPED = 10
 """Rows that are told; all are counted."""
 
 
 def fleet_run_text(run: FleetRunAnswer, screen: Screen = PLAIN) -> str:
     parts = [_head(run), aligned(_waits(run), range(1, 10), screen), _reached_text(run, screen)]
+    if any(own.large or own.largest for own in run.rules):
+        rows = aligned(_rooms(run), range(1, 12), screen)
+        parts.append(f"{ROOM_SAID}\n{rows}")
     if any(own.large for own in run.rules):
-        rows = aligned(_rooms(run), range(1, 10), screen)
-        parts.append(f"Large pods that could still come (how often none could), and what is stranded:\n{rows}")
         shapes = dict.fromkeys(f"{own.shape.name}: {_amounts(own.shape.requests)}" for own in _all_large(run))
         parts.append(f"Such a pod asks for: {'; '.join(shapes)}.")
     if run.skipped:
@@ -99,13 +104,20 @@ def _all_large(run: FleetRunAnswer) -> list[LargeLeft]:
 
 def _rooms(run: FleetRunAnswer) -> list[tuple[str, ...]]:
     names = tuple(dict.fromkeys(own.shape.name for own in _all_large(run)))
-    rows: list[tuple[str, ...]] = [(*_heads(run), *names, *_stranded_heads(run))]
+    rows: list[tuple[str, ...]] = [(*_heads(run), *names, "LARGEST", *_stranded_heads(run))]
     for own in run.rules:
         found = {left.shape.name: _left(left) for left in own.large}
         cells = [found.get(name, "-") for name in names]
         memory = (f"{own.stranded_memory / GIB:,.0f} GiB",) if _has_memory(run) else ()
-        rows.append((*_named(run, own), *cells, f"{own.stranded_cpus:.0f}", *memory, f"{own.stranded_gpus:.1f}"))
+        rows.append(
+            (*_named(run, own), *cells, _largest(own), f"{own.stranded_cpus:.0f}", *memory, f"{own.stranded_gpus:.1f}")
+        )
     return rows
+
+
+def _largest(own: RuleOutcome) -> str:
+    gpus = f"/{own.largest_gpus:.1f}" if any(moment.largest_gpus for moment in own.moments) else ""
+    return f"{own.largest:.0f}{gpus}"
 
 
 def _has_memory(run: FleetRunAnswer) -> bool:

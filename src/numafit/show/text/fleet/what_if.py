@@ -165,7 +165,11 @@ def size_lines(answer: FleetSizeAnswer, fleet: FleetSize) -> Iterator[str]:
     of_group = f" of {answer.group}" if answer.group else ""
     if fleet.least is None:
         left_out = fleet.played[-1].outcome.impossible
-        why = f": {_many(left_out, 'pod')} fit no empty node" if left_out > answer.part * answer.pods else ""
+        why = (
+            f": {_many(left_out, 'pod')} {'fits' if left_out == 1 else 'fit'} no empty node"
+            if left_out > answer.part * answer.pods
+            else ""
+        )
         yield f"{name}: no number of nodes{of_group} was enough, up to {fleet.most:,}{why}."
         return
     below = fleet.least - 1
