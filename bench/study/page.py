@@ -15,6 +15,6 @@ def with_tables(page: str, tables: dict[str, str]) -> str:
 
     def put(found: re.Match[str]) -> str:
         table = tables.get(found[1])
-        return found[0] if table is None else f"{found[1]}{found[2]}{table}\n"
+        return found[0] if table is None else f"{found[1]}{found[2]}\n{table}\n\n"
 
     return MARKED.sub(put, page)

@@ -31,6 +31,10 @@ def _room(devices: str) -> Callable[[RuleOutcome], str]:
     return cell
 
 
+def _part(part: int, whole: int) -> str:
+    return "all" if part == whole else part_text(part, whole)
+
+
 def _at_once(own: RuleOutcome, devices: int) -> str:
     """Of pods with so many devices; - where there are none."""
     return "".join(part_text(size.at_once, size.pods) for size in own.sizes if size.devices == devices) or "-"
@@ -40,24 +44,26 @@ USE = (
     Column("GPUs in use", lambda own: f"{own.used_devices:.0%}"),
     Column("at most", lambda own: f"{max((at.used_devices for at in own.moments), default=0.0):.0%}"),
 )
-IMPOSSIBLE = Column("fit no empty node", lambda own: f"{own.impossible:,}")
+IMPOSSIBLE = Column("no fit", lambda own: f"{own.impossible:,}")
 FATE = (
     Column("rejected", lambda own: f"{own.rejected_pods:,}"),
-    Column("made again", lambda own: many_text(own.recreations)),
+    Column("again", lambda own: many_text(own.recreations)),
     Column("at once", lambda own: f"{own.at_once / own.pods:.1%}" if own.pods else "-"),
-    Column("mean wait", lambda own: duration_text(own.mean_wait)),
+    Column("wait", lambda own: duration_text(own.mean_wait)),
     Column("99 %", lambda own: duration_text(own.late_wait)),
     Column("never", lambda own: f"{own.unplaced:,}"),
 )
-LARGEST = Column("8 GPUs at once", lambda own: _at_once(own, 8))
+FATE_IN_SHORT = tuple(column for column in FATE if column.title != "99 %")
+"""Where each cell has two numbers, and a line of a page has an end."""
+LARGEST = Column("8 GPUs", lambda own: _at_once(own, 8))
 ALIGNED = (
-    Column("CPUs together", lambda own: part_text(own.alignment.cpus_together, own.alignment.cpus)),
-    Column("GPUs near", lambda own: part_text(own.alignment.devices_near, own.alignment.devices)),
+    Column("CPUs", lambda own: _part(own.alignment.cpus_together, own.alignment.cpus)),
+    Column("GPUs", lambda own: _part(own.alignment.devices_near, own.alignment.devices)),
 )
 ROOM = (
-    Column("room for 8 GPUs", _room("8 GPUs")),
-    Column("for 4 GPUs", _room("4 GPUs")),
-    Column("for a NUMA node", _room("NUMA node")),
+    Column("8 GPUs", _room("8 GPUs")),
+    Column("4 GPUs", _room("4 GPUs")),
+    Column("NUMA node", _room("NUMA node")),
     Column("stranded CPUs", lambda own: f"{own.stranded_cpus:,.0f}"),
     Column("GPUs", lambda own: f"{own.stranded_gpus:,.1f}"),
 )
@@ -72,7 +78,7 @@ def rows_of(answers: Iterable[tuple[Play, Answer]]) -> list[Row]:
 
 
 def fates(first: str, rows: Sequence[Row], columns: Sequence[Column]) -> str:
-    """Rows in their order; where those of two policies that differ in the scope only are the same, they are one."""
+    """Rows in their order; where those of a policy are the same with both scopes, they are called by the policy."""
     found: dict[str, list[Cells]] = {}
     for row in rows:
         found.setdefault(row.play, []).append((row.rule, *(column.cell(row.outcome) for column in columns)))
@@ -86,7 +92,7 @@ def one_of_both_scopes(found: Mapping[str, list[Cells]]) -> dict[str, list[Cells
         policy, slash, scope = name.rpartition("/")
         other = f"{policy}/{'pod' if scope == 'container' else 'container'}"
         if slash and found.get(other) == own:
-            merged.setdefault(f"{policy}, either scope", own)
+            merged.setdefault(policy, own)
         else:
             merged[name] = own
     return merged

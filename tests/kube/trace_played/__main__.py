@@ -10,7 +10,7 @@ import msgspec
 
 from numafit.fleet.simulation.rules import SCORES
 from tests.kube.build import binaries, missing
-from tests.kube.trace_played.choices import judged
+from tests.kube.trace_played.choices import UNTOLD, followed, judged
 from tests.kube.trace_played.compared import delays, made_at_once, pauses, rows, table
 from tests.kube.trace_played.model import modelled
 from tests.kube.trace_played.player import RealRun, played, standing
@@ -88,6 +88,11 @@ def _tell(way: PlayedWay, piece: TraceSlice, real: RealRun) -> None:
     made = ", ".join(f"{many}: {told:.1f}" for many, told in made_at_once(real, kinds).items())
     print(f"  pods in a second by so many ReplicaSets that loop at once, at most: {made or 'none'}")
     if way.rule.exact:
+        order = followed(piece, real.courses)
+        print(
+            f"  of {order.bindings} that ran {order.first} went to the node that numafit's order had first, as the "
+            f"nodes stood then; of the others {order.untold} within {UNTOLD:.0f} s after a change of one of both nodes"
+        )
         return
     scoring = SCORES[way.rule.order]
     found = judged(piece, real.courses, scoring)

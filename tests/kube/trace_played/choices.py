@@ -1,4 +1,5 @@
-"""Whether a scheduler chose a node that the model's score calls a best one, binding by binding.
+"""Whether a scheduler chose a node that the model's score calls a best one, binding by binding; and whether a placer
+chose the node that numafit's order has first.
 
 All bindings and ends are taken in the order in which a watch saw them, so before each binding is known what the
 scheduler had on its nodes. A watch sees an end a moment earlier or later than the scheduler does; so chosen nodes are
@@ -11,10 +12,13 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from numafit.fleet.places import places
 from numafit.fleet.simulation.board import Scoring
+from numafit.fleet.simulation.rules import WANTED
+from numafit.fleet.simulation.run import fleet_of, without
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.state import NodeState
-from numafit.fleet.verdicts import shape_digest
+from numafit.fleet.verdicts import VerdictMemory, shape_digest, tried
 from numafit.workload.pod import Pod
 from tests.kube.counted.watched import PodCourse
 from tests.kube.trace_played.slice import TraceSlice
@@ -82,9 +86,13 @@ def _states(
     return states
 
 
+def _ends(course: PodCourse) -> list[float]:
+    return [at for at in (course.ended, course.gone) if at is not None]
+
+
 def _there(bound: Sequence[PodCourse], course: PodCourse, moment: float) -> Iterator[PodCourse]:
     for other in bound:
-        ends = [at for at in (other.ended, other.gone) if at is not None]
+        ends = _ends(other)
         assert other.bound is not None
         assert course.bound is not None
         if other is not course and other.bound <= course.bound and (not ends or min(ends) > moment):
@@ -96,3 +104,41 @@ def _points(view: SchedulerView, state: NodeState, pod: Pod, shape: bytes, scori
         return None
     parts = view.parts(state, pod, shape)
     return sum(scoring(asked, offered) for asked, offered in parts) // len(parts)
+
+
+class FollowedOrder(msgspec.Struct, frozen=True):
+    """Of pods that ran: how many went to the node that numafit's order has first, as the nodes stood then."""
+
+    bindings: int
+    first: int
+    untold: int
+    """Of the others: that node had changed shortly before, or the chosen one had, and the placer may not have heard it
+    yet."""
+
+
+UNTOLD = 2.0
+"""Seconds before a pod was made within which a node may not have told of a change: it does so once a second."""
+
+
+def followed(own: TraceSlice, courses: Sequence[PodCourse], wanted: int = WANTED) -> FollowedOrder:
+    pods = {pod.pod.name: pod.pod for pod in own.pods}
+    memory, fleet = VerdictMemory(), fleet_of(own.states)
+    ran = [course for course in courses if course.bound is not None and not course.rejected]
+    moments = [(course.bound, 1, course) for course in ran if course.bound is not None]
+    moments += [(min(_ends(course)), 0, course) for course in ran if _ends(course)]
+    moments.sort(key=lambda own: own[:2])
+    first = untold = 0
+    changed = dict.fromkeys(own.states, float("-inf"))
+    for moment, comes, course in moments:
+        state, pod = fleet.nodes[course.node].state, pods[course.owner]
+        if comes:
+            found = places(fleet, pod, memory, wanted).places
+            best = found[0].node if found else course.node
+            first += bool(found) and best == course.node
+            untold += best != course.node and max(changed[best], changed[course.node]) > course.made - UNTOLD
+        changed[course.node] = moment
+        after = tried(state, pod)[1] if comes else without(state, pod.uid)
+        # A watch may see an end later than the kubelet did: then nothing is known of what it decided.
+        if after is not None:
+            fleet = fleet.reported(course.node, after)
+    return FollowedOrder(len(ran), first, untold)
