@@ -178,7 +178,11 @@ def test_one_that_is_stopped_goes_on_from_its_file(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of this kind are those of Unix")
-def test_ctrl_c_ends_all_processes_without_a_traceback(files: tuple[Path, Path], tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_all_processes_without_a_traceback(
+    number: signal.Signals, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """Ctrl-C, and what `timeout` sends to the whole group."""
     nodes, trace = files
     trace.write_text(HEAD + "".join(f"{number},5,{1 + number % 5},1Gi,\n" for number in range(20_000)))
     kept = tmp_path / "kept.json"
@@ -190,7 +194,7 @@ def test_ctrl_c_ends_all_processes_without_a_traceback(files: tuple[Path, Path],
         while process.poll() is None and not children.read_text().split():
             time.sleep(0.05)
         time.sleep(0.5)
-        os.killpg(process.pid, signal.SIGINT)
+        os.killpg(process.pid, number)
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
     assert err == f"numafit: stopped; the same command goes on from {kept}\n"

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import product
 from multiprocessing.sharedctypes import Synchronized
@@ -163,10 +164,15 @@ class Player:
         try:
             for seen in _counted(list(futures.values()), self._counter):
                 self.bar.update(seen)
+        except BrokenProcessPool:
+            # A signal to all processes of a group, as `timeout` sends it, ends those of the pool at once: what they had
+            # played to its end is kept.
+            if not self.stop.is_set():
+                raise
         except BaseException:
             self.stop.set()
             raise
-        self.found |= {name: own.result() for name, own in futures.items()}
+        self.found |= {name: own.result() for name, own in futures.items() if own.done() and own.exception() is None}
 
     def close(self) -> None:
         if self._pool is not None:
