@@ -1,6 +1,7 @@
 """An API server in memory, and pods as one tells of them."""
 
 import json
+import zlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
@@ -43,8 +44,10 @@ class FakeApi(KubeApi):
     async def apply(self, path: str, content: bytes, manager: str, *, force: bool = False) -> bytes:
         self._ask("APPLY", path)
         self.objects[path] = json.loads(content)
-        self.objects[path]["metadata"]["managedFields"] = [{"manager": manager}]
-        return content
+        # The same once more changes nothing.
+        version = str(zlib.crc32(content))
+        self.objects[path]["metadata"] |= {"managedFields": [{"manager": manager}], "resourceVersion": version}
+        return json.dumps(self.objects[path]).encode()
 
     async def patch(
         self, path: str, content: bytes, kind: str = "", parameters: Mapping[str, str] | None = None

@@ -85,6 +85,24 @@ def test_what_somebody_deletes_is_made_again() -> None:
     assert api.asked[f"PATCH {NODE}"] == 1
 
 
+def test_what_somebody_changes_is_written_again_whatever_its_digest_says() -> None:
+    """Contents that were tampered with keep the digest: then nobody can use the object."""
+
+    async def story(api: FakeApi, publisher: Publisher, said: list[str]) -> None:
+        publisher.offer(BUSY, KNOWN)
+        await seen(api, publisher)
+        api.objects[OBJECT]["status"]["holders"] = []
+        api.objects[OBJECT]["metadata"]["resourceVersion"] = "of somebody else"
+        await seen(api, publisher)
+        for _ in range(3):
+            publisher.offer(BUSY, KNOWN)
+            await seen(api, publisher)
+
+    api, _, _ = played(story)
+    assert api.asked[f"APPLY {OBJECT}"] == 2
+    assert api.objects[OBJECT]["status"]["holders"] != []
+
+
 def test_new_notes_are_written_and_wake_nobody() -> None:
     async def story(api: FakeApi, publisher: Publisher, said: list[str]) -> None:
         noted = topology_of("n1", STAGE, notes=(Note("node-not-learnt", "node", "x"),))

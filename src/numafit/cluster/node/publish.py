@@ -47,6 +47,8 @@ class Publisher:
         self.failed = 0
         self.digest = ""
         """Of what was published last."""
+        self._version = ""
+        """Of the object as it was when it was written last: another one was written by others."""
         self._wake = asyncio.Event()
         self._offered: tuple[NodeTopology, KnownNode] | None = None
         self._annotated = ""
@@ -97,9 +99,11 @@ class Publisher:
         status = topology.status
         there = self.seen.items.get(self.name)
         wanted = PublishedState(status.digest, status.notes, status.numafit)
-        if there is None or there.status != wanted:
-            # What is seen may be older than what was written: the same is written again at worst.
-            await self.api.apply(f"{PATH}/{self.name}", _content(topology, node), AGENT, force=True)
+        others = there is not None and self._version not in ("", there.metadata.resourceVersion)
+        if there is None or there.status != wanted or others:
+            # What is seen may be older than what was written: the same is written again at worst, and changes nothing.
+            answer = await self.api.apply(f"{PATH}/{self.name}", _content(topology, node), AGENT, force=True)
+            self._version = _version_of(answer)
             self.written += 1
         self.digest = status.digest
         if self._annotated != status.digest:
@@ -119,6 +123,18 @@ class Publisher:
         if trouble != self._trouble:
             self.say(trouble or "the state of the node is published again")
         self._trouble = trouble
+
+
+class _Written(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+def _version_of(answer: bytes) -> str:
+    """Empty where the answer does not tell."""
+    try:
+        return msgspec.json.decode(answer, type=_Written).metadata.resourceVersion
+    except msgspec.MsgspecError:
+        return ""
 
 
 def _content(topology: NodeTopology, node: KnownNode) -> bytes:

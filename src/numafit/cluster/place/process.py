@@ -167,7 +167,7 @@ class _Replica:
                 gc.collect()
                 gc.freeze()
                 unknown = sum(name not in live.fleet.nodes for name in live.nodes)
-                self._say(f"the cluster is known: {len(live.fleet.nodes)} nodes, and {unknown} without a NodeTopology")
+                self._say(f"nodes that are known by a NodeTopology: {len(live.fleet.nodes)}; without one: {unknown}")
             await asyncio.sleep(TURN_SECONDS)
 
 

@@ -7,7 +7,7 @@ from numafit.cluster.topology.model import API_VERSION, FORMAT, GROUP, KIND, LAR
 from numafit.errors import InputError
 
 AGAIN = "numafit's agent on the node writes it anew; it is written by nobody else"
-OLD_DEFINITION = f"apply the definition of {KIND} that belongs to the agent, then it writes the object anew"
+OLD_DEFINITION = f"apply the definition of {KIND} that belongs to the agent, and delete the object: it writes it anew"
 
 
 class _Format(msgspec.Struct, frozen=True):

@@ -22,7 +22,7 @@ _STEPS = (10_000, 5_000, 2_000, 1_000, 500, 200, 100, 50, 20, 10)
 _WHY_ASIDE = {
     UNSCHEDULABLE: ("is cordoned", "are cordoned"),
     TAINT_TOLERATION: ("has a taint that it does not tolerate", "have taints that it does not tolerate"),
-    NODE_AFFINITY: ("has other labels than it wants", "have other labels than it wants"),
+    NODE_AFFINITY: ("is not one that its selector and affinity allow", "are none that its selector and affinity allow"),
     REFUSED: ("refused a pod like it and has not changed since", "refused a pod like it and have not changed since"),
 }
 

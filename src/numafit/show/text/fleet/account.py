@@ -27,7 +27,7 @@ OUT_OF = "OutOf"
 ASIDE = {
     UNSCHEDULABLE: ("is cordoned", "are cordoned"),
     TAINT_TOLERATION: ("has a taint that it does not tolerate", "have taints that it does not tolerate"),
-    NODE_AFFINITY: ("has other labels than it wants", "have other labels than it wants"),
+    NODE_AFFINITY: ("is not one that its selector and affinity allow", "are none that its selector and affinity allow"),
     REFUSED: ("refused a pod like it, and has not changed since", "refused a pod like it, and have not changed since"),
 }
 """Why nodes are out of the question, of one and of several."""
