@@ -43,19 +43,28 @@ QUESTION = 0.003
 """Seconds of CPU time for one question, agent and workers together: 300 per second leave half of two cores."""
 
 
+ADVISED = 0.02
+"""Seconds of CPU time for one question with advice: 50 a second and core. A third of them are refused and get some."""
+POLICIES = ("single-numa-node", "restricted", "best-effort")
+WANTED = ((8, 16, 1), (40, 100, 3), (100, 400, 5), (60, 64, 4), (30, 200, 2))
+"""CPUs, GiB, GPUs."""
+
+
 def rows() -> Iterator[Row]:
     yield Row(
         "service/a what-if question, agent and workers", lambda: with_agent(_question_cpu), QUESTION, measured=True
     )
+    name = "service/a what-if question with advice on a dgx-h100, agent and workers"
+    yield Row(name, lambda: with_agent(_advised_cpu, "dgx-h100"), ADVISED, measured=True)
     name = f"service/{RATE} what-if questions per second on 2 NUMA nodes, 99 of 100 within"
     yield Row(name, lambda: with_agent(_slow_end), SLOWEST, measured=True)
     name = f"service/{STREAMS} open event streams: growth of the agent"
     yield Row(name, lambda: with_agent(_growth), MORE_MEMORY, unit="MB", measured=True)
 
 
-def with_agent(measure: Callable[[int, int], Coroutine[Any, Any, float]]) -> float:
+def with_agent(measure: Callable[[int, int], Coroutine[Any, Any, float]], machine: str = "gpu8-128cpu") -> float:
     """Starts an agent on a free port; `measure` gets the port and its process id."""
-    command = [sys.executable, "-m", "numafit", "serve", "--demo", "--port", "0"]
+    command = [sys.executable, "-m", "numafit", "serve", "--demo", machine, "--port", "0"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -88,6 +97,27 @@ async def _question_cpu(port: int, pid: int) -> float:
     return (_cpu(pid) - before) / QUESTIONS
 
 
+async def _advised_cpu(port: int, pid: int) -> float:
+    """On top of what the demonstration holds, which changes meanwhile."""
+    requests = [
+        _request(port, {"pods": _pod(*wanted), "settings": {"policy": policy}})
+        for policy in POLICIES
+        for wanted in WANTED
+    ]
+    connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+
+    async def ask(times: int) -> None:
+        for _ in range(times):
+            for request in requests:
+                await asyncio.gather(*(_ask(connection, request) for connection in connections))
+
+    # Two at a time: both workers that give advice have started.
+    await ask(2)
+    before = _cpu(pid)
+    await ask(8)
+    return (_cpu(pid) - before) / (8 * len(requests) * len(connections))
+
+
 def _cpu(pid: int) -> float:
     """User and system time of a process and its children that run, in seconds."""
     pids = [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
@@ -118,7 +148,17 @@ async def latencies(port: int, rate: int, seconds: float) -> list[float]:
 
 
 def _question(port: int) -> bytes:
-    body = json.dumps({"pods": POD, "advice": False}).encode()
+    return _request(port, {"pods": POD, "advice": False})
+
+
+def _pod(cpus: int, memory: int, gpus: int) -> str:
+    return POD.replace(
+        'cpu: "8", memory: 16Gi, nvidia.com/gpu: "1"', f"cpu: {cpus}, memory: {memory}Gi, nvidia.com/gpu: {gpus}"
+    )
+
+
+def _request(port: int, asked: dict[str, Any]) -> bytes:
+    body = json.dumps(asked).encode()
     head = (
         f"POST /api/v1/whatif HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"

@@ -92,20 +92,30 @@ def new_stage(known: Start) -> Stage:
     return Stage(known.node, known.ledger, known.allocatable, known.config, notes=start_notes(known))
 
 
-def restarted(stage: Stage, config: KubeletConfig, version: KubeVersion | None = None) -> Stage:
+def files_left(stage: Stage) -> Mapping[str, str]:
+    """The state files that its kubelet leaves; of one that nobody was on nothing is read."""
+    if not stage.ledger.active:
+        return {}
+    # Only a restart writes state files; a command starts quicker without them.
+    from numafit.decision.files import state_files
+
+    return state_files(stage.node, stage.ledger)
+
+
+def restarted(
+    stage: Stage, config: KubeletConfig, version: KubeVersion | None = None, files: Mapping[str, str] | None = None
+) -> Stage:
     """The kubelet starts again, with another configuration or release, over the state of the pods that were there.
+
+    `files` are its state files, where the caller has them already.
 
     It admits those again, oldest first, before its pod sources are ready. Raises a KubeletError if it does not start
     or if one of them is rejected.
     """
     node = stage.node
     residents = stage.ledger.active
-    files: Mapping[str, str] = {}
-    if residents:
-        # Only a restart writes state files; a command starts quicker without them.
-        from numafit.decision.files import state_files
-
-        files = state_files(node, stage.ledger)
+    if files is None:
+        files = files_left(stage)
     fresh = new_stage(
         Start(
             version=version or node.settings.version,

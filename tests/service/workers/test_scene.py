@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from numafit.decision.life import release
 from numafit.errors import InputError
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.file.write import machine_value
@@ -59,6 +61,21 @@ def test_another_policy_restarts_the_kubelet_over_the_pods_that_are_there() -> N
     stage = scenes.scene(Place(settings=Shorthand(policy="best-effort")), empty=False).stage
     assert stage.node.topology.policy == "best-effort"
     assert stage.ledger.cpu.entries == scenes.snapshot.ledger.cpu.entries
+
+
+def test_a_restart_is_not_repeated_over_the_same_pods_and_is_over_others() -> None:
+    """Who types asks the same kubelet again and again; a new ledger is never answered with the old one."""
+    scenes = busy()
+    snapshot = scenes.snapshot
+    asked = Place(settings=Shorthand(policy="best-effort"))
+    first = scenes.scene(asked, empty=False).stage
+    assert scenes.scene(asked, empty=False).stage is first
+    assert len(first.ledger.active) == len(snapshot.ledger.active) > 0
+    uid = next(iter(snapshot.ledger.active))
+    scenes.snapshot = replace(
+        snapshot, stage=replace(snapshot.stage, ledger=release(snapshot.ledger, uid)), revision=snapshot.revision + 1
+    )
+    assert uid not in scenes.scene(asked, empty=False).stage.ledger.active
 
 
 def test_a_restart_that_fails_says_how_to_ask_otherwise() -> None:

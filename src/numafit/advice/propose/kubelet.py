@@ -1,6 +1,6 @@
 """Other orders for the kubelet, tried on a kubelet that starts with them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import msgspec
@@ -10,7 +10,7 @@ from numafit.advice.propose.orders import KubeletOrder, orders
 from numafit.advice.propose.proposal import Proposal
 from numafit.advice.propose.reservation import cuts
 from numafit.advice.propose.trial import Trial
-from numafit.decision.stage import Stage, restarted
+from numafit.decision.stage import Stage, files_left, restarted
 from numafit.decision.verdicts import Verdicts, verdicts
 from numafit.errors import KubeletError
 
@@ -32,6 +32,10 @@ class Kubelets(msgspec.Struct, frozen=True, dict=True):
     def _runs(self) -> dict[str, tuple[Stage, Verdicts] | None]:
         return {}
 
+    @cached_property
+    def _files(self) -> Mapping[str, str]:
+        return files_left(self.course.stage)
+
     def run(self, order: KubeletOrder) -> tuple[Stage, Verdicts] | None:
         """None if the kubelet would not start."""
         if order.text not in self._runs:
@@ -42,7 +46,7 @@ class Kubelets(msgspec.Struct, frozen=True, dict=True):
         course = self.course
         end = max([course.end, *(index + 1 for index in self.asked)])
         try:
-            stage = restarted(course.stage, order.config)
+            stage = restarted(course.stage, order.config, files=self._files)
         except KubeletError:
             return None
         pods, shapes = course.pods[:end], course.shapes[:end]

@@ -5,6 +5,7 @@ CPUs), v3 (v2 and the CPUs of pods as a whole, 1.36 with PodLevelResourceManager
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -268,6 +269,8 @@ def _read_v2_or_v1(data: str | bytes, containers: RuntimeContainers, *type_names
         return _migrated(_read_v1(data), containers, "failed to migrate checkpoint from v1 to v2")
 
 
+# Advice starts many kubelets over the same file.
+@lru_cache(maxsize=4)
 def _read_v2(data: str | bytes, root: str, *type_names: str) -> _Checkpoint:
     file, error = unmarshal(data, _V2.renamed(root), _Checkpoint())
     if error:

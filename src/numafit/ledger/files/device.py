@@ -1,6 +1,7 @@
 """The device manager's state file `kubelet_internal_checkpoint`, both ways."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -127,14 +128,24 @@ def read_device(data: str | bytes, behaviour: Behaviour) -> DeviceFile:
 
     A plain list of ids (kubelet 1.19 and before) counts as devices of NUMA node 0, where the release reads it at all.
     """
-    file, error = unmarshal(data, _FILE, _Checkpoint())
-    if not error and checksum(dumped(_DATA, file.data)) == file.checksum:
-        return _restored(file.data)
+    file, error = _verified(data)
+    if file is not None:
+        return _restored(file)
     if behaviour.device_list_form:
         old, old_error = unmarshal(data, _LIST_FILE, _ListCheckpoint())
         if not old_error and checksum(dumped(_LIST_DATA, old.data)) == old.checksum:
             return _from_lists(old.data)
-    raise RestoreError(str(error or CORRUPTED))
+    raise RestoreError(error)
+
+
+# Advice starts many kubelets over the same file.
+@lru_cache(maxsize=4)
+def _verified(data: str | bytes) -> tuple[_Data | None, str]:
+    """Its contents, or none and why."""
+    file, error = unmarshal(data, _FILE, _Checkpoint())
+    if not error and checksum(dumped(_DATA, file.data)) == file.checksum:
+        return file.data, ""
+    return None, str(error or CORRUPTED)
 
 
 def _restored(data: _Data) -> DeviceFile:

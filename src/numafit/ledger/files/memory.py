@@ -5,6 +5,7 @@ Three layouts: v1, v2 with the blocks of pods as a whole (1.36 with PodLevelReso
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -190,6 +191,8 @@ def _read_v2_or_v1(data: str | bytes, zero: bool) -> _Checkpoint:
     return file
 
 
+# Advice starts many kubelets over the same file.
+@lru_cache(maxsize=4)
 def _read_v1(data: str | bytes, root: str, type_names: tuple[str, ...], zero: bool) -> _Checkpoint:
     file, error = unmarshal(data, _V1.renamed(root), _Checkpoint())
     if error:

@@ -110,6 +110,9 @@ class Scenes:
         self.snapshot = snapshot
         self.seconds = 0.0
         """That the answer to the present question may take."""
+        self.restarted_over: Ledger | None = None
+        self.restarted: list[tuple[Stage, Stage]] = []
+        """Of an idle node that was asked for, the same node with the pods of this ledger."""
         self.stages: OrderedDict[tuple[object, ...], tuple[Stage, str]] = OrderedDict()
 
     def scene(self, asked: Asked, *, empty: bool, without: Sequence[str] = ()) -> Scene:
@@ -138,9 +141,21 @@ class Scenes:
         return machine_named(spec)
 
     def _occupied(self, stage: Stage, *, same: bool) -> Stage:
+        """A kubelet that was started over the same pods before is not started again: who types asks again and again."""
         snapshot = self.snapshot.stage
         if same:
             return snapshot
+        if self.restarted_over is not snapshot.ledger:
+            self.restarted_over = snapshot.ledger
+            self.restarted = []
+        for idle, occupied in self.restarted:
+            if idle is stage:
+                return occupied
+        occupied = self._restarted(snapshot, stage)
+        self.restarted = [*self.restarted[-MOST_STAGES:], (stage, occupied)]
+        return occupied
+
+    def _restarted(self, snapshot: Stage, stage: Stage) -> Stage:
         try:
             return restarted(snapshot, stage.config, stage.node.settings.version)
         except KubeletError as error:
