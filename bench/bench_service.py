@@ -44,7 +44,8 @@ QUESTION = 0.003
 
 
 ADVISED = 0.02
-"""Seconds of CPU time for one question with advice: 50 a second and core. A third of them are refused and get some."""
+"""Seconds of CPU time for one question with advice: 50 a second and core. Some are refused, how many depends
+on what the demonstration holds at the time."""
 POLICIES = ("single-numa-node", "restricted", "best-effort")
 WANTED = ((8, 16, 1), (40, 100, 3), (100, 400, 5), (60, 64, 4), (30, 200, 2))
 """CPUs, GiB, GPUs."""
