@@ -11,7 +11,8 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from numafit.cli.options.simulated import idle_states, planned_nodes
+from numafit.cli.options.simulated import planned_nodes
+from numafit.cluster.plan.planned import idle_states
 from numafit.cluster.sim.table import NodeAssumptions, TableRow, read_node_table
 from numafit.fleet.simulation.run import possible
 from numafit.fleet.simulation.trace import GPU, TracePod, read_trace
