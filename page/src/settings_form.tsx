@@ -75,7 +75,7 @@ function Choice({
         value={value}
         onChange={(event) => onValue(event.currentTarget.value)}
       >
-        <option value="">{configured} (configured)</option>
+        <option value="">{configured} (as set)</option>
         {values.map((one) => (
           <option key={one} value={one}>
             {one}
