@@ -1,14 +1,13 @@
 """This machine, made so: a job is given its CPUs, memory and devices, held to them, and watched.
 
 Values first: `host` (this machine as jobs meet it; `host_file` and `this_machine` fill it), `request` (what a job asks
-for), `lease` (what it holds), `usage` (what is really in use), `meter` (how busy CPUs, memory and GPUs are, again and
-again), `environment` (a lease as variables of a process, and back), `announce` (what is said of a job when it starts).
-Then questions about them, which touch nothing: `place` asks the engine where a request goes on top of the leases, as a
-kubelet would; `cores` has it take whole cores; `spread` decides for the job, near its devices and for each of its
-processes, with `parts`, which have CPUs and memory each; `room` whether that is really free; `pool` says which CPUs are
-nobody's, `quota` how much of what may be held is left to a user; `grant` says yes or no and why, `free` what is left,
-`verdicts` how each lease lies, `mend` which CPUs could stand in for those that a lease has lost. `backfill` is the rule
-of the queue: who of those that wait may start.
+for), `lease` (what it holds), `usage` (what is really in use), `meter` (how busy the machine is), `environment` (a
+lease as variables of a process, and back), `announce` (what is said of a job when it starts). Then questions about
+them, which touch nothing: `place` asks the engine where a request goes on top of the leases, as a kubelet would;
+`cores` has it take whole cores; `spread` decides for the job, near its devices and for each of its processes, with
+`parts`, which have CPUs and memory each; `room` whether that is really free; `pool` says which CPUs are nobody's,
+`quota` how much is left to a user; `grant` says yes or no and why, `free` what is left, `verdicts` how each lease lies,
+`mend` which CPUs could stand in for lost ones. `backfill` is the rule of the queue: who of those that wait may start.
 
 Then the folders that touch the machine, each with its page:
 

@@ -25,6 +25,7 @@ from tests.host.ledgers import (
     job,
     numafit,
     user_folder,
+    without_gap,
 )
 
 SHOW = "import os; print(*sorted(os.sched_getaffinity(0)))"
@@ -124,7 +125,7 @@ def test_the_command_runs_on_its_cpus_alone_and_is_told(tmp_path: Path) -> None:
         "NUMAFIT_NAME": "n",
         "OMP_NUM_THREADS": "1",
     }
-    assert done.stderr.startswith(f"numafit: lease {lease}: CPUs {cpu}, memory of node 0; bound by ")
+    assert without_gap(done.stderr).startswith(f"numafit: lease {lease}: CPUs {cpu}, memory of node 0; bound by ")
 
 
 def test_a_command_line_need_not_be_text(tmp_path: Path) -> None:

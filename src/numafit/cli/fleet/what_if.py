@@ -38,7 +38,7 @@ STOCK_RULE = "least-allocated, blind"
 Examples:
   numafit fleet what-if nodes.yaml trace.csv
   numafit fleet what-if nodes.yaml trace.csv --change policy=restricted/pod --change numa=4
-  numafit fleet what-if nodes.csv trace.csv --change pods=whole-cpus --by rejected --html what-if.html
+  numafit fleet what-if nodes.csv trace.csv --change numa=4 --by rejected --html page.html
   numafit fleet what-if nodes.yaml trace.csv --nodes-for 1% --wait 60
   numafit fleet what-if nodes.yaml trace.csv --nodes-for 1% --group gpu --change scheduler=numafit
   numafit fleet what-if cluster: cluster: --context production""",

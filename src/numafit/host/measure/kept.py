@@ -17,12 +17,13 @@ _MOST_BYTES = 16 << 20
 
 
 def digest_of(machine: Machine) -> str:
-    """The same after a restart or with another kernel; another one when CPUs, NUMA nodes or their memory (in GiB) come
-    or go, or the processor is another. Devices are told otherwise by each driver and by the host's file."""
+    """The same after a restart or with another kernel; another one when CPUs or NUMA nodes come or go, with memory or
+    without, or the processor is another. How much memory a node has is told otherwise as a virtual machine gets it, and
+    devices by each driver and by the host's file."""
     facts = (
         machine.model,
         sorted((cpu.id, cpu.core, cpu.socket, cpu.numa, cpu.online) for cpu in machine.cpus),
-        sorted((node.id, round(node.memory / (1 << 30)), node.distances) for node in machine.numa_nodes),
+        sorted((node.id, node.memory > 0, node.distances) for node in machine.numa_nodes),
     )
     return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()[:_DIGITS]
 
