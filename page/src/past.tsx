@@ -5,10 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { bytesText } from "./amounts";
 import { api } from "./api";
 import type { PastAnswer } from "./api_types";
-import { largestOf, lastOf, pathOf, type Values } from "./small_line";
-
-const WIDTH = 72;
-const HEIGHT = 16;
+import { LineRow } from "./line_row";
 
 /** Asked anew with each revision of the ledger; an agent that knows nothing of the past shows nothing of it. */
 export function Past({ revision }: { revision: number }) {
@@ -29,12 +26,12 @@ export function Past({ revision }: { revision: number }) {
                 {job.name}
               </th>
             </tr>,
-            <Row what="CPUs used" values={job.cpus} text={countText} />,
-            <Row what="threads without a CPU" values={job.waiting} text={countText} />,
-            <Row what="context switches / s" values={job.switches} text={countText} />,
-            <Row what="forced ones / s" values={job.forced} text={countText} />,
+            <LineRow what="CPUs used" values={job.cpus} text={countText} />,
+            <LineRow what="threads without a CPU" values={job.waiting} text={countText} />,
+            <LineRow what="context switches / s" values={job.switches} text={countText} />,
+            <LineRow what="forced ones / s" values={job.forced} text={countText} />,
             ...Object.entries(job.memory).map(([node, values]) => (
-              <Row key={node} what={`memory on NUMA ${node}`} values={values} text={bytesText} />
+              <LineRow key={node} what={`memory on NUMA ${node}`} values={values} text={bytesText} />
             )),
           ])}
           {past.nodes.length > 1 &&
@@ -44,30 +41,12 @@ export function Past({ revision }: { revision: number }) {
                   NUMA {node.node}
                 </th>
               </tr>,
-              <Row what="remote allocations / s" values={node.remote} text={countText} />,
-              <Row what="missed allocations / s" values={node.missed} text={countText} />,
+              <LineRow what="remote allocations / s" values={node.remote} text={countText} />,
+              <LineRow what="missed allocations / s" values={node.missed} text={countText} />,
             ])}
         </tbody>
       </table>
     </section>
-  );
-}
-
-function Row({ what, values, text }: { what: string; values: Values; text: (value: number) => string }) {
-  const last = lastOf(values);
-  if (last === null) return null;
-  const label = `${what}: ${text(last)} now, ${text(largestOf(values))} at most`;
-  return (
-    <tr>
-      <td>{what}</td>
-      <td>
-        <svg width={WIDTH} height={HEIGHT + 2} viewBox={`0 -1 ${WIDTH} ${HEIGHT + 2}`} role="img" aria-label={label}>
-          <title>{label}</title>
-          <path d={pathOf(values, WIDTH, HEIGHT)} />
-        </svg>
-      </td>
-      <td class="number">{text(last)}</td>
-    </tr>
   );
 }
 

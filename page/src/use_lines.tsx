@@ -1,12 +1,11 @@
 // What is in use now and in the last minutes, as small lines beside the picture; or why that is not known.
 
 import { bytesText } from "./amounts";
+import { LineRow } from "./line_row";
 import type { Machine } from "./machine";
-import { largestOf, lastOf, pathOf, type Values } from "./small_line";
+import { lastOf } from "./small_line";
 import { busyText, partText, type UseAnswer } from "./use";
 
-const WIDTH = 72;
-const HEIGHT = 16;
 /** More than these are told by the picture alone. */
 const MOST_NODES = 8;
 
@@ -35,8 +34,8 @@ export function UseLines({ use, machine }: { use: UseAnswer | null; machine: Mac
                 NUMA {node.node}
               </th>
             </tr>,
-            <Row what="CPUs busy" values={node.cpus} text={busyText} />,
-            node.total > 0 && <Row what="memory used" values={node.memory} text={bytesText} />,
+            <LineRow what="CPUs busy" values={node.cpus} text={busyText} />,
+            node.total > 0 && <LineRow what="memory used" values={node.memory} text={bytesText} />,
             node.total > 0 && <Amount what="page cache" text={bytesText(node.cache)} />,
             node.total > 0 && <Amount what="unused" text={bytesText(node.free)} />,
             ...Object.entries(node.hugepages).map(([size, { total, free }]) => (
@@ -53,30 +52,12 @@ export function UseLines({ use, machine }: { use: UseAnswer | null; machine: Mac
                 {name(device.device)}
               </th>
             </tr>,
-            <Row what="busy" values={device.busy} text={partText} />,
-            <Row what="memory used" values={device.memory} text={bytesText} />,
+            <LineRow what="busy" values={device.busy} text={partText} />,
+            <LineRow what="memory used" values={device.memory} text={bytesText} />,
           ])}
         </tbody>
       </table>
     </section>
-  );
-}
-
-function Row({ what, values, text }: { what: string; values: Values; text: (value: number) => string }) {
-  const last = lastOf(values);
-  if (last === null) return null;
-  const label = `${what}: ${text(last)} now, ${text(largestOf(values))} at most`;
-  return (
-    <tr>
-      <td>{what}</td>
-      <td>
-        <svg width={WIDTH} height={HEIGHT + 2} viewBox={`0 -1 ${WIDTH} ${HEIGHT + 2}`} role="img" aria-label={label}>
-          <title>{label}</title>
-          <path d={pathOf(values, WIDTH, HEIGHT)} />
-        </svg>
-      </td>
-      <td class="number">{text(last)}</td>
-    </tr>
   );
 }
 
