@@ -1,21 +1,21 @@
 // The whole page: what the agent says, kept up to date, and the view that the address names.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { api, Refusal } from "./api";
-import type { LedgerView, MachineAnswer, SettingsAnswer, Summary } from "./api_types";
-import { dropHandlers, type Dropped, isEvents, isManifest } from "./dropped";
+import { api, Refusal } from "./agent/api";
+import type { LedgerView, MachineAnswer, SettingsAnswer, Summary } from "./agent/api_types";
+import { dropHandlers, type Dropped, isEvents, isManifest } from "./what_if/dropped";
 import { Header } from "./header";
-import { Patterns } from "./legend";
-import { MOST_LOG, MOST_QUESTION, tooLarge } from "./limits";
-import { type Connection, follow } from "./live";
-import type { Applied } from "./applied";
-import { ChecksView } from "./checks_view";
-import { machineOf } from "./machine";
-import { MachineView } from "./machine_view";
-import type { Pin } from "./pinned";
-import { fragmentOf, type Place, placeOf, START } from "./place";
-import { StoryView } from "./story_view";
-import { WhatIfView } from "./what_if_view";
+import { Patterns } from "./drawing/legend";
+import { MOST_LOG, MOST_QUESTION, tooLarge } from "./values/limits";
+import { type Connection, follow } from "./agent/live";
+import type { Applied } from "./telling/applied";
+import { ChecksView } from "./story/checks_view";
+import { machineOf } from "./machine/machine";
+import { MachineView } from "./machine/machine_view";
+import type { Pin } from "./what_if/pinned";
+import { fragmentOf, type Place, placeOf, START } from "./values/place";
+import { StoryView } from "./story/story_view";
+import { WhatIfView } from "./what_if/what_if_view";
 
 export interface Known {
   machine: MachineAnswer;

@@ -1,14 +1,14 @@
 // The title bar: which machine this is, whether it is real, whether the page is up to date, and the way to the views.
 
-import { HOME } from "./api";
-import type { LedgerView } from "./api_types";
+import { HOME } from "./agent/api";
+import type { LedgerView } from "./agent/api_types";
 import type { Known } from "./app";
-import type { Connection } from "./live";
-import type { Machine } from "./machine";
-import { cutMiddle } from "./names";
-import type { Place } from "./place";
+import type { Connection } from "./agent/live";
+import type { Machine } from "./machine/machine";
+import { cutMiddle } from "./values/names";
+import type { Place } from "./values/place";
 import { ThemeButton } from "./theme_button";
-import { machineText } from "./words";
+import { machineText } from "./values/words";
 
 interface Properties {
   known: Known | null;

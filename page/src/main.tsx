@@ -2,7 +2,7 @@
 
 import { render } from "preact";
 import { App } from "./app";
-import { FleetApp } from "./fleet_app";
+import { FleetApp } from "./fleet/fleet_app";
 import { Mishap } from "./mishap";
 import "./style/tokens.css";
 import "./style/base.css";

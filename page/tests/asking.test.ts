@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
-import { bodyOf } from "../src/answer";
-import type { Holder, Proposal, WhatIfAnswer } from "../src/api_types";
-import { canApply } from "../src/applied";
-import { healthText } from "../src/checks_view";
-import { fitText } from "../src/fitting";
-import { canGo } from "../src/gone";
-import { hintRows, lineText } from "../src/hint_picture";
-import { since } from "../src/pinned";
-import { isAsked, SIDE, START } from "../src/place";
+import { bodyOf } from "../src/what_if/answer";
+import type { Holder, Proposal, WhatIfAnswer } from "../src/agent/api_types";
+import { canApply } from "../src/telling/applied";
+import { healthText } from "../src/story/checks_view";
+import { fitText } from "../src/telling/fitting";
+import { canGo } from "../src/machine/gone";
+import { hintRows, lineText } from "../src/telling/hint_picture";
+import { since } from "../src/what_if/pinned";
+import { isAsked, SIDE, START } from "../src/values/place";
 
 const PLACE = { ...START.whatIf, pods: "kind: Pod" };
 

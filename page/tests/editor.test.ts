@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { placeOfProblem } from "../src/api";
-import { lineSpan } from "../src/editor";
+import { placeOfProblem } from "../src/agent/api";
+import { lineSpan } from "../src/what_if/editor";
 
 test("a line is found by its number", () => {
   expect(lineSpan("ab\ncde\nf", 1)).toEqual([0, 2]);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { found, inOrder, nodeText, updated } from "../src/fleet";
-import type { FleetUpdate, FleetView, Kind, NodeTile } from "../src/fleet_types";
+import { found, inOrder, nodeText, updated } from "../src/fleet/fleet";
+import type { FleetUpdate, FleetView, Kind, NodeTile } from "../src/fleet/fleet_types";
 
 const NONE: Kind = { total: 0, free: 0, stranded: 0 };
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import type { GridRow } from "../src/api_types";
-import { demandLines, ghostOf } from "../src/ghost";
-import { layoutOf } from "../src/layout";
-import { machineOf } from "../src/machine";
-import { LINE } from "../src/tile";
+import type { GridRow } from "../src/agent/api_types";
+import { demandLines, ghostOf } from "../src/drawing/ghost";
+import { layoutOf } from "../src/drawing/layout";
+import { machineOf } from "../src/machine/machine";
+import { LINE } from "../src/drawing/tile";
 
 const GPU = "nvidia.com/gpu";
 const MACHINE = machineOf({

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { columnsOf } from "../src/grid";
+import { columnsOf } from "../src/telling/grid";
 
 const row = (...allocatable: number[]) => ({
   resource: "cpu",

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { restsOnGuess } from "../src/guess";
+import { restsOnGuess } from "../src/telling/guess";
 
 const note = (code: string, about = "default/a") => ({ code, about, text: "" });
 

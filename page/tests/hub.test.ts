@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Hub, type Word } from "../src/hub";
+import { Hub, type Word } from "../src/agent/hub";
 
 /** A hub whose streams are held by the test, at a time that the test sets. */
 function setUp() {

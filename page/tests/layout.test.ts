@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { MachineFile } from "../src/api_types";
-import { layoutOf, scaleOf } from "../src/layout";
-import { machineOf } from "../src/machine";
-import type { Box } from "../src/tile";
+import type { MachineFile } from "../src/agent/api_types";
+import { layoutOf, scaleOf } from "../src/drawing/layout";
+import { machineOf } from "../src/machine/machine";
+import type { Box } from "../src/drawing/tile";
 
 /** `nodes` NUMA nodes of `cores` cores with two threads, four nodes to a socket, and two GPUs on each. */
 function box(nodes: number, cores: number): MachineFile {

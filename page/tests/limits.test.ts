@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MOST_LOG, MOST_QUESTION, tooLarge } from "../src/limits";
+import { MOST_LOG, MOST_QUESTION, tooLarge } from "../src/values/limits";
 
 test("what is small enough is not refused", () => {
   expect(tooLarge({ name: "a", size: MOST_QUESTION }, MOST_QUESTION)).toBe("");

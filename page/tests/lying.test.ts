@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import type { Alignment, Holder, LedgerView } from "../src/api_types";
-import { partsOf, stepsOf } from "../src/joins";
-import { layoutOf } from "../src/layout";
-import { liesApart, lookOf } from "../src/lying";
-import { machineOf } from "../src/machine";
-import { occupancyOf } from "../src/occupancy";
+import type { Alignment, Holder, LedgerView } from "../src/agent/api_types";
+import { partsOf, stepsOf } from "../src/drawing/joins";
+import { layoutOf } from "../src/drawing/layout";
+import { liesApart, lookOf } from "../src/telling/lying";
+import { machineOf } from "../src/machine/machine";
+import { occupancyOf } from "../src/machine/occupancy";
 
 const machine = machineOf({
   numaNodes: [0, 1].map((id) => ({ id, memory: "64Gi" })),

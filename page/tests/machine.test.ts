@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { MachineFile } from "../src/api_types";
-import { machineOf } from "../src/machine";
+import type { MachineFile } from "../src/agent/api_types";
+import { machineOf } from "../src/machine/machine";
 
 const BOX: MachineFile = {
   name: "box",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Walk } from "../src/api_types";
-import { restText } from "../src/merge";
+import type { Walk } from "../src/agent/api_types";
+import { restText } from "../src/telling/merge";
 
 const ROW = { picks: [], nodes: [0], preferred: true, best: false };
 const EMPTY = { ...ROW, nodes: [] };

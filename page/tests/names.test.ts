@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { fileName } from "../src/export";
-import { cutMiddle } from "../src/names";
+import { fileName } from "../src/drawing/export";
+import { cutMiddle } from "../src/values/names";
 
 test("a long name keeps its beginning and its end", () => {
   expect(cutMiddle("training-job-with-a-very-long-name-worker-17", 16)).toBe("training…rker-17");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { grouped } from "../src/notes";
+import { grouped } from "../src/telling/notes";
 
 const note = (about: string, text: string) => ({ code: "cores-matter", about, text });
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { bytesOf, bytesOfText, bytesText } from "../src/amounts";
-import { membersOf, numbersOf, textOf } from "../src/numbers";
+import { bytesOf, bytesOfText, bytesText } from "../src/values/amounts";
+import { membersOf, numbersOf, textOf } from "../src/values/numbers";
 
 test("a list of ids is read with its ranges and steps, in the order written", () => {
   expect(numbersOf("0-3,8")).toEqual([0, 1, 2, 3, 8]);

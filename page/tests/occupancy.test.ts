@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Holder, LedgerView } from "../src/api_types";
-import { cpuState, occupancyOf } from "../src/occupancy";
+import type { Holder, LedgerView } from "../src/agent/api_types";
+import { cpuState, occupancyOf } from "../src/machine/occupancy";
 
 const POD: Holder = {
   id: "a",

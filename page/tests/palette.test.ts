@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Holder } from "../src/api_types";
-import { slotsOf } from "../src/palette";
+import type { Holder } from "../src/agent/api_types";
+import { slotsOf } from "../src/drawing/palette";
 
 const holder = (name: string): Holder => ({
   id: name,

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { MachineFile } from "../src/api_types";
-import { pairsOf } from "../src/links";
-import { machineOf } from "../src/machine";
-import { fabricsOf, groupsOf } from "../src/pcie";
+import type { MachineFile } from "../src/agent/api_types";
+import { pairsOf } from "../src/drawing/links";
+import { machineOf } from "../src/machine/machine";
+import { fabricsOf, groupsOf } from "../src/machine/pcie";
 
 /** `count` GPUs, each pair linked by what `kind` says of it. */
 function gpus(count: number, kind: (a: number, b: number) => string) {

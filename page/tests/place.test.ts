@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { isEvents, isManifest } from "../src/dropped";
-import { fragmentOf, type Place, placeOf, START } from "../src/place";
+import { isEvents, isManifest } from "../src/what_if/dropped";
+import { fragmentOf, type Place, placeOf, START } from "../src/values/place";
 
 const QUESTION: Place = {
   ...START,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { difference } from "../src/answer";
-import type { ToldPod, WhatIfAnswer } from "../src/api_types";
-import { outcomeOf } from "../src/run_story";
+import { difference } from "../src/what_if/answer";
+import type { ToldPod, WhatIfAnswer } from "../src/agent/api_types";
+import { outcomeOf } from "../src/telling/run_story";
 
 test.each([
   [{ admitted: true }, "admitted"],

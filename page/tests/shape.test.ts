@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { FIRST, type Shape, shapeOf, yamlOf } from "../src/shape";
-import { stepped } from "../src/pod_form";
-import { treeOf } from "../src/small_yaml";
+import { FIRST, type Shape, shapeOf, yamlOf } from "../src/what_if/shape";
+import { stepped } from "../src/what_if/pod_form";
+import { treeOf } from "../src/values/small_yaml";
 
 const PART = { cpu: 500, memory: 256 };
 const SHAPES: Shape[] = [

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { largestOf, lastOf, pathOf } from "../src/small_line";
+import { largestOf, lastOf, pathOf } from "../src/values/small_line";
 
 test("a line goes from the first value to the last, the largest at the top", () => {
   expect(pathOf([0, 5, 10], 20, 10)).toBe("M0 10L10 5L20 0");

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import DRAWING from "../src/style/drawing.css?raw";
-import { SLOTS, textureOf } from "../src/palette";
+import { SLOTS, textureOf } from "../src/drawing/palette";
 
 const COLOURS = [...DRAWING.matchAll(/\.slot\d \{ --own: (#[0-9a-f]{6})/g)].map((match) => match[1]!);
 

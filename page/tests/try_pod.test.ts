@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Holder } from "../src/api_types";
-import { podLike } from "../src/try_pod";
+import type { Holder } from "../src/agent/api_types";
+import { podLike } from "../src/machine/try_pod";
 
 const HOLDER: Holder = {
   id: "a",

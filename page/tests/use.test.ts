@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import type { LedgerView } from "../src/api_types";
-import { heldMemory } from "../src/free_table";
-import { machineOf } from "../src/machine";
-import { occupancyOf } from "../src/occupancy";
-import { distanceText, tellingOf } from "../src/target";
-import { busyText, deviceUseText, nodeUseLines, type UseAnswer } from "../src/use";
+import type { LedgerView } from "../src/agent/api_types";
+import { heldMemory } from "../src/machine/free_table";
+import { machineOf } from "../src/machine/machine";
+import { occupancyOf } from "../src/machine/occupancy";
+import { distanceText, tellingOf } from "../src/drawing/target";
+import { busyText, deviceUseText, nodeUseLines, type UseAnswer } from "../src/machine/use";
 
 const GIB = 2 ** 30;
 const MACHINE = machineOf({

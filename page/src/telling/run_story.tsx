@@ -1,0 +1,90 @@
+// The story of a run: each event in its order, with the decisions that it caused and what else came of it.
+
+import type { RunEvent, SimulatedPod } from "../agent/api_types";
+import { GuessMark } from "./guess";
+
+interface Properties {
+  events: RunEvent[];
+  /** The decision that is told, by its place among all. */
+  chosen: number;
+  /** A guess about the machine matters to the pod. */
+  guessed: (pod: string) => boolean;
+  onChoose: (decision: number) => void;
+}
+
+export function RunStory({ events, chosen, guessed, onChoose }: Properties) {
+  let first = 0;
+  return (
+    <section class="run" aria-label="Story">
+      <h2>Story</h2>
+      <ol>
+        {events.map((event, number) => {
+          const from = first;
+          first += event.decisions.length;
+          return (
+            <li key={number}>
+              <code class="event">{event.event}</code>
+              {event.decisions.length > 0 && (
+                <ul class="pod-tabs">
+                  {event.decisions.map((decision, index) => (
+                    <Choice
+                      key={index}
+                      decision={decision}
+                      guess={guessed(decision.pod)}
+                      pressed={from + index === chosen}
+                      onChoose={() => onChoose(from + index)}
+                    />
+                  ))}
+                </ul>
+              )}
+              {event.effects?.map((effect, index) => (
+                <p key={index} class={`effect ${effect.kind}`}>
+                  <strong>{effect.pod}</strong> {effect.text}
+                </p>
+              ))}
+              {event.noEffect && <p class="effect">No effect: {event.noEffect}</p>}
+              {event.crash && (
+                <p class="effect crash">
+                  <strong>{event.decisions.some((one) => one.panic) ? "The kubelet crashes:" : "The kubelet does not start:"}</strong>{" "}
+                  {event.crash}
+                </p>
+              )}
+            </li>
+          );
+        })}
+      </ol>
+    </section>
+  );
+}
+
+interface ChoiceProperties {
+  decision: SimulatedPod;
+  guess: boolean;
+  pressed: boolean;
+  onChoose: () => void;
+}
+
+function Choice({ decision, guess, pressed, onChoose }: ChoiceProperties) {
+  return (
+    <li>
+      <button
+        type="button"
+        aria-pressed={pressed}
+        class={decision.admitted ? "admitted" : "rejected"}
+        onClick={onChoose}
+      >
+        <span aria-hidden="true">{decision.admitted ? "✓" : "✕"}</span> {decision.pod}
+        {guess && <GuessMark />} <span class="outcome">{outcomeOf(decision)}</span>
+      </button>
+    </li>
+  );
+}
+
+/** What came of it, in a word or two. */
+export function outcomeOf({ event, admitted, panic, reason, resize }: SimulatedPod): string {
+  if (panic) return "crash";
+  if (event === "evict") return "evicted";
+  if (event === "resize") return `resize ${resize ?? ""}`.trim();
+  if (admitted) return event === "restart" ? "admitted again" : "admitted";
+  return reason ?? "rejected";
+}
