@@ -23,7 +23,7 @@ from numafit.host.run.asked import StartAsked
 from numafit.host.run.command import run_leased, stay_with, target_of
 from numafit.host.run.ending import GRACE
 from numafit.host.run.launcher import launcher_note
-from numafit.host.run.resumed import has_lease
+from numafit.host.run.resumed import Resumed
 from numafit.host.run.supervise import finish
 from numafit.host.session import Session, look_around, open_session
 
@@ -45,19 +45,24 @@ def run_job(
     grace_seconds = seconds_of(grace, "--grace")
     require_command(command)
     request = options.request
-    if note := launcher_note(command, several=bool(request.ranks) or sum(request.devices.values()) > 1):
+    back = back_from_waiting(options)
+    note = launcher_note(command, several=bool(request.ranks) or sum(request.devices.values()) > 1)
+    # Who comes back from waiting has said it before.
+    if note and back is None:
         warn(note)
     quiet = quiet and not explain
     # Who has waited was given his lease by another, who knew the host.
-    given = has_lease()
-    session = open_session(options.folder, warn, devices=bool(request.devices), quiet=quiet, pool=given)
-    if request.memory and not quiet and not given:
+    given = back is not None and back.has_lease
+    told = quiet or back is not None
+    session = open_session(options.folder, warn, devices=bool(request.devices), quiet=told, pool=given)
+    if request.memory and not told:
         for note in session.host.notes:
             warn(note)
     return _run(
         session,
         options,
         command,
+        back,
         strict=strict,
         no_env=no_env,
         omp=omp,
@@ -88,6 +93,7 @@ def _run(
     session: Session,
     options: LeaseOptions,
     command: Sequence[str],
+    back: Resumed | None,
     *,
     strict: bool,
     no_env: bool,
@@ -98,13 +104,11 @@ def _run(
 ) -> int:
     watcher = identify(os.getpid())
     assert watcher is not None
-    given = has_lease()
-    back = back_from_waiting(options)
     if back is not None and back.child is not None:
         _settle()
         return finish(stay_with(session, back, command, watcher))
     with session.book() as book:
-        if not given:
+        if back is None or not back.has_lease:
             look_around(book, session.host, warn)
         asked = None
         if options.wait is not None and not omp and not explain:

@@ -8,7 +8,7 @@ from numafit.host.lease import Lease
 from numafit.host.run.asked import StartAsked
 from numafit.host.run.resumed import Resumed, lease_given, resumed
 from numafit.host.session import Session
-from numafit.host.wake.words import GO
+from numafit.host.wake.words import GO, OVER
 
 
 def back_from_waiting(options: LeaseOptions) -> Resumed | None:
@@ -31,6 +31,9 @@ def take(
         return book.take(session.host, options.request, owner)
     if back is not None and back.word == GO:
         return lease_given(book, back, owner)
+    if back is not None and back.word == OVER and not book.is_waiting(back.ticket):
+        # Anybody who may write the ledger can say so; whose time is over has no place any more.
+        return Refused(why=back.rest)
     # Most jobs do not wait, and start quicker without; so do those that have waited.
     from numafit.host.run import sleep
 

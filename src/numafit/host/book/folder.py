@@ -28,11 +28,12 @@ NOT_SHARED = (
 
 def ledger_folder(chosen: Path | None = None, system: Path = SYSTEM, *, reading: bool = False) -> Path:
     """The folder that was chosen, by option or variable; else the host's for root and where there is one, else the
-    user's own. For `reading` it need not be one that the user may write."""
+    user's own. It is absolute: who watches over its queue leaves the folder where he was started. For `reading`
+    it need not be one that the user may write."""
     if chosen is None and os.environ.get(VARIABLE):
         chosen = Path(os.environ[VARIABLE])
     if chosen is not None:
-        return chosen
+        return chosen.absolute()
     if os.geteuid() == 0:
         return system
     if _is_there(system):
@@ -44,7 +45,7 @@ def ledger_folder(chosen: Path | None = None, system: Path = SYSTEM, *, reading:
             )
         return system
     # A home may be shared by several hosts, and process ids mean nothing on another one.
-    return _state_home() / "numafit" / os.uname().nodename
+    return _state_home().absolute() / "numafit" / os.uname().nodename
 
 
 def is_private(chosen: Path | None = None, system: Path = SYSTEM) -> bool:

@@ -5,6 +5,7 @@ queue is told the part that he writes down.
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,13 +47,14 @@ def prepared(
         return None
     allowed = let_out(kernel.allowed_by_cpuset())
     bound = expected_group()
+    probe = f"probe-{os.getpid()}"
     folder = bound.cgroup if bound is not None else ""
     if bound is None:
-        bound = _tried(Target(allowed.cpus))
+        bound = _tried(Target(allowed.cpus), probe)
         folder = os.path.dirname(bound.cgroup) if bound is not None else ""
     if bound is None or bound.rung == SCOPE or (asked.strict and bound.rung not in CPUSET_RUNGS):
         return None
-    notes = tuple(note.replace(_probe(), "LEASE") for note in bound.skipped)
+    notes = tuple(note.replace(probe, "LEASE") for note in bound.skipped)
     file, line = book.opened_command(owner)
     plan = {
         "folder": folder,
@@ -74,17 +76,13 @@ def prepared(
     return Prepared(Foreseen(bound.rung, folder, notes), plan, file)
 
 
-def _probe() -> str:
-    return f"probe-{os.getpid()}"
-
-
-def _tried(target: Target) -> Bound | None:
-    """In a new process, which ends then; its cgroup goes with it."""
+def _tried(target: Target, probe: str) -> Bound | None:
+    """As the lease of this name, in a new process, which ends then; its cgroup goes with it."""
     said, say = os.pipe()
     pid = os.fork()
     if not pid:
         try:
-            os.write(say, encode_bound(bind_self(_probe(), target, strict=False)))
+            os.write(say, encode_bound(bind_self(probe, target, strict=False)))
         except NumafitError:
             pass
         finally:
@@ -92,7 +90,9 @@ def _tried(target: Target) -> Bound | None:
     os.close(say)
     with os.fdopen(said, "rb") as pipe:
         data = pipe.read()
-    os.waitpid(pid, 0)
+    # Where the caller ignores SIGCHLD there is no status, but it has ended as well.
+    with suppress(ChildProcessError):
+        os.waitpid(pid, 0)
     if not data:
         return None
     bound = decode_bound(data)

@@ -1,6 +1,7 @@
 """What a process that has waited comes back with: its place in the queue, what it was told, and its environment."""
 
 import os
+import stat
 
 import msgspec
 
@@ -31,10 +32,10 @@ class Resumed(msgspec.Struct, frozen=True):
     """The lease, where there is one."""
     child: RunningChild | None = None
 
-
-def has_lease() -> bool:
-    """Whether this process was given its lease while it waited; nothing need be looked for any more."""
-    return os.environ.get(VARIABLE, "").split()[2:3] in ([GO], [RUNNING])
+    @property
+    def has_lease(self) -> bool:
+        """Nothing need be looked for any more."""
+        return self.word in (GO, RUNNING)
 
 
 def resumed() -> Resumed | None:
@@ -47,11 +48,12 @@ def resumed() -> Resumed | None:
         ticket, file, word, *rest = text.split()
         number = int(ticket)
         environment, _ = kept(int(file))
-        os.close(int(file))
         child = None
         if word == RUNNING:
             lease, *numbers = rest
             rest, child = [lease], RunningChild(*map(int, numbers))
+            _check(child)
+        os.close(int(file))
     except (ValueError, TypeError, OSError):
         # Somebody else's variable.
         return None
@@ -59,6 +61,15 @@ def resumed() -> Resumed | None:
     for name, value in environment.items():
         os.environb[name] = value
     return Resumed(number, word, " ".join(rest), child)
+
+
+def _check(child: RunningChild) -> None:
+    """Signals are passed on to it: it must be a child of this process, and the rest what `wake` hands on. Raises
+    `ValueError` or `OSError`."""
+    if child.pid <= 1 or not stat.S_ISFIFO(os.fstat(child.said).st_mode):
+        raise ValueError("another process")
+    # The kernel knows no child of that number otherwise; one that has ended is left as it is.
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
 
 
 def lease_given(book: Book, back: Resumed, owner: Owner) -> Lease:

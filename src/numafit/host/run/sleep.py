@@ -14,6 +14,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -32,7 +33,7 @@ from numafit.host.run.asked import StartAsked
 from numafit.host.run.prepare import Prepared, prepared
 from numafit.host.session import Session, open_session
 from numafit.host.wake.kept import keep
-from numafit.host.wake.words import HELLO, VARIABLE
+from numafit.host.wake.words import HELLO, LOST, OVER, VARIABLE
 
 SHELL = "/bin/sh"
 WAKE = os.path.join(os.path.dirname(wake.__file__), "__main__.py")
@@ -50,21 +51,21 @@ _FRESH_SECONDS = 30.0
 
 _SCRIPT = """\
 trap 'exit 130' INT
-said=$1 wake=$2; shift 2
-while read -r word rest <&PIPE; do
-  case $word in
-    hello) ;;
-    over) printf '%s%s\\n' "$said" "$rest" >&2; exit 75 ;;
-    *) break ;;
-  esac
-done
+wake=$1; shift
+while read -r word rest <&PIPE && [ "$word" = hello ]; do :; done
 trap - INT
-NUMAFIT_QUEUE="$NUMAFIT_QUEUE ${word:-lost} $rest"
+case $word in
+  go|start|over|lead) ;;
+  *) word=lost rest= ;;
+esac
+NUMAFIT_QUEUE="$NUMAFIT_QUEUE $word $rest"
 export NUMAFIT_QUEUE
 if [ "$word" = start ]; then exec "$1" -S "$wake" PIPE "$@"; fi
 exec PIPE<&-
 exec "$@"
 """
+"""Whoever may write the ledger may write the pipe: of what comes through it only the words of a watcher are handed on,
+and nothing is printed or run."""
 
 
 def take(
@@ -98,20 +99,20 @@ def take(
     else:
         path = pipe_path(book.folder, place, os.getpid())
         ticket = Ticket(place, path, open_pipe(path, os.O_RDONLY))
-    answer: Lease | Refused | str
-    try:
-        while isinstance(answer := _waited(session, book, ticket, request, ready), str):
+    while True:
+        try:
+            answer = _waited(session, book, ticket, owner, ready)
+        finally:
             leave(book, ticket)
-            ticket = enter(book, host, request, owner, wait, os.O_RDONLY, foreseen)
         if isinstance(answer, Lease):
             book.keep_command(answer, owner)
-        return answer
-    finally:
-        leave(book, ticket)
+        if not isinstance(answer, str):
+            return answer
+        ticket = enter(book, host, request, owner, wait, os.O_RDONLY, foreseen)
 
 
 def _waited(
-    session: Session, book: Book, ticket: Ticket, request: JobRequest, ready: Prepared | None
+    session: Session, book: Book, ticket: Ticket, owner: Owner, ready: Prepared | None
 ) -> Lease | Refused | str:
     """Asleep, or here where that cannot be. A word: the place is lost."""
     end = time.monotonic() + PATIENCE
@@ -128,15 +129,28 @@ def _waited(
             # Nobody watches yet, or no longer: a pipe without a writer does not make one wait.
             time.sleep(PAUSE)
         elif heard[0] == HELLO:
-            _sleep(ticket, request, ready)
+            _sleep(ticket, ready)
             break
         elif (answer := answered(book, *heard)) is not None:
             return answer
+    if not book.is_waiting(ticket.number):
+        return _settled(book, ticket, owner)
     here = Ticket(ticket.number, ticket.path, open_pipe(ticket.path))
     try:
         return wait_here(book, session.host, here)
     finally:
         os.close(here.pipe)
+
+
+def _settled(book: Book, ticket: Ticket, owner: Owner) -> Lease | Refused | str:
+    """Of one who has no place any more. What he was told may be lost, by whoever spoke on his pipe meanwhile or was
+    killed; the ledger knows his lease."""
+    ours = set(owner.processes)
+    given = next((lease for lease in book.leases() if ours & set(lease.owners)), None)
+    if given is not None:
+        return given
+    heard = ticket.heard(0.0)
+    return Refused(why=heard[1]) if heard is not None and heard[0] == OVER else LOST
 
 
 # The watcher
@@ -148,7 +162,9 @@ def _start_watcher(folder: Path, ticket: int, lock: int) -> None:
     sys.stderr.flush()
     middle = os.fork()
     if middle:
-        os.waitpid(middle, 0)
+        # Where the caller ignores SIGCHLD there is no status, but it has ended as well.
+        with suppress(ChildProcessError):
+            os.waitpid(middle, 0)
         return
     try:
         os.setsid()
@@ -201,7 +217,7 @@ def _can_sleep() -> bool:
     return known and bool(sys.executable and sys.orig_argv) and os.access(SHELL, os.X_OK)
 
 
-def _sleep(ticket: Ticket, request: JobRequest, ready: Prepared | None) -> None:
+def _sleep(ticket: Ticket, ready: Prepared | None) -> None:
     """Returns only where it cannot be."""
     pipe = fcntl.fcntl(ticket.pipe, fcntl.F_DUPFD, 3)
     if pipe > _LAST_DIGIT:
@@ -211,9 +227,15 @@ def _sleep(ticket: Ticket, request: JobRequest, ready: Prepared | None) -> None:
     kept = keep(dict(os.environb), ready.plan if ready is not None else None)
     if ready is not None and ready.commands >= 0:
         os.set_inheritable(ready.commands, True)
-    said = f"numafit: no lease for {request.words()} in that time: "
     words = [sys.executable, *sys.orig_argv[1:]]
     sys.stdout.flush()
     sys.stderr.flush()
     environment = {**os.environ, VARIABLE: f"{ticket.number} {kept}"}
-    os.execve(SHELL, ["sh", "-c", _SCRIPT.replace("PIPE", str(pipe)), "numafit", said, WAKE, *words], environment)
+    try:
+        os.execve(SHELL, ["sh", "-c", _SCRIPT.replace("PIPE", str(pipe)), "numafit", WAKE, *words], environment)
+    except OSError:
+        # Words and variables that just fit into one program with a few more do not.
+        os.close(kept)
+        os.close(pipe)
+        if ready is not None and ready.commands >= 0:
+            os.set_inheritable(ready.commands, False)

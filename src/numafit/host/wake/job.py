@@ -15,7 +15,7 @@ from numafit.host.bind.marking import mark_number, mark_self
 from numafit.host.wake.binding import Unforeseen, bind, numbers
 from numafit.host.wake.execute import NOT_EXECUTABLE, execute, passed_on, restore_signals
 from numafit.host.wake.kept import kept
-from numafit.host.wake.words import GO, NOTHING, REPORT, RUNNING, VARIABLE, WRITTEN, unpacked
+from numafit.host.wake.words import GO, LOST, NOTHING, REPORT, RUNNING, VARIABLE, WRITTEN, unpacked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,10 +34,12 @@ def main(arguments: list[str]) -> NoReturn:
     try:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, passed_on())
         pipe, words = int(arguments[0]), arguments[1:]
-        ticket, file, _, lease, *start = os.environ[VARIABLE].split()
+        ticket, file, _, *start = os.environ[VARIABLE].split()
         environment, plan = kept(int(file))
-        if plan is None:
-            _become(words, f"{ticket} {file} {GO} {lease}")
+        lease = start.pop(0) if start else ""
+        if plan is None or not lease:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            _become(words, f"{ticket} {file} {GO} {lease}" if lease else f"{ticket} {file} {LOST}")
         job = _Job(ticket, lease, plan, pipe)
         # They are not the command's.
         for handle in (pipe, int(file), plan["commands"]):

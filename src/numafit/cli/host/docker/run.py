@@ -88,7 +88,9 @@ def start_container(
         return show_docker_plan(lease_options, wanted, words, (), "text", client)
     address = local_podman() if client == "podman" else local_engine()
     request = replace(lease_options.request, name=lease_options.request.name or wanted.value("name") or "")
-    session = open_session(lease_options.folder, warn, devices=bool(request.devices), quiet=quiet)
+    back = back_from_waiting(lease_options)
+    told = quiet or back is not None
+    session = open_session(lease_options.folder, warn, devices=bool(request.devices), quiet=told)
     check_gpu_names(request, session.host.machine)
     watcher = identify(os.getpid())
     assert watcher is not None
@@ -96,7 +98,6 @@ def start_container(
     owner = replace(caller([watcher], text), container=PENDING)
     with session.book() as book:
         look_around(book, session.host, warn)
-        back = back_from_waiting(lease_options)
         got = take(session, book, replace(lease_options, request=request), owner, quiet=quiet, back=back)
     if isinstance(got, Refused):
         return refuse(lease_options, got)
