@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -104,6 +105,48 @@ def test_the_number_of_nodes_was_played_and_one_less_is_too_few(
     assert "there are 3" in text
 
 
+def test_another_machine_is_played_as_nodes_that_are_such_machines(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its name in the catalogue, as a file and as a sketch, by several processes too; named twice it is played
+    once."""
+    sketch = "2 sockets x 8 cores x 2 threads, 32Gi per numa, gpu 0@0 1@1"
+    file, alike = tmp_path / "m.json", tmp_path / "alike.yaml"
+    assert main(["machine", "show", "--machine", f"sketch:{sketch}", "-o", "json"]) == 0
+    file.write_text(capsys.readouterr().out)
+    changes = [f"machine=sketch:{sketch}", f"machine={file}", "machine=dgx-h100", "machine=dgx-h100"]
+    words = [word for change in changes for word in ("--change", change)]
+    answer = found(capsys, *files, *words, "--jobs", "2")
+    played = {own["change"]: own for own in answer["changes"]}
+    assert sorted(played) == sorted(set(changes))
+    assert played[changes[0]]["outcome"] == played[changes[1]]["outcome"]
+    # As many cores stay reserved, as whole ones.
+    first_core = {changes[1]: "0,16", changes[2]: "0,112"}
+    for change, core in first_core.items():
+        alike.write_text(
+            re.sub(r"machine: .*", f"machine: {change.partition('=')[2]}", NODES).replace(
+                'CPUs: "0"', f'CPUs: "{core}"'
+            )
+        )
+        other = found(capsys, alike, files[1], "--change", "scope=pod")["before"]
+        # Which large pods are watched is taken from the fleet as it is.
+        watched = ("large", "moments")
+        assert [own for name, own in other.items() if name not in watched] == [
+            own for name, own in played[change]["outcome"].items() if name not in watched
+        ]
+
+
+def test_a_part_of_pods_is_taken_as_it_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """29 of 100 pods fit no node: 29 % may be overdue, though a float makes 28.999… of it."""
+    nodes, trace = tmp_path / "nodes.yaml", tmp_path / "trace.csv"
+    nodes.write_text(NODES)
+    trace.write_text(HEAD + "".join(f"{9 * n},1,{200 if n < 29 else 1},1Gi,\n" for n in range(100)))
+    for part in ("29%", "0.29", "29.0%"):
+        answer = found(capsys, nodes, trace, "--nodes-for", part)
+        assert (answer["allowed"], answer["fleets"][0]["least"]) == (29, 1)
+    assert "29 pods fit no empty node" in told(capsys, nodes, trace, "--nodes-for", "28.9%")
+
+
 def test_only_nodes_of_one_group_are_varied(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     page = files[0].parent / "page.html"
     words = ("--nodes-for", "0.1", "--group", "box", "--rule", "numafit", "--html", page)
@@ -127,6 +170,11 @@ def test_where_pods_fit_no_node_no_number_of_nodes_is_enough(
         (("--change", "policy=strict"), '--change: "policy=strict" is no change (like policy=restricted/pod'),
         (("--change", "polcy=none"), '--change: "polcy=none" is no change (did you mean policy?)'),
         (("--change", "reserved-cpus=77"), "--change: reserved-cpus=77: the kubelet of box does not start"),
+        (("--change", "numa=3"), "--change: numa=3: the 16 CPUs of box cannot be split into 3 equal parts"),
+        (("--change", "nodes=-100%"), "--change: nodes=-100%: of 3 nodes none is left"),
+        (("--change", "nodes=-3"), "--change: nodes=-3: of 3 nodes none is left"),
+        (("--nodes-for", "1/3"), '--nodes-for: "1/3" is no part of pods'),
+        (("--nodes-for", "nan%"), '--nodes-for: "nan%" is no part of pods'),
         (("--change", "machine=nothing-like-it"), "nothing-like-it"),
         (("--change", "kubelet=nowhere.yaml"), "nowhere.yaml"),
         (("--change", "nodes=+1", "--nodes-for", "1%"), "--change: nodes=+1 is what --nodes-for looks for"),

@@ -96,10 +96,23 @@ def test_a_release_and_a_whole_configuration_are_changes_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "count"), [("12", 12), ("+3", 13), ("-3", 7), ("+10%", 11), ("+1%", 11), ("-15%", 8), ("-90", 1)]
+    ("value", "count"), [("12", 12), ("+3", 13), ("-3", 7), ("+10%", 11), ("+1%", 11), ("-15%", 8), ("-9", 1)]
 )
 def test_more_and_fewer_nodes_are_rounded_away_from_what_there_is(value: str, count: int) -> None:
     assert other_count(10, value) == count
+
+
+@pytest.mark.parametrize("value", ["-10", "-90", "-100%", "-91%"])
+def test_no_fleet_is_left_without_a_node(value: str) -> None:
+    """It is refused, as `nodes=0` is, not played with one node."""
+    with pytest.raises(InputError, match="of 10 nodes none is left"):
+        other_count(10, value)
+
+
+@pytest.mark.parametrize("wanted", [3, 5, 32])
+def test_cpus_that_cannot_be_split_so_are_told(wanted: int) -> None:
+    with pytest.raises(InputError, match=f"the 16 CPUs of box0 cannot be split into {wanted} equal parts"):
+        node_with(f"numa={wanted}")
 
 
 def test_more_nodes_are_those_of_before_and_others() -> None:

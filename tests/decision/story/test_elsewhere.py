@@ -10,6 +10,7 @@ from numafit.decision.story.elsewhere import MergeHere, elsewhere_of
 from numafit.decision.story.elsewhere_words import elsewhere_in_words, merge_here_in_words
 from numafit.decision.story.story import story_of
 from numafit.managers.topology.hint import HintFamily
+from numafit.settings.settings import Settings
 from numafit.workload.pod import Pod
 from tests.decision.story.test_story import lived, odd_histories, odd_nodes
 from tests.decision.strategies import GPU, Ordered, Step, box, container, cpus, gpus, pod, running, settings
@@ -38,12 +39,15 @@ def check(node: Node, step: MergeStep, here: MergeHere, numa: int) -> None:
         assert mask is not None
         assert mask >> numa & 1
         assert mask.bit_count() > 1
+        assert here.admit
     elif here.standing == "open":
+        assert not any(each.lacking for each in here.resources)
         assert all((None, True) in hints_of(step, each.resource) for each in here.resources)
     elif here.standing == "short":
-        assert not all(alone)
+        assert not all(alone) or not all(each.fits for each in here.resources)
     else:
         assert all(alone)
+        assert not any(each.lacking for each in here.resources)
         assert mask != 1 << numa
         if here.standing == "not-preferred":
             assert not all(any(own) for own in alone)
@@ -101,6 +105,62 @@ def test_what_is_too_little_on_the_node_is_told_with_who_holds_it() -> None:
     decision, sentence = asked("single-numa-node", 1, pod("a", cpus("app", "2", {GPU: "3"})))
     assert not decision.admitted
     assert sentence == f"Node 1 alone cannot give 3 {GPU}: it has 2 in all."
+
+
+def with_memory(policy: str) -> Settings:
+    return settings(cpu="static", topology=policy, memory="Static", reserved_memory={0: {"memory": "1Gi"}})
+
+
+def test_memory_that_is_nowhere_is_lacking_here_too() -> None:
+    """The memory manager has no hints then, which the merge takes for "anywhere": no node would do."""
+    node, ledger = running(box(2, 16, memory=8 << 30), with_memory("best-effort"))
+    for wanted in ("1", "500m"):
+        decision = admit(node, ledger, pod("a", container("app", {"cpu": wanted, "memory": "40Gi"})))
+        assert not decision.admitted
+        for numa in (0, 1):
+            (merge,) = elsewhere_of(node, decision, numa).merges
+            sentence = merge_here_in_words(merge, numa)
+            assert f"Node {numa} alone cannot give " in sentence
+            assert sentence.endswith(" in all.")
+            assert "would do" not in sentence
+            assert "as good as any" not in sentence
+
+
+def test_what_is_lacking_is_told_of_the_node_that_the_merge_ends_with() -> None:
+    """More CPUs than the machine has: for them there are no hints, and the first node has the memory."""
+    ends = {
+        "restricted": (
+            "Node 0 it would be, but the merge ends with node 0, not preferred, and the policy refuses container app."
+        ),
+        "best-effort": "Node 0 it is: the merge ends with node 0, not preferred.",
+    }
+    for policy, told in ends.items():
+        node, ledger = running(box(2, 16, memory=8 << 30), with_memory(policy))
+        decision = admit(node, ledger, pod("a", cpus("app", "64")))
+        (merge,) = elsewhere_of(node, decision, 0).merges
+        assert merge_here_in_words(merge, 0) == f"{told} Node 0 alone cannot give 64 CPUs: it has 7 CPUs in all."
+
+
+def test_cpus_that_come_in_no_whole_cores_are_lacking() -> None:
+    """Of equal places neither would do: full-pcpus-only is looked at after the merge."""
+    full = settings(cpu="static", topology="best-effort", options={"full-pcpus-only": "true"})
+    node, ledger = running(box(2, 8, 2), full)
+    decision = admit(node, ledger, pod("a", cpus("app", "3")))
+    assert not decision.admitted
+    (merge,) = elsewhere_of(node, decision, 1).merges
+    assert merge_here_in_words(merge, 1) == "Node 1 alone cannot give 3 CPUs as full-pcpus-only wants them."
+
+
+def test_cpus_that_init_containers_leave_are_why_others_are_not_taken() -> None:
+    node, ledger = running(box(2, 16), settings(cpu="static", topology="best-effort"))
+    decision = admit(node, ledger, pod("a", cpus("app", "2"), init=[cpus("first", "8")]))
+    assert decision.admitted
+    first, app = elsewhere_of(node, decision, 0).merges
+    assert merge_here_in_words(first, 0) == "Node 0 alone cannot give 8 CPUs: it has 7 CPUs in all."
+    assert merge_here_in_words(app, 0) == (
+        "Node 0 alone cannot give 2 CPUs, although 7 CPUs are free there: what init containers of the pod leave is "
+        "used again, and not all of that lies there."
+    )
 
 
 def test_a_pod_that_nobody_places_may_go_anywhere() -> None:

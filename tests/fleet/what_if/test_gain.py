@@ -56,6 +56,21 @@ def test_alignment_that_is_lost_is_told_by_its_kind() -> None:
     assert worse.gain.memory_near is None
 
 
+def test_all_alignment_is_lost_where_nothing_is_given_any_more() -> None:
+    """And won where something is given for the first time: by `aligned` that comes first."""
+    lost = changed("cpu-manager=none", alignment=replace(ALIGNED, cpus=0, cpus_together=0, devices=0, devices_near=0))
+    assert lost.gain.losses == ("CPUs", "devices")
+    assert (lost.gain.aligned, lost.gain.cpus_together, lost.gain.memory_near) == (-1.0, -1.0, None)
+    assert not lost.idle
+    won = changed("memory-manager=Static", alignment=replace(ALIGNED, memory=10, memory_near=5))
+    assert won.gain.memory_near == 0.5
+    assert won.gain.losses == ()
+    # Of memory that was given and never near, none is lost; that it is not given any more is a difference.
+    far = gain_of(replace(OUTCOME, alignment=replace(ALIGNED, memory=4)), OUTCOME)
+    assert (far.memory_near, far.with_memory) == (0.0, -4)
+    assert not ChangeOutcome("memory-manager=None", far, OUTCOME).idle
+
+
 def test_a_change_that_makes_no_difference_is_known() -> None:
     assert changed("scope").idle
     assert not changed("wait", mean_wait=11.0).idle

@@ -1,6 +1,7 @@
 """How many nodes are enough: numbers are played until the smallest is found, for the fleet as it is and as changed."""
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -21,12 +22,16 @@ MOST_TIMES, MOST_NODES = 16, 100_000
 
 
 class SizeQuestion(NamedTuple):
-    part: float
+    part: Fraction
     """Of the pods that may be overdue."""
     kind: str
     """Whose nodes are varied; empty: all."""
     rule: PlacingRule
     changes: Sequence[FleetChange]
+
+    def allowed(self, pods: int) -> int:
+        """So many of them."""
+        return int(self.part * pods)
 
 
 class Interrupted(Exception):
@@ -53,7 +58,8 @@ def ask_sizes(
         seconds=read.trace.pods[-1].arrival - read.trace.pods[0].arrival,
         rule=question.rule.name,
         limit=playing.limit,
-        part=question.part,
+        part=float(question.part),
+        allowed=question.allowed(len(read.trace.pods)),
         group=question.kind,
         varied=_varied(playing, question),
         fleets=tuple(fleets),
@@ -68,7 +74,7 @@ def _varied(playing: Playing, question: SizeQuestion) -> int:
 
 def _size(player: Player, question: SizeQuestion, change: FleetChange | None) -> FleetSize:
     playing = player.playing
-    first, pods = _varied(playing, question), len(playing.pods)
+    first, allowed = _varied(playing, question), question.allowed(len(playing.pods))
     most = min(first * MOST_TIMES, MOST_NODES)
     outcomes: dict[int, RuleOutcome] = {}
     rule = question.rule
@@ -84,11 +90,11 @@ def _size(player: Player, question: SizeQuestion, change: FleetChange | None) ->
                 raise Interrupted
             # So many moments of so many fleets nobody looks at.
             outcomes[number] = replace(outcome, moments=())
-        return {number: overdue_of(outcomes[number]) <= question.part * pods for number in numbers}
+        return {number: overdue_of(outcomes[number]) <= allowed for number in numbers}
 
     # Pods that fit no node of the whole fleet fit none of a larger one.
     enough((first,))
-    hopeless = outcomes[first].impossible > question.part * pods
+    hopeless = outcomes[first].impossible > allowed
     search = least_enough(enough, first, first if hopeless else most, 0 if question.kind else 1)
     nodes = playing.nodes if change is None else changed_nodes(playing.nodes, change)
     groups = {} if search.least is None else counts_of(sized(nodes, search.least, question.kind))

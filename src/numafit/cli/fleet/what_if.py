@@ -1,6 +1,8 @@
 """`numafit fleet what-if`: the same fleet with one thing changed, and how many nodes are enough."""
 
+import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import click
@@ -94,7 +96,8 @@ def what_if(
     read = read_sources(sources)
     if group is not None:
         check_kind(read.nodes, group, "--group")
-    named = tuple(dict.fromkeys(read_change(text, _READERS) for text in texts))
+    # By its name: a machine cannot be hashed.
+    named = tuple({own.name: own for own in (read_change(text, _READERS) for text in texts)}.values())
     own = next(each for each in RULES if each.name == rule)
     states = [idle_state(kind) for kind, _ in read.nodes.kinds]
     playing = Playing(read.nodes, read.trace.pods, large_pods(states), run.stock, limit)
@@ -114,11 +117,15 @@ def what_if(
     return run.answer(found, lambda screen: what_if_text(found, screen), lambda: what_if_page(found), found.notes)
 
 
-def _part(text: str) -> float:
-    try:
-        found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        found = -1.0
+_PART = re.compile(r"(?:[0-9]{1,9}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:e-?[0-9]{1,2})?", re.IGNORECASE)
+
+
+def _part(text: str) -> Fraction:
+    """As it is written: 29 % of 100 pods are 29, which a float makes less."""
+    bare = text.strip().removesuffix("%").rstrip()
+    found = Fraction(bare) if _PART.fullmatch(bare) else Fraction(-1)
+    if text.strip().endswith("%"):
+        found /= 100
     if not 0 <= found < 1:
         raise InputError(f'"{text[:60]}" is no part of pods', source="--nodes-for", cure="like 1% or 0.01")
     return found

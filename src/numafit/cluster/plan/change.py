@@ -24,6 +24,7 @@ from numafit.cluster.plan.sized import sized
 from numafit.cluster.sim.file import SimulatedGroup
 from numafit.cluster.sim.group import reconfigured
 from numafit.cluster.sim.table import TableRow, machine_of_row
+from numafit.errors import InputError
 from numafit.fleet.simulation.trace import TracePod
 from numafit.fleet.what_if.shapes import RESHAPES, at_most_per_gpu, reshaped
 from numafit.machine.model import Machine
@@ -87,13 +88,15 @@ def changed_pods(pods: Sequence[TracePod], change: FleetChange) -> tuple[TracePo
 
 
 def other_count(now: int, value: str) -> int:
-    """`12`, `+3`, `-3`, `+10%`, `-10%`; rounded away from what there is now, and at least one."""
+    """`12`, `+3`, `-3`, `+10%`, `-10%`; rounded away from what there is now. InputError where that leaves none."""
     sign = {"+": 1, "-": -1}.get(value[:1], 0)
     if not sign:
-        return max(int(value), 1)
+        return int(value)
     whole = value[1:]
     many = -(-now * int(whole[:-1]) // 100) if whole.endswith("%") else int(whole)
-    return max(now + sign * many, 1)
+    if now + sign * many < 1:
+        raise InputError(f"of {now:,} {'node' if now == 1 else 'nodes'} none is left")
+    return now + sign * many
 
 
 def _option(field: str) -> GroupChange:
@@ -115,11 +118,14 @@ def _machine(group: SimulatedGroup, change: FleetChange) -> SimulatedGroup:
 
 
 def _numa(group: SimulatedGroup, change: FleetChange) -> SimulatedGroup:
-    """The same CPUs, memory and devices in equal parts; whoever has so many NUMA nodes stays as it is."""
+    """The same CPUs, memory and devices in equal parts; whoever has so many NUMA nodes stays as it is. Raises
+    InputError where the CPUs cannot be split so."""
     wanted = int(change.value)
     machine = group.machine
     if len(machine.numa_nodes) == wanted:
         return group
+    if len(machine.cpus) % wanted:
+        raise InputError(f"the {len(machine.cpus)} CPUs of {group.name} cannot be split into {wanted} equal parts")
     counts: dict[str, int] = {}
     for device in machine.devices:
         if device.resource and device.healthy:

@@ -15,9 +15,10 @@ from numafit.decision.node import Node
 from numafit.decision.story.cause import cause_of
 from numafit.decision.story.claims import Admitted
 from numafit.decision.story.grid import Cell, Row, grid_of
-from numafit.decision.story.supply import supply_of
+from numafit.decision.story.supply import Supply, supply_of
 from numafit.ledger.ledger import Hint
-from numafit.managers.ask import Ask, ask_of
+from numafit.managers.ask import Ask, ask_of, is_memory
+from numafit.managers.cpu.manager import CPU
 from numafit.managers.topology.hint import HintFamily, HintList
 from numafit.managers.topology.hint_order import distance_sum
 
@@ -25,7 +26,7 @@ MergeStanding = Literal["taken", "refused", "among", "open", "short", "not-prefe
 """How a merge stands to the node.
 
 `taken`: it ends with just this node. `refused`: it does, and the policy refuses it. `among`: it ends with several nodes
-of which this is one. `open`: no manager cares where. `short`: a resource does not offer this node alone.
+of which this is one. `open`: no manager cares where. `short`: a resource cannot be had of this node alone.
 `not-preferred`: all offer it, and not all prefer it, while the merge found what all prefer. `other-number`: all prefer
 it as much as the one that is taken, which has the lower number. `farther`: the same, and the other has the shorter
 distance, which prefer-closest-numa-nodes asks for first.
@@ -49,6 +50,15 @@ class Here(msgspec.Struct, frozen=True):
     """Enough bytes are free, but memory of this node is given only across a group of nodes."""
     held: Mapping[str, int] = {}
     """Who holds some of it here, by namespace/name."""
+    bound: Literal["", "held", "reused"] = ""
+    """Why it is not offered here whatever is free: it is held elsewhere from before, or some that init containers of
+    the pod leave lies elsewhere and has to be used again."""
+
+    @property
+    def lacking(self) -> bool:
+        """A manager that finds memory nowhere gives no hints, and a merge takes that for "anywhere". That CPUs are
+        whole cores is looked at after the merge. Devices that nobody has hints for lie on no node."""
+        return not self.offered or (not self.fits and (self.resource == CPU or is_memory(self.resource)))
 
 
 class MergeHere(msgspec.Struct, frozen=True):
@@ -91,13 +101,33 @@ def _merge(node: Node, ask: Ask, step: MergeStep, numa: int) -> MergeHere:
         row = rows.pop(resource, Row(resource, 0, ()))
         cell = _cell(row, numa)
         grouped = bool(supply.grouped({resource: row.needed}) >> numa & 1)
-        fits = cell.fits and offered
-        told = Here(resource, row.needed, cell.free, cell.allocatable, offered, preferred, fits, grouped, cell.held)
-        here.append(told)
+        # What memory can be had is what its hints say: init containers leave some.
+        fits = offered and (cell.fits or is_memory(resource))
+        bound = "" if offered else _bound(supply, resource, numa)
+        amounts = (resource, row.needed, cell.free, cell.allocatable)
+        here.append(Here(*amounts, offered, preferred, fits, grouped, cell.held, bound))
     for row in rows.values():
         cell = _cell(row, numa)
-        here.append(Here(row.resource, row.needed, cell.free, cell.allocatable, True, True, cell.fits, held=cell.held))
+        fits = cell.fits or supply.holds(row.resource)
+        grouped = bool(supply.grouped({row.resource: row.needed}) >> numa & 1)
+        amounts = (row.resource, row.needed, cell.free, cell.allocatable)
+        here.append(Here(*amounts, True, True, fits, grouped, cell.held))
     return MergeHere(step.container, _standing(node, step, here, numa), step.best, step.admit, tuple(here))
+
+
+def _bound(supply: Supply, resource: str, numa: int) -> Literal["", "held", "reused"]:
+    if supply.holds(resource):
+        return "held"
+    cpu = supply.ledger.cpu
+    if resource == CPU and supply.container and cpu.reuse_pod == supply.ask.pod.uid:
+        elsewhere = cpu.reuse & ~supply.node.cpu.topology.numa_nodes.get(numa, 0)
+        return "reused" if elsewhere else ""
+    device = supply.ledger.device
+    if resource != CPU and not is_memory(resource) and supply.container and device.reuse_pod == supply.ask.pod.uid:
+        known = device.devices.get(resource, {})
+        left = [known[name].numa or () for name in device.reuse.get(resource, ()) if name in known]
+        return "reused" if any(numa not in own for own in left) else ""
+    return ""
 
 
 def _cell(row: Row, numa: int) -> Cell:
@@ -114,12 +144,13 @@ def _stand(hints: tuple[Hint, ...] | HintFamily, mask: int) -> tuple[bool, bool]
 
 def _standing(node: Node, step: MergeStep, here: list[Here], numa: int) -> MergeStanding:
     mask, preferred = step.best
+    lacking = any(each.lacking for each in here)
     if _is_open(step):
-        return "open"
+        return "short" if lacking else "open"
     if mask == 1 << numa or (mask is None and step.admit):
         # single-numa-node keeps no mask where the machine has one NUMA node only.
         return "taken" if step.admit else "refused"
-    if any(not each.offered for each in here):
+    if lacking:
         return "among" if mask and mask >> numa & 1 and step.admit else "short"
     if any(not each.preferred for each in here) and (preferred or mask is None):
         return "not-preferred"

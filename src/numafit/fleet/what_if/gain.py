@@ -32,10 +32,15 @@ class FleetGain(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     late_wait: float
     aligned: float | None
     """Of all that was given and could be aligned the part that is: CPUs on one NUMA node, memory and devices at them;
-    from 0 to 1. None where one of both was given nothing of the kind. So the next three, each by itself."""
+    from 0 to 1. Where nothing of the kind is given at all, none of it is aligned; None where that is so in both. So
+    the next three, each by itself."""
     cpus_together: float | None
     memory_near: float | None
     devices_near: float | None
+    with_cpus: int
+    """Containers with exclusive CPUs, as many more as there are; so the next two, with memory and devices at them."""
+    with_memory: int
+    with_devices: int
     stranded_cpus: float
     stranded_memory: float
     stranded_gpus: float
@@ -45,6 +50,11 @@ class FleetGain(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         """Which kinds of alignment it costs."""
         parts = {"CPUs": self.cpus_together, "memory": self.memory_near, "devices": self.devices_near}
         return tuple(name for name, own in parts.items() if own is not None and own <= -WORTH_TELLING)
+
+    @property
+    def costs(self) -> bool:
+        """It costs alignment, or pods that have no node, or that kubelets reject."""
+        return bool(self.losses) or self.never < 0 or self.rejected_pods < 0
 
 
 def overdue_of(outcome: RuleOutcome) -> int:
@@ -69,6 +79,9 @@ def gain_of(before: RuleOutcome, after: RuleOutcome) -> FleetGain:
         cpus_together=_more(old.cpus_together, old.cpus, new.cpus_together, new.cpus),
         memory_near=_more(old.memory_near, old.memory, new.memory_near, new.memory),
         devices_near=_more(old.devices_near, old.devices, new.devices_near, new.devices),
+        with_cpus=new.cpus - old.cpus,
+        with_memory=new.memory - old.memory,
+        with_devices=new.devices - old.devices,
         stranded_cpus=before.stranded_cpus - after.stranded_cpus,
         stranded_memory=before.stranded_memory - after.stranded_memory,
         stranded_gpus=before.stranded_gpus - after.stranded_gpus,
@@ -81,7 +94,11 @@ def _aligned(found: Alignment) -> tuple[int, int]:
 
 
 def _more(old: int, of_old: int, new: int, of_new: int) -> float | None:
-    return new / of_new - old / of_old if of_old and of_new else None
+    return _part(new, of_new) - _part(old, of_old) if of_old or of_new else None
+
+
+def _part(some: int, of_all: int) -> float:
+    return some / of_all if of_all else 0.0
 
 
 class ChangeOutcome(msgspec.Struct, frozen=True):

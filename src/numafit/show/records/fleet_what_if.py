@@ -71,6 +71,8 @@ class FleetSizeAnswer(msgspec.Struct, frozen=True, kw_only=True):
     limit: float
     part: float
     """Of the pods that may be overdue, from 0 to 1."""
+    allowed: int
+    """So many pods."""
     group: str
     """Whose nodes are varied; empty: all groups by their shares."""
     varied: int

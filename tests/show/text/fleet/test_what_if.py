@@ -33,8 +33,8 @@ MORE = changed("nodes=+1", overdue=5)
 def test_a_change_that_costs_alignment_is_told_with_the_best_that_does_not() -> None:
     text = what_if_text(answer(LOOSE, MORE, changed("scope=pod")))
     assert (
-        "Most is gained by policy=none: 13 fewer pods are overdue. It costs alignment of CPUs. Of changes that cost "
-        "none, most is gained by nodes=+1: 10 fewer pods are overdue."
+        "Most is gained by policy=none: 13 fewer pods are overdue. It costs alignment of CPUs. Of changes "
+        "without such a cost, most is gained by nodes=+1: 10 fewer pods are overdue."
     ) in text
     assert "as it is      25.00%        20     30  12 s  100 s     15" in text
     assert "policy=none   50.0%   100.0%             30   2.0" in text
@@ -48,6 +48,30 @@ def test_where_nothing_helps_that_is_said_and_so_is_what_cannot_be() -> None:
     assert text.endswith("Not possible: numa=1: no")
 
 
+def test_where_nothing_is_given_any_more_all_alignment_is_lost() -> None:
+    """As without a CPU manager: it costs all of it, and that is no change without a difference."""
+    nothing = replace(ALIGNED, cpus=0, cpus_together=0, devices=0, devices_near=0)
+    text = what_if_text(answer(changed("cpu-manager=none", overdue=2, alignment=nothing)))
+    assert (
+        "Most is gained by cpu-manager=none: 13 fewer pods are overdue. It costs alignment of CPUs (100.0% before, "
+        "none now) and devices (100.0% before, none now). Of changes without such a cost, none helps."
+    ) in text
+    alone = what_if_text(answer(changed("cpu-manager=none", alignment=nothing)))
+    assert "None of these changes helps: with none of them fewer pods are overdue. It costs alignment of CPUs" in alone
+    assert "It makes no difference" not in alone
+
+
+def test_pods_that_lose_their_node_are_a_cost_like_alignment() -> None:
+    """Fewer are overdue, and more never have a node: the next best without such a cost is told."""
+    split = changed("numa=4", overdue=2, unplaced=6, rejected_pods=23)
+    text = what_if_text(answer(split, MORE))
+    assert (
+        "Most is gained by numa=4: 13 fewer pods are overdue. With it 1 more pod is without a node at the end and 3 "
+        "more pods are rejected by kubelets. Of changes without such a cost, most is gained by nodes=+1: 10 fewer "
+        "pods are overdue."
+    ) in text
+
+
 def test_changes_that_gain_as_much_are_named() -> None:
     text = what_if_text(answer(MORE, changed("numa=1", overdue=5, rejections=40)))
     assert "Most is gained by nodes=+1: 10 fewer pods are overdue (as many by numa=1)." in text
@@ -58,7 +82,16 @@ def size(least: int | None, *numbers: tuple[int, bool], unlike: tuple[int, ...] 
     groups = {} if least is None else {"gpu": least - 1, "cpu": 1}
     fleet = FleetSize(change="", least=least, most=numbers[-1][0], groups=groups, played=played, unlike=unlike)
     return FleetSizeAnswer(
-        nodes=8, pods=100, seconds=600.0, rule="numafit", limit=60.0, part=0.05, group="", varied=8, fleets=(fleet,)
+        nodes=8,
+        pods=100,
+        seconds=600.0,
+        rule="numafit",
+        limit=60.0,
+        part=0.05,
+        allowed=5,
+        group="",
+        varied=8,
+        fleets=(fleet,),
     )
 
 

@@ -57,25 +57,55 @@ def _head(answer: FleetWhatIfAnswer | FleetSizeAnswer) -> str:
 
 
 def verdict_lines(answer: FleetWhatIfAnswer) -> Iterator[str]:
-    """Which change gains most; where that costs alignment, which of those that do not."""
+    """Which change gains most, and what it costs; where it does, which of those that cost nothing."""
     if not answer.changes:
         yield "There is nothing to change."
         return
     best = answer.changes[0]
     if gained(best, answer.by) <= 0:
         yield f"None of these changes helps: with none of them {GAINS[answer.by]}."
+        if len(answer.changes) == 1:
+            yield from _cost_lines(best, answer.before)
         return
     alike = [own.change for own in answer.changes[1:] if gained(own, answer.by) == gained(best, answer.by)]
     as_much = f" (as many by {', '.join(alike)})" if alike else ""
     yield f"Most is gained by {best.change}: {gain_text(best, answer.by)}{as_much}."
-    if best.gain.losses:
-        yield f"It costs alignment of {' and '.join(best.gain.losses)}."
-        kept = next((own for own in answer.changes if not own.gain.losses and gained(own, answer.by) > 0), None)
+    if best.gain.costs:
+        yield from _cost_lines(best, answer.before)
+        kept = next((own for own in answer.changes if not own.gain.costs and gained(own, answer.by) > 0), None)
         yield (
-            f"Of changes that cost none, most is gained by {kept.change}: {gain_text(kept, answer.by)}."
+            f"Of changes without such a cost, most is gained by {kept.change}: {gain_text(kept, answer.by)}."
             if kept
-            else "Of changes that cost none, none helps."
+            else "Of changes without such a cost, none helps."
         )
+
+
+def _cost_lines(own: ChangeOutcome, before: RuleOutcome) -> Iterator[str]:
+    gain = own.gain
+    if gain.losses:
+        yield f"It costs alignment of {' and '.join(_lost_text(kind, own.outcome, before) for kind in gain.losses)}."
+    more = [
+        f"{_many(-amount, 'more pod')} {'is' if amount == -1 else 'are'} {what}"
+        for amount, what in ((gain.never, "without a node at the end"), (gain.rejected_pods, "rejected by kubelets"))
+        if amount < 0
+    ]
+    if more:
+        yield f"With it {' and '.join(more)}."
+
+
+def _lost_text(kind: str, after: RuleOutcome, before: RuleOutcome) -> str:
+    """Where no container is given any more what could be aligned, all of it is lost."""
+    return kind if _given(kind, after)[1] else f"{kind} ({part_text(*_given(kind, before))} before, none now)"
+
+
+def _given(kind: str, outcome: RuleOutcome) -> tuple[int, int]:
+    """Containers for which it is aligned, of those for which it could be."""
+    found = outcome.alignment
+    return {
+        "CPUs": (found.cpus_together, found.cpus),
+        "memory": (found.memory_near, found.memory),
+        "devices": (found.devices_near, found.devices),
+    }[kind]
 
 
 def gain_text(own: ChangeOutcome, aim: Aim) -> str:
@@ -167,7 +197,7 @@ def size_lines(answer: FleetSizeAnswer, fleet: FleetSize) -> Iterator[str]:
         left_out = fleet.played[-1].outcome.impossible
         why = (
             f": {_many(left_out, 'pod')} {'fits' if left_out == 1 else 'fit'} no empty node"
-            if left_out > answer.part * answer.pods
+            if left_out > answer.allowed
             else ""
         )
         yield f"{name}: no number of nodes{of_group} was enough, up to {fleet.most:,}{why}."
