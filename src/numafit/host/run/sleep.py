@@ -25,6 +25,7 @@ from numafit.host.book.bell import open_pipe, pipe_path, try_watch
 from numafit.host.book.book import Book
 from numafit.host.book.queue import TRY_SECONDS, Ticket, answered, enter, leave, wait_here
 from numafit.host.book.watch import LOOK_SECONDS, Watcher
+from numafit.host.environment import LEASE
 from numafit.host.grant import Owner, Refused
 from numafit.host.host import Host
 from numafit.host.lease import Lease
@@ -144,9 +145,9 @@ def _waited(
 
 def _settled(book: Book, ticket: Ticket, owner: Owner) -> Lease | Refused | str:
     """Of one who has no place any more. What he was told may be lost, by whoever spoke on his pipe meanwhile or was
-    killed; the ledger knows his lease."""
-    ours = set(owner.processes)
-    given = next((lease for lease in book.leases() if ours & set(lease.owners)), None)
+    killed; the ledger knows his lease. The one that he runs under himself is not it."""
+    ours, outer = set(owner.processes), os.environ.get(LEASE)
+    given = next((lease for lease in book.leases() if ours & set(lease.owners) and lease.id != outer), None)
     if given is not None:
         return given
     heard = ticket.heard(0.0)
