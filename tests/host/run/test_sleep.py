@@ -12,7 +12,8 @@ from numafit.host.book.queue import Ticket
 from numafit.host.request import JobRequest
 from numafit.host.run import prepare, sleep
 from numafit.host.run.asked import StartAsked
-from tests.host.ledgers import me
+from numafit.host.wake.words import LOST
+from tests.host.ledgers import me, small_host, taken
 
 
 def test_a_command_line_too_long_for_the_shell_waits_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,3 +41,19 @@ def test_notes_of_the_trial_are_told_of_the_lease(tmp_path: Path, monkeypatch: p
     assert ready.foreseen.notes == ("no cgroup: /sys/fs/cgroup/LEASE: read-only",)
     if ready.commands >= 0:
         os.close(ready.commands)
+
+
+def test_who_lost_his_place_finds_his_lease_and_not_the_one_around_him(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`numafit run -- numafit run --wait …`: the second is the command of the first, whose lease is not the answer."""
+    read, write = os.pipe()
+    ticket = Ticket(1, Path("waiting-1-1"), read)
+    with Book.open(tmp_path) as book:
+        lease = taken(book, small_host(), JobRequest(cpus=1))
+        monkeypatch.delenv("NUMAFIT_LEASE", raising=False)
+        assert sleep._settled(book, ticket, me()) == lease
+        monkeypatch.setenv("NUMAFIT_LEASE", lease.id)
+        assert sleep._settled(book, ticket, me()) == LOST
+    os.close(read)
+    os.close(write)
