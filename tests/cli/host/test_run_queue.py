@@ -10,7 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from numafit.cli.host import cancel
+from numafit.errors import InputError
 from numafit.host.book.book import Book, caller
 from numafit.host.process.identity import descendants, identify, processes_with_environment, user_name
 from numafit.host.request import JobRequest
@@ -120,6 +123,50 @@ def test_one_who_waits_can_be_cancelled_by_what_ps_calls_him_or_by_his_name(fold
         left = json.loads(numafit(folder, "ps", "-o", "json").stdout)["waiting"]
         assert [one["id"] for one in left] == [told[2]["id"]]
         assert third.poll() is None
+
+
+def test_an_id_means_what_has_it_whatever_others_are_called(folder: Path) -> None:
+    """One who waits is called like the lease of another, or like the place of another."""
+    with job(folder, f"--device={FPGA}=4", "--name=held") as holder:
+        (lease,) = [str(lease["id"]) for lease in leases(folder)]
+        with (
+            waiting(folder, "--name=w2", "--", "true") as first,
+            waiting(folder, f"--name={lease}", "--", "true") as second,
+        ):
+            assert numafit(folder, "cancel", "w2").stdout == "cancelled w2\n"
+            assert second.wait(60) == -signal.SIGTERM
+        with waiting(folder, f"--name={lease}", "--", "true") as third:
+            assert numafit(folder, "cancel", lease).stdout == f"cancelled {lease}\n"
+            assert holder.wait(60) == -signal.SIGTERM
+            assert third.wait(60) == 0
+        assert first.returncode == -signal.SIGKILL
+
+
+def test_jobs_are_cancelled_by_their_name_whether_they_run_or_wait(folder: Path) -> None:
+    with (
+        job(folder, f"--device={FPGA}=4", "--name=train") as holder,
+        waiting(folder, "--name=train", "--", "true") as process,
+    ):
+        (lease,) = [str(lease["id"]) for lease in leases(folder)]
+        assert numafit(folder, "cancel", "train").stdout == f"cancelled w1\ncancelled {lease}\n"
+        assert (process.wait(60), holder.wait(60)) == (-signal.SIGTERM, -signal.SIGTERM)
+        for name in ("train", ""):
+            assert numafit(folder, "cancel", name).returncode == 2
+
+
+def test_a_name_means_nobody_elses_job(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose job it is called so is not told either; root means those of all."""
+    with Book.open(folder) as book:
+        process = identify(os.getpid())
+        assert process is not None
+        book.enqueue(HOST, JobRequest(cpus=1, name="train"), replace(caller([process]), uid=4711, user="ann"))
+        monkeypatch.setattr(os, "geteuid", lambda: 0)
+        assert [place.id for place in cancel._found(book, [], book.waiting(), ["train"]).places] == ["w1"]
+        monkeypatch.setattr(os, "geteuid", lambda: 4712)
+        with pytest.raises(InputError, match="there is no lease train"):
+            cancel._found(book, [], book.waiting(), ["train"])
+        with pytest.raises(InputError, match="w1 is a place of ann in the queue"):
+            cancel._check(cancel._found(book, [], book.waiting(), ["w1"]))
 
 
 def test_a_place_in_the_queue_that_names_another_process_ends_nobody(folder: Path) -> None:

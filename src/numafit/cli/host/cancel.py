@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+import msgspec
 
-from numafit.cli.host.release import found_lease, no_lease, say_it_was
+from numafit.cli.host.release import no_lease, say_it_was
 from numafit.cli.options.asked import seconds_of
 from numafit.cli.options.lease import state_option
 from numafit.cli.warning import warn
@@ -28,7 +29,7 @@ Examples:
   numafit cancel w7
   numafit cancel --mine"""
 )
-@click.argument("ids", nargs=-1, metavar="LEASE|WAITING...")
+@click.argument("ids", nargs=-1, metavar="LEASE|WAITING|NAME...")
 @click.option("--mine", is_flag=True, help="Every lease of yours; who waits goes on waiting.")
 @click.option("--grace", metavar="TIME", help="From SIGTERM to SIGKILL.  [default: 30s]")
 @state_option
@@ -36,8 +37,9 @@ def cancel(ids: Sequence[str], mine: bool, grace: str | None, folder: Path | Non
     """End the jobs of leases, and so the leases: SIGTERM to all processes of a job, SIGKILL after the grace.
 
     A container is stopped by its engine. A lease for a time is released. One who waits is named as `numafit ps` names
-    him, like w7, or by the --name of his job: his process ends, and with it his place. The jobs of other users are
-    ended by root only. Exit status: 0 when all of them are gone, 1 when one is not, 2 bad input.
+    him, like w7: his process ends, and with it his place. A --name means all jobs of yours that are called so, for root
+    those of all users; an id comes before a name. The jobs of other users are ended by root only. Exit status: 0 when
+    all of them are gone, 1 when one is not, 2 bad input.
     """
     if bool(ids) == mine:
         raise InputError("which leases?", cure="name them, or give --mine; `numafit ps` lists them")
@@ -46,12 +48,15 @@ def cancel(ids: Sequence[str], mine: bool, grace: str | None, folder: Path | Non
     ended: list[bool] = []
     if has_ledger(session.folder):
         with session.book() as book:
-            held = [lease.id for lease in book.leases() if lease.uid == os.getuid()]
-            places = [] if mine else book.waiting()
-            waiting = {name: found for name in ids if (found := _waiting(places, name))}
-            wanted = [_allowed(book, name) for name in (held if mine else dict.fromkeys(ids)) if name not in waiting]
-            ended = [_expelled(book, place) for found in waiting.values() for place in found]
-            ended += [_ended(session, book, lease, GRACE if seconds is None else seconds) for lease in wanted if lease]
+            leases = book.leases()
+            if mine:
+                found = _Found([lease for lease in leases if lease.uid == os.getuid()], [])
+            else:
+                found = _found(book, leases, book.waiting(), ids)
+            # All are looked at before the first is ended.
+            _check(found)
+            ended = [_expelled(book, place) for place in found.places]
+            ended += [_ended(session, book, lease, GRACE if seconds is None else seconds) for lease in found.leases]
     elif ids:
         raise no_lease(ids[0])
     if mine and not ended:
@@ -59,12 +64,26 @@ def cancel(ids: Sequence[str], mine: bool, grace: str | None, folder: Path | Non
     return 0 if all(ended) else 1
 
 
-def _waiting(places: Sequence[QueuePlace], name: str) -> list[QueuePlace]:
-    """Those that wait by this id or this name."""
-    found = [place for place in places if name in (place.id, place.request.name)]
-    for place in found:
-        if os.geteuid() not in (0, place.owner.uid):
-            raise InputError(f"{place.id} is a place of {place.owner.user} in the queue", cure="root can cancel it")
+class _Found(msgspec.Struct, frozen=True):
+    leases: list[Lease]
+    places: list[QueuePlace]
+
+
+def _found(book: Book, leases: Sequence[Lease], places: Sequence[QueuePlace], ids: Sequence[str]) -> _Found:
+    """An id means what has that id, whatever others are called: everybody names his jobs as he likes. So a name counts
+    among the user's own, and among all for root."""
+    found = _Found([], [])
+    user = os.geteuid()
+    for name in dict.fromkeys(ids):
+        held = [lease for lease in leases if lease.id == name]
+        waits = [] if held else [place for place in places if place.id == name]
+        if name and not held and not waits:
+            held = [lease for lease in leases if lease.name == name and user in (0, lease.uid)]
+            waits = [place for place in places if place.request.name == name and user in (0, place.owner.uid)]
+        if not held and not waits:
+            say_it_was(book, name)
+        found.leases.extend(lease for lease in held if lease not in found.leases)
+        found.places.extend(place for place in waits if place not in found.places)
     return found
 
 
@@ -77,16 +96,16 @@ def _expelled(book: Book, place: QueuePlace) -> bool:
     return True
 
 
-def _allowed(book: Book, lease_id: str) -> Lease | None:
-    """None: it is free already. All are looked at before the first is ended."""
-    lease = found_lease(book.leases(), lease_id)
-    if lease is None:
-        say_it_was(book, lease_id)
-    elif os.geteuid() not in (0, lease.uid):
-        raise InputError(f"the lease {lease.id} belongs to {lease.user}", cure="root can cancel it")
-    elif lease.container == PENDING:
-        raise InputError(f"the container of lease {lease.id} is about to start", cure="try again in a moment")
-    return lease
+def _check(found: _Found) -> None:
+    user = os.geteuid()
+    for place in found.places:
+        if user not in (0, place.owner.uid):
+            raise InputError(f"{place.id} is a place of {place.owner.user} in the queue", cure="root can cancel it")
+    for lease in found.leases:
+        if user not in (0, lease.uid):
+            raise InputError(f"the lease {lease.id} belongs to {lease.user}", cure="root can cancel it")
+        if lease.container == PENDING:
+            raise InputError(f"the container of lease {lease.id} is about to start", cure="try again in a moment")
 
 
 def _ended(session: Session, book: Book, lease: Lease, grace: float) -> bool:

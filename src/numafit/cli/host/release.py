@@ -57,7 +57,8 @@ def found_lease(leases: Sequence[Lease], lease_id: str) -> Lease | None:
 
 def say_it_was(book: Book, lease_id: str) -> None:
     """One that was freed a moment ago, because its job had ended, is as good as released."""
-    if not any(entry.lease == lease_id for entry in book.history(1000)):
+    # What happened to those who wait has no lease.
+    if not lease_id or not any(entry.lease == lease_id for entry in book.history(1000)):
         raise no_lease(lease_id)
     click.echo(f"{lease_id} is free already")
 
