@@ -74,6 +74,22 @@ def test_changes_are_played_each_by_itself_and_ordered_by_what_they_gain(
     assert by_name["nodes=+1"]["gain"]["overdue"] == overdue > 0
 
 
+@pytest.mark.parametrize(
+    ("change", "kinds"), [("cpu-manager=none", ["CPUs", "memory"]), ("memory-manager=None", ["memory"])]
+)
+def test_a_manager_that_is_taken_away_takes_its_alignment_with_it(
+    change: str, kinds: list[str], files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    nodes, trace = files
+    static = "memoryManagerPolicy: Static, reservedMemory: [{numaNode: 0, limits: {memory: 100Mi}}], "
+    nodes.write_text(NODES.replace("{cpuManagerPolicy", f"{{{static}cpuManagerPolicy"))
+    trace.write_text("arrival,run,cpu,memory\n" + "".join(f"{n},300,5,1Gi\n" for n in range(9)))
+    text = told(capsys, nodes, trace, "--change", change)
+    lost = " and ".join(f"{kind} (100.0% before, none now)" for kind in kinds)
+    assert f"It costs alignment of {lost}." in text
+    assert "It makes no difference" not in text
+
+
 def test_the_usual_changes_are_played_where_nobody_names_any(
     files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -88,7 +88,9 @@ def test_bad_rows_are_left_out_with_their_places() -> None:
         ("cpu,colour,memory\n", '"colour" is no column of nodes'),
         ("cpu,name\n1,2\n", "no column memory"),
         ("cpu,memory\n", "there is no node in it"),
-        ("cpu,memory\nx,1Gi\n", "t:2: not understood"),
+        ("cpu,memory\nx,1Gi\n", 't:2: cpu is "x", and no quantity like 16 or 64Gi'),
+        ("cpu,memory,count\n4,8Gi,few\n", 't:2: count is "few", and no whole number'),
+        ("cpu,memory,a.b/c\n4,8Gi,1.5\n", 't:2: a.b/c is "1.5", and no whole number'),
     ],
 )
 def test_a_table_without_a_good_row_is_refused(text: str, said: str) -> None:

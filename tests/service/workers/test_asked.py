@@ -138,3 +138,32 @@ def test_a_proposal_is_applied_to_its_file() -> None:
 def test_a_patch_without_a_file_is_refused() -> None:
     with pytest.raises(InputError, match="nothing to patch"):
         answer("apply", {"patch": {}})
+
+
+@pytest.mark.parametrize("text", ["- a\n", "words", "7", "null"])
+def test_a_patch_of_a_kubelet_that_is_no_mapping_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="kubelet: is no"):
+        answer("apply", {"kubelet": text, "patch": {"topologyManagerPolicy": "none"}})
+
+
+def test_a_patch_is_of_a_manifest_or_of_a_kubelet() -> None:
+    """Neither is left out silently."""
+    with pytest.raises(InputError, match="a patch is of one of both"):
+        answer("apply", {"kubelet": KUBELET, "pods": TRAIN % 5, "pod": "big", "patch": {"spec": {}}})
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"spec": None},
+        {"spec": 7},
+        {"spec": {"containers": None}},
+        {"spec": {"containers": "all"}},
+        {"kind": None, "metadata": None},
+        {"metadata": {"name": "other"}},
+        {"kind": "Service"},
+    ],
+)
+def test_a_patch_that_leaves_no_such_pod_is_refused(patch: dict[str, object]) -> None:
+    with pytest.raises(InputError, match=r"^patch: "):
+        answer("apply", {"pods": TRAIN % 5, "pod": "big", "patch": patch})

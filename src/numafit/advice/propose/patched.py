@@ -34,6 +34,8 @@ def patched_document(text: str, patch: Patch) -> str:
     documents = read_documents(text, "kubelet")
     if len(documents) != 1:
         raise InputError("is not one document", source="kubelet", cure="give one KubeletConfiguration")
+    if not isinstance(documents[0].value, dict):
+        raise InputError("is no mapping", source="kubelet", cure="give one KubeletConfiguration")
     return _patched(text, documents, 0, (), patch)
 
 

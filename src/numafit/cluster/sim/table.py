@@ -19,7 +19,7 @@ from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
 from numafit.machine.sketch.line import read_sketch
 from numafit.notes import Note
-from numafit.quantity import QuantityError, parse_quantity
+from numafit.quantity import Quantity, QuantityError, parse_quantity
 from numafit.settings.read.loader import ConfigFile
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion
 
@@ -81,9 +81,8 @@ def read_node_table(text: str, source: str) -> NodeTable:
                 raise InputError(f"{len(columns)} fields are needed here")
             named = read(line, f"node-{reader.line_num}")
             _check(named, seen)
-        except (InputError, QuantityError, ValueError) as error:
-            said = error.message if isinstance(error, InputError) else f"not understood: {error}"
-            skipped.append(InputError(said, source=source, line=reader.line_num))
+        except InputError as error:
+            skipped.append(InputError(error.message, source=source, line=reader.line_num))
             continue
         seen.update(named.names)
         rows.setdefault(named.row, []).extend(named.names)
@@ -109,19 +108,38 @@ def _check_columns(columns: Iterable[str], source: str) -> None:
 
 
 def _own_row(line: Mapping[str, str], name: str) -> _NamedRow:
-    count = int(line.get("count") or 1)
+    count = _whole(line, "count", 1)
     if not 1 <= count <= MOST_NODES:
         raise InputError(f"{count} is no number of nodes")
     name = line.get("name") or name
     names = (name,) if count == 1 else tuple(f"{name}-{number}" for number in range(count))
-    devices = tuple(sorted((own, int(text or 0)) for own, text in line.items() if "/" in own))
-    row = checked_row(parse_quantity(line["cpu"]).milli(), parse_quantity(line["memory"]).value() >> 20, devices)
+    devices = tuple(sorted((own, _whole(line, own, 0)) for own in line if "/" in own))
+    row = checked_row(_quantity(line, "cpu").milli(), _quantity(line, "memory").value() >> 20, devices)
     return _NamedRow(names, row)
 
 
 def _alibaba_row(line: Mapping[str, str], name: str) -> _NamedRow:
-    row = checked_row(int(line["cpu_milli"]), int(line["memory_mib"]), ((NVIDIA, int(line["gpu"] or 0)),))
+    gpus = ((NVIDIA, _whole(line, "gpu", 0)),)
+    row = checked_row(_whole(line, "cpu_milli"), _whole(line, "memory_mib"), gpus)
     return _NamedRow((line["sn"] or name,), row)
+
+
+def _whole(line: Mapping[str, str], column: str, usual: int | None = None) -> int:
+    """`usual`: where nothing stands there."""
+    text = line.get(column, "")
+    if not text and usual is not None:
+        return usual
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f'{column} is "{text[:60]}", and no whole number') from None
+
+
+def _quantity(line: Mapping[str, str], column: str) -> Quantity:
+    try:
+        return parse_quantity(line[column])
+    except QuantityError:
+        raise InputError(f'{column} is "{line[column][:60]}", and no quantity like 16 or 64Gi') from None
 
 
 def checked_row(milli: int, memory: int, devices: tuple[tuple[str, int], ...]) -> TableRow:

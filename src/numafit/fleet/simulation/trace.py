@@ -193,17 +193,38 @@ def _csv_lines(text: str, source: str, gpu: str) -> Iterator[tuple[int, _Line | 
             continue
         try:
             line = read(row, gpu)
-        except ValueError as error:
-            yield number, InputError(f"a number is needed here: {error}", source=source, line=number)
+        except _NoNumber as error:
+            said = f'{error.column} is "{error.text[:60]}", and no number'
+            yield number, InputError(said, source=source, line=number)
             continue
         yield number, line
+
+
+class _NoNumber(Exception):
+    def __init__(self, column: str, text: str) -> None:
+        super().__init__(column, text)
+        self.column, self.text = column, text
+
+
+def _seconds(row: Mapping[str, str], column: str) -> float:
+    try:
+        return float(row[column])
+    except ValueError:
+        raise _NoNumber(column, row[column]) from None
+
+
+def _count(row: Mapping[str, str], column: str) -> int:
+    try:
+        return int(row[column])
+    except ValueError:
+        raise _NoNumber(column, row[column]) from None
 
 
 def _own_line(row: Mapping[str, str], gpu: str) -> _Line:
     requests = {name: text for name, text in row.items() if text and name not in ("arrival", "run", "name", "owner")}
     return _Line(
-        float(row["arrival"]),
-        float(row["run"]) if row.get("run") else None,
+        _seconds(row, "arrival"),
+        _seconds(row, "run") if row.get("run") else None,
         requests,
         row.get("name", ""),
         row.get("owner", ""),
@@ -211,12 +232,12 @@ def _own_line(row: Mapping[str, str], gpu: str) -> _Line:
 
 
 def _alibaba_line(row: Mapping[str, str], gpu: str) -> _Line:
-    arrival, end = float(row["creation_time"]), float(row["deletion_time"])
-    begun = float(row.get("scheduled_time") or arrival)
-    requests = {"cpu": f"{int(row['cpu_milli'])}m", "memory": f"{int(row['memory_mib'])}Mi"}
-    gpus = int(row["num_gpu"])
+    arrival, end = _seconds(row, "creation_time"), _seconds(row, "deletion_time")
+    begun = _seconds(row, "scheduled_time") if row.get("scheduled_time") else arrival
+    requests = {"cpu": f"{_count(row, 'cpu_milli')}m", "memory": f"{_count(row, 'memory_mib')}Mi"}
+    gpus = _count(row, "num_gpu")
     if gpus:
         requests[gpu] = str(gpus)
     owner = SERVICE_OWNER if row.get("qos") == SERVICE else USUAL
-    shared = bool(gpus) and int(row["gpu_milli"]) < 1000
+    shared = bool(gpus) and _count(row, "gpu_milli") < 1000
     return _Line(arrival, max(end - begun, 0.0), requests, row["name"], owner, shared)

@@ -185,6 +185,8 @@ def doctor(scenes: Scenes, asked: question.Doctor) -> CheckupAnswer:
 
 def apply(scenes: Scenes, asked: question.Apply) -> PatchAnswer:
     if asked.kubelet is not None:
+        if asked.pods is not None or asked.pod is not None:
+            raise InputError("a patch is of one of both", source="kubelet", cure='give "pods" with "pod", or "kubelet"')
         return kubelet_patch(patched_document(asked.kubelet, asked.patch), asked.patch)
     if asked.pods is None or asked.pod is None:
         raise InputError("nothing to patch", source="pods", cure='give "pods" with "pod", or "kubelet"')
@@ -193,7 +195,18 @@ def apply(scenes: Scenes, asked: question.Apply) -> PatchAnswer:
     pod = next(each for each in reading.pods if each.uid == uid)
     kind, name = maker_of(reading.makers, pod)
     text = patched_manifest(asked.pods, kind, pod.namespace, name, asked.patch)
+    _check_patched(text, pod, kind)
     return manifest_patch(text, kind, pod.namespace, name, asked.patch)
+
+
+def _check_patched(text: str, pod: Pod, kind: str) -> None:
+    """Raises InputError where the patch leaves nothing that makes pods, or no such pod; an owner may make fewer."""
+    try:
+        names = [each.full_name for each in read_files([ManifestFile("pods", text)], most=MOST_PODS).pods]
+    except InputError as error:
+        raise InputError(f"the text with it is of no use: {error.message}", source="patch") from None
+    if kind == "Pod" and pod.full_name not in names:
+        raise InputError(f"there is no {pod.full_name} any more with it", source="patch")
 
 
 def compare_places(scenes: Scenes, asked: question.Compare) -> CompareAnswer:
