@@ -249,6 +249,7 @@ def test_one_who_is_stopped_keeps_his_place_and_others_pass(folder: Path) -> Non
         waiting(folder, "-q", "--", "echo", "second") as second,
     ):
         first.send_signal(signal.SIGSTOP)
+        eventually(lambda: "(place 1: stopped: others pass until it goes on)" in numafit(folder, "ps").stdout)
         holder.send_signal(signal.SIGTERM)
         assert second.communicate(timeout=60) == ("second\n", "")
         first.send_signal(signal.SIGCONT)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numafit.errors import InputError
-from numafit.host.docker.command_line import DockerOption, docker_lines, parse_docker_run
+from numafit.host.docker.command_line import DockerOption, docker_lines, parse_docker_run, unread_lines
 
 
 def named(words: str) -> list[tuple[str, str]]:
@@ -119,6 +119,24 @@ def test_what_a_shell_does_with_a_line_is_left_to_the_shell(written: str, comman
     (line,) = docker_lines(f"docker run {written}", "start.sh")
     assert (line.run.image, list(line.run.command)) == ("one", command)
     assert line.shell_text(line.run.words()) == shown
+
+
+@pytest.mark.parametrize(
+    ("line", "unread"),
+    [
+        ("FOO=1 docker run one", ["FOO=1 docker run one"]),
+        ("cd x && docker run one > log", ["docker run one"]),
+        ("id=$(docker run -d one)", ["id=$(docker run -d one)"]),
+        ("docker run one && sudo docker container run two", ["sudo docker container run two"]),
+        ("docker run one $(docker run two)", ["docker run one $(docker run two)"]),
+        ("docker --debug run one", ["docker --debug run one"]),
+        ("docker run one # docker run two", []),
+        ("sudo docker run one; docker ps", []),
+        ("# docker run one", []),
+    ],
+)
+def test_what_looks_like_a_run_and_is_not_read_is_known(line: str, unread: list[str]) -> None:
+    assert unread_lines(f"\n{line}\n") == [(2, text) for text in unread]
 
 
 @pytest.mark.parametrize(

@@ -164,11 +164,14 @@ def _waiting_lines(found: Holdings) -> Iterator[str]:
         return
     # Few look while others wait.
     from numafit.host.backfill import turns
+    from numafit.host.book.serve import is_stopped
 
     now = time.clock_gettime(time.CLOCK_BOOTTIME)
     for number, turn in enumerate(turns(found.host, found.leases, found.waiting, now), 1):
         why = sentence_of(turn.answer) if isinstance(turn.answer, Refused) else "about to start"
         one = turn.place
+        if is_stopped(one):
+            why = "stopped: others pass until it goes on"
         who = f"{one.owner.user} for {one.request.words()}"
         known = f" as {one.id}" if one.id else ""
         yield f"waits since {time_text(one.since)}{known}: {who} (place {number}: {why})"

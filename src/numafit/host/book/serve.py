@@ -1,5 +1,6 @@
 """One look at the queue: whose time is over, who starts, who waits on, in one transaction."""
 
+import os
 import time
 from collections.abc import Sequence
 
@@ -43,7 +44,7 @@ def serve(book: Book, host: Host, before: bytes = b"", most: int = MOST) -> Queu
         over = [place for place in queue if place.until is not None and place.until <= now]
         # One that was stopped by Ctrl-Z could not start; it keeps its place.
         ended = {place.ticket for place in over}
-        awake = [place for place in queue if place.ticket not in ended and not _is_stopped(place)]
+        awake = [place for place in queue if place.ticket not in ended and not is_stopped(place)]
         state = _state(leases, awake)
         given: list[tuple[QueuePlace, Lease]] = []
         reasons: dict[int, str] = {}
@@ -87,8 +88,12 @@ def _state(leases: Sequence[Lease], queue: Sequence[QueuePlace]) -> bytes:
     return msgspec.json.encode((held, [place.ticket for place in queue]))
 
 
-def _is_stopped(place: QueuePlace) -> bool:
+def is_stopped(place: QueuePlace) -> bool:
+    """No: it is not, or it cannot be seen from here."""
+    own = os.stat("/proc/self/ns/pid").st_ino
     for process in place.owner.processes:
+        if process.namespace != own:
+            continue
         try:
             stat = read_stat(PROC / str(process.pid) / "stat")
         except OSError:

@@ -190,15 +190,8 @@ def docker_lines(text: str, source: str) -> list[ScriptLine]:
     """The `docker run` command lines of a script; other lines, comments and blank ones are passed over. A backslash at
     its end continues a line."""
     found = []
-    pending, first = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
-        first = first or number
-        if line.endswith("\\"):
-            pending += line[:-1] + " "
-            continue
-        whole, at = pending + line, first
-        pending, first = "", 0
-        whole, rest = _cut(whole)
+    for at, line in _whole_lines(text):
+        whole, rest = _cut(line)
         try:
             words = shlex.split(whole)
         except ValueError as error:
@@ -212,6 +205,37 @@ def docker_lines(text: str, source: str) -> list[ScriptLine]:
             except InputError as error:
                 raise InputError(f"{error.source}: {error.message}", source=source, line=at, cure=error.cure) from None
     return found
+
+
+def unread_lines(text: str) -> list[tuple[int, str]]:
+    """Number and text of what looks like `docker run` and is not among `docker_lines`: behind a variable or another
+    command, inside of one, or the second one of its line."""
+    found = []
+    for at, line in _whole_lines(text):
+        rest, first = line, True
+        while rest:
+            command, rest = _cut(rest)
+            rest = rest.lstrip(";&|<> \t")
+            read = first and _STARTS_SO.match(command) is not None
+            found += [(at, " ".join(command.split()))] * (len(_LOOKS_SO.findall(command)) > read)
+            first = False
+    return found
+
+
+_LOOKS_SO = re.compile(r"\bdocker\s+(?:-\S+\s+)*(?:container\s+)?run\b")
+_STARTS_SO = re.compile(r"\s*(?:sudo\s+)?docker\s+(?:container\s+)?run\b")
+
+
+def _whole_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Each with the number of its first one, where several are continued."""
+    pending, first = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        first = first or number
+        if line.endswith("\\"):
+            pending += line[:-1] + " "
+            continue
+        yield first, pending + line
+        pending, first = "", 0
 
 
 def _cut(line: str) -> tuple[str, str]:

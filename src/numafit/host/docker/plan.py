@@ -1,13 +1,22 @@
 """What numafit would make of `docker run` command lines on a machine, and what is wrong with them as written."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from numafit.bits import cpuset_text, mask_of
-from numafit.host.docker.command_line import DockerRun, ScriptLine, cpu_limit, gpus_of, numbers_of, size_of
+from numafit.errors import InputError
+from numafit.host.docker.command_line import (
+    DockerOption,
+    DockerRun,
+    ScriptLine,
+    cpu_limit,
+    gpus_of,
+    numbers_of,
+    size_of,
+)
 from numafit.host.docker.options import AddedFlags, placement_flags
 from numafit.host.grant import Refused, planned_lease, sentence_of
 from numafit.host.host import Host
@@ -19,6 +28,8 @@ from numafit.quantity import Quantity
 GPU = "nvidia.com/gpu"
 OURS = ("cpuset-cpus", "cpuset-mems", "gpus")
 """The options that numafit writes itself."""
+_READ = (*OURS, "cpus", "cpu-quota", "cpu-period", "memory")
+"""Those whose values count in a review."""
 
 
 class DockerPlan(msgspec.Struct, frozen=True):
@@ -48,6 +59,8 @@ class WrittenRun(msgspec.Struct, frozen=True):
     gpus: tuple[Device, ...] = ()
     request: JobRequest = JobRequest()
     faults: tuple[str, ...] = ()
+    unknown: Mapping[str, str] = {}
+    """Options whose values a shell puts in (`$CPUS`), which nobody knows here; they are left out."""
 
 
 class Review(msgspec.Struct, frozen=True):
@@ -65,6 +78,8 @@ class Review(msgspec.Struct, frozen=True):
 
 
 def written_by(run: DockerRun, machine: Machine) -> WrittenRun:
+    unknown = {one.name: one.value for one in run.options if _is_unknown(one)}
+    run = _known(run)
     faults: list[str] = []
     cpus = numbers_of(run.value("cpuset-cpus") or "0", "cpuset-cpus") if run.value("cpuset-cpus") else 0
     mems = numbers_of(run.value("cpuset-mems") or "0", "cpuset-mems") if run.value("cpuset-mems") else 0
@@ -81,7 +96,7 @@ def written_by(run: DockerRun, machine: Machine) -> WrittenRun:
         name=run.value("name") or "",
         bind="bind" if mems else "",
     )
-    written = WrittenRun(cpus & online, mems, gpus, request)
+    written = WrittenRun(cpus & online, mems, gpus, request, unknown=unknown)
     return replace(written, faults=(*faults, *_misaligned(written, machine)))
 
 
@@ -114,20 +129,32 @@ def _misaligned(written: WrittenRun, machine: Machine) -> list[str]:
         near = mask_of(gpu.numa or ())
         if nodes and near and not near & nodes:
             faults.append(f"{gpu.label or gpu.id} is on node {cpuset_text(near)}, its CPUs are on {cpuset_text(nodes)}")
-    if written.gpus and not nodes:
+    if written.gpus and not nodes and "cpuset-cpus" not in written.unknown:
         faults.append("it has GPUs, and its CPUs may be anywhere: --cpuset-cpus is missing")
     return faults
 
 
-def review(host: Host, leases: Sequence[Lease], lines: Sequence[ScriptLine]) -> list[Review]:
-    """In their order, each on top of those before it."""
+def _is_unknown(option: DockerOption) -> bool:
+    return option.name in _READ and ("$" in option.value or "`" in option.value)
+
+
+def _known(run: DockerRun) -> DockerRun:
+    return replace(run, options=tuple(one for one in run.options if not _is_unknown(one)))
+
+
+def review(host: Host, leases: Sequence[Lease], lines: Sequence[ScriptLine], source: str = "") -> list[Review]:
+    """In their order, each on top of those before it. `source` is the name of their file."""
     held = list(leases)
     reviews: list[Review] = []
     for line in lines:
-        written = written_by(line.run, host.machine)
+        try:
+            written = written_by(line.run, host.machine)
+        except InputError as error:
+            where = f"{error.source}: {error.message}"
+            raise InputError(where, source=source, line=line.number, cure=error.cure) from None
         clashes = tuple(clash for before in reviews if (clash := _clash(written, before)))
         # The amounts are the line's own; only what numafit chooses is taken out of it.
-        own = replace(line.run, options=tuple(one for one in line.run.options if one.name not in OURS))
+        own = replace(line.run, options=tuple(one for one in _known(line.run).options if one.name not in OURS))
         planned = plan_for(host, held, written.request, own)
         if isinstance(planned, Refused):
             reviews.append(Review(line, written, None, sentence_of(planned), clashes))

@@ -21,8 +21,9 @@ def review_text(one: Review, file: str) -> str:
 
 
 def _written_text(written: WrittenRun) -> str:
-    parts = [f"CPUs {cpuset_text(written.cpus)}" if written.cpus else "any CPUs"]
-    parts.append(f"memory of node {cpuset_text(written.mems)}" if written.mems else "memory of any node")
+    cpus = cpuset_text(written.cpus) or written.unknown.get("cpuset-cpus", "")
+    mems = cpuset_text(written.mems) or written.unknown.get("cpuset-mems", "")
+    parts = [f"CPUs {cpus}" if cpus else "any CPUs", f"memory of node {mems}" if mems else "memory of any node"]
     for gpu in written.gpus:
         node = cpuset_text(mask_of(gpu.numa or ()))
         parts.append(f"{gpu.label or gpu.id}" + (f" (node {node})" if node else ""))

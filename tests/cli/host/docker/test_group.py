@@ -149,6 +149,26 @@ def test_the_lines_of_a_script_are_reviewed(tmp_path: Path, capsys: pytest.Captu
     assert (status, json.loads(out)["lines"][0]["command"]) == (0, "numafit docker run -- -d image")
 
 
+def test_what_cannot_be_read_of_a_script_is_told_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Values that a shell puts in are not known, and lines that begin otherwise are not read; the rest is reviewed."""
+    script = tmp_path / "start.sh"
+    script.write_text("docker run --cpuset-cpus=$CPUS --gpus device=0 one\nFOO=1 docker run two\n")
+    status, out, errors = run(["plan", *BOX, "--file", str(script), "--check"], capsys)
+    assert (status, out.splitlines()[1]) == (0, "  as written    CPUs $CPUS, memory of any node, GPU0 (node 0)")
+    assert errors.splitlines() == [
+        f"numafit: {script}:2: not read: FOO=1 docker run two (only a line that begins with `docker run` is)",
+        f"numafit: {script}:1: --cpuset-cpus $CPUS is not known here, and left out of the plan",
+    ]
+    script.write_text("docker run one\ndocker run --cpuset-cpus=abc two\n")
+    assert run(["plan", *BOX, "--file", str(script)], capsys) == (
+        2,
+        "",
+        f'numafit: {script}:2: --cpuset-cpus: "abc" is not a list like 0-3,8\n',
+    )
+
+
 def test_a_file_without_docker_lines_is_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = tmp_path / "start.sh"
     script.write_text("echo hello\n")

@@ -16,7 +16,7 @@ from numafit.cli.options.machine import machine_option
 from numafit.cli.options.one_of import OneOf
 from numafit.cli.warning import warn
 from numafit.errors import InputError
-from numafit.host.docker.command_line import DockerRun, docker_lines, parse_docker_run
+from numafit.host.docker.command_line import DockerRun, docker_lines, parse_docker_run, unread_lines
 from numafit.host.docker.options import check_gpu_names, check_options
 from numafit.host.docker.plan import plan_for, review
 from numafit.host.grant import Refused
@@ -92,10 +92,17 @@ def show_docker_plan(
 def show_review(options: LeaseOptions, file: Path, specs: Sequence[str], output: str) -> bool:
     """Whether something is wrong with a line."""
     host, leases = planning_host(options, specs)
-    lines = docker_lines(read_text(file), str(file))
+    text = read_text(file)
+    lines = docker_lines(text, str(file))
+    unread = unread_lines(text)
+    for number, line in unread:
+        warn(f"{file}:{number}: not read: {line[:80]} (only a line that begins with `docker run` is)")
     if not lines:
-        raise InputError("has no `docker run` line", source=str(file))
-    reviews = review(host, leases, lines)
+        raise InputError(f"has no `docker run` line{' that can be read' if unread else ''}", source=str(file))
+    reviews = review(host, leases, lines, str(file))
+    for one in reviews:
+        for name, value in one.written.unknown.items():
+            warn(f"{file}:{one.line.number}: --{name} {value[:40]} is not known here, and left out of the plan")
     if output == "json":
         click.echo(json_text(review_record(reviews)))
     else:
