@@ -100,7 +100,10 @@ def test_who_waits_by_a_relative_folder_starts(folder: Path, by_option: bool) ->
 
 
 def test_who_was_started_with_sigchld_ignored_waits_and_starts(folder: Path) -> None:
-    before = ["sh", "-c", "trap '' CHLD; exec \"$@\"", "sh"]
+    ignore = (
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    before = [sys.executable, "-c", ignore]
     line = [*before, sys.executable, "-m", "numafit", "run", "-q", f"--device={FPGA}=4", "--wait", "--", "echo", "mine"]
     with (
         job(folder, f"--device={FPGA}=4") as holder,
