@@ -29,7 +29,7 @@ def test_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "kernel", lambda: None)
     assert parts.missing() == (
         "the virtual machines need more packages: apt-get install "
-        "e2fsprogs linux-image-cloud-amd64 mmdebstrap qemu-system-x86 util-linux"
+        "e2fsprogs linux-image-6.1.0-50-cloud-amd64 mmdebstrap qemu-system-x86 util-linux"
     )
 
 
@@ -73,3 +73,8 @@ def test_the_newest_kernel_is_taken() -> None:
     """6.1.0-10 is newer than 6.1.0-9."""
     names = [f"/boot/vmlinuz-{version}-cloud-amd64" for version in ("6.1.0-9", "6.1.0-10", "5.10.0-30")]
     assert max(map(Path, names), key=parts._version) == Path(names[1])
+
+
+def test_kernels_that_fall_over_are_not_booted() -> None:
+    assert parts._is_broken(Path("/boot/vmlinuz-6.1.0-55-cloud-amd64"))
+    assert not parts._is_broken(Path("/boot/vmlinuz-6.1.0-50-cloud-amd64"))
