@@ -230,5 +230,5 @@ def test_the_page_on_events_has_each_word() -> None:
     table = re.findall(r"^\| (`.*) \| .* \|$", (root / "docs" / "events.md").read_text(), re.MULTILINE)
     named = {word for cell in table for word in re.findall(r"`([a-z-]+)", cell)}
     assert WORDS.keys() <= named
-    (words,) = re.findall(r"/\^\((.*)\)\(\\s\|\$\)/", (root / "page" / "src" / "dropped.ts").read_text())
+    (words,) = re.findall(r"/\^\((.*)\)\(\\s\|\$\)/", (root / "page" / "src" / "what_if" / "dropped.ts").read_text())
     assert [word for word in WORDS if not re.fullmatch(words, word)] == []

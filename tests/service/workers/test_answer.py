@@ -222,8 +222,9 @@ def test_advice_that_takes_long_is_given_as_far_as_it_came(monkeypatch: pytest.M
     assert [note["about"] for note in cut["notes"] if note["code"] == "advice-cut-short"] == names[1:]
 
 
-def test_a_what_if_brings_as_much_advice_as_its_time_allows() -> None:
+def test_a_what_if_brings_as_much_advice_as_its_time_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sixteen NUMA nodes and many shapes: all of it takes many times as long. No pod is left out without a word."""
+    monkeypatch.setattr(handlers, "ADVICE_SECONDS", 0.3)
     manifest = POD.replace(', nvidia.com/gpu: "1"', "")
     pods = "---\n".join(
         manifest.replace("asked", f"p{n}").replace('cpu: "8"', f'cpu: "{20 + n}"').replace("16Gi", f"{n + 1}Gi")
