@@ -30,7 +30,10 @@ def test_why_not_here_is_asked_by_a_menu(open_page: Open, picture: Callable[...,
     rows = [row.split("\t")[:4] for row in page.locator(".why-not tbody tr").all_inner_texts()]
     assert rows[0] == ["GPUs", "5", "4 of 4", "✕ not offered"]
     assert [row[3] for row in rows[1:]] == ["✓ preferred"] * (len(rows) - 1)
-    page.wait_for_function("location.hash.length > 100")
+    # The address follows a little later than the answer.
+    page.wait_for_function(
+        "atob((location.hash.split('/')[1] || '').replaceAll('-', '+').replaceAll('_', '/')).includes('\"why\":1')"
+    )
     page.reload()
     page.locator(".why-not .sentence").wait_for()
     page.locator(".why-not").get_by_role("button", name="Close").click()

@@ -249,10 +249,11 @@ def test_memory_over_two_nodes_is_drawn_as_the_ledger_has_it(open_page: Open) ->
     origin = page.url.split("/#")[0].rstrip("/")
     body = {"machine": machine, "pods": json.dumps(pod), "advice": False, "settings": {"policy": "best-effort"}}
     ledger = page.request.post(f"{origin}/api/v1/whatif", data=body).json()["ledger"]
-    (block,) = ledger["holders"][0]["memory"]
-    assert (block["nodes"], sum(block["parts"])) == ([0, 1], 90 * GIB)
-    assert block["parts"][0] > block["parts"][1]
-    assert [node["memory"]["held"] for node in ledger["nodes"]] == block["parts"]
+    parts = ledger["holders"][0]["memoryParts"]
+    first, second = sizes = [own["bytes"] for own in parts]
+    assert ([own["node"] for own in parts], sum(sizes)) == ([0, 1], 90 * GIB)
+    assert first > second
+    assert [node["memory"]["held"] for node in ledger["nodes"]] == sizes
     show(page, machine)
     page.unroute("**/api/v1/ledger")
     page.route("**/api/v1/ledger", lambda route: route.fulfill(json=ledger))
@@ -261,7 +262,7 @@ def test_memory_over_two_nodes_is_drawn_as_the_ledger_has_it(open_page: Open) ->
     widths = page.evaluate(
         "[...document.querySelectorAll('.drawing .piece.held .base')].map(e => e.getBoundingClientRect().width)"
     )
-    assert widths[0] / widths[1] == pytest.approx(block["parts"][0] / block["parts"][1], rel=0.02)
+    assert widths[0] / widths[1] == pytest.approx(first / second, rel=0.02)
 
 
 def test_on_a_phone_the_answer_comes_before_the_question(open_page: Open, picture: Callable[..., bytes]) -> None:
