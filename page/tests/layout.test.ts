@@ -86,3 +86,10 @@ test.each([
   expect((layout.height * scale) / room.height).toBeGreaterThan(0.85);
   expect(9.5 * scale).toBeGreaterThan(9);
 });
+
+test.each([Infinity, 640, 1300])("no last row of a few cores, in a room %d high", (height) => {
+  const [tile] = layoutOf(machineOf(box(2, 32)), { width: height === Infinity ? 370 : 2 * height, height }).tiles;
+  const rows = new Map<number, number>();
+  for (const core of tile!.cores) rows.set(core.y, (rows.get(core.y) ?? 0) + 1);
+  expect(Math.max(...rows.values()) * rows.size - 32).toBeLessThan(rows.size);
+});

@@ -244,3 +244,26 @@ def show(page: Any, machine: dict[str, Any]) -> None:
     listen_alone(page)
     page.route("**/api/v1/events", lambda route: route.abort())
     page.reload()
+
+
+@pytest.mark.parametrize("length", [63, 253])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_long_name_is_one_line_cut_in_the_middle(open_page: Open, length: int, width: int) -> None:
+    """Its end tells it apart and stays in sight; the whole name is there for who points at it or hears the page."""
+    page = open_page("laptop", size=(width, 800))
+    page.locator(".holder .name").first.wait_for()
+    ledger = page.evaluate("fetch('/api/v1/ledger').then((answer) => answer.json())")
+    name = "team/" + "n" * (length - 17) + "-7d9f8-x2v4q"
+    ledger["holders"][0]["name"] = name
+    answer_with(page, "ledger", json.dumps(ledger), "application/json")
+    page.route("**/api/v1/events", lambda route: route.abort())
+    page.reload()
+    shown = page.locator(f'.holder .name[title="{name}"]')
+    shown.wait_for()
+    short = page.locator(".holder .name:not(.long)").first
+    assert abs(shown.bounding_box()["height"] - short.bounding_box()["height"]) < 6
+    end = shown.locator(".ends span").last
+    assert end.inner_text() == "-7d9f8-x2v4q"
+    assert end.bounding_box()["x"] + end.bounding_box()["width"] <= width
+    assert name in page.get_by_role("button", name=name).inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,6 +1,7 @@
 // The small card beside the pointer: what is there, who holds it, how much and since when.
 
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { Name } from "../telling/name";
 import { slotClass } from "./palette";
 import { holderLines, type Telling } from "./target";
 
@@ -36,7 +37,9 @@ export function Card({ telling, slots, x, y, room }: Properties) {
       {holder && (
         <div class="card-holder">
           <span class={`swatch ${slotClass(slots.get(holder.id))}`} />
-          <strong>{holder.name}</strong>
+          <strong>
+            <Name text={holder.name} />
+          </strong>
           {holderLines(holder, Date.now()).map((line) => (
             <div class="card-line" key={line}>
               {line}

@@ -43,7 +43,7 @@ export function layoutOf(machine: Machine, room: Room, lines = 0): Layout {
   let best: Layout = EMPTY;
   let bestScore = -Infinity;
   let grown: (cell: Cell) => Layout = () => EMPTY;
-  for (const columns of COLUMNS) {
+  for (const columns of columnsOf(machine)) {
     const tiles = tilesOf(columns, THREAD);
     const most = Math.max(1, ...tiles.map((list) => (list[0]?.cores.length ? list.length : 1)));
     for (let beside = 1; beside <= Math.min(most, 16); beside += 1) {
@@ -56,7 +56,15 @@ export function layoutOf(machine: Machine, room: Room, lines = 0): Layout {
       }
     }
   }
-  return room.height === Infinity ? best : filling(best, grown, room);
+  return filling(best, grown, room);
+}
+
+/** As many cores in each row as the rows then need: no last row of a few. Cores grouped by cache have rows of their own. */
+function columnsOf(machine: Machine): number[] {
+  const nodes = machine.sockets.flatMap((socket) => socket.nodes);
+  const most = Math.max(1, ...nodes.map((node) => node.bands[0]?.cores.length ?? 0));
+  if (nodes.some((node) => node.bands.length > 1)) return COLUMNS;
+  return [...new Set(COLUMNS.map((columns) => Math.ceil(most / Math.ceil(most / columns))))];
 }
 
 const EMPTY: Layout = { width: 320, height: 80, frames: [], tiles: [], loose: [], looseGroups: [], fabrics: [] };
@@ -67,7 +75,8 @@ function filling(layout: Layout, grown: (cell: Cell) => Layout, room: Room): Lay
   const scale = scaleOf(layout, room);
   let best = layout;
   let cell = THREAD;
-  for (const side of ["width", "height"] as const) {
+  // Where the page scrolls, taller ones only make it longer.
+  for (const side of room.height === Infinity ? (["width"] as const) : (["width", "height"] as const)) {
     while (cell[side] < LARGEST_CELL[side]) {
       const larger = { ...cell, [side]: cell[side] + 1 };
       const next = grown(larger);

@@ -7,6 +7,7 @@ import { found, inOrder, kindText, marksOf, nodeText, ORDERS, type Order, update
 import { Loops, Waiting } from "./fleet_side";
 import type { FleetUpdate, FleetView, NodeTile } from "./fleet_types";
 import { type Connection, followEvents } from "../agent/live";
+import { Name } from "../telling/name";
 import { NodePicture } from "./node_picture";
 import { ThemeButton } from "../theme_button";
 
@@ -115,7 +116,7 @@ function Tile({ node }: { node: NodeTile }) {
     <li>
       <a class={`fleet-tile ${node.known ? "" : "unknown"}`} href={`/nodes/${node.name}/`} title={nodeText(node, bytesText)}>
         <span class="line">
-          <span class="name">{node.name}</span>
+          <Name text={node.name} />
           {marks.map((mark) => (
             <span key={mark} class={`label ${mark.endsWith("split") ? "warn" : ""}`}>
               {mark}

@@ -2,6 +2,7 @@
 
 import { agoText, plural } from "../values/amounts";
 import type { Loop, WaitingPod } from "./fleet_types";
+import { Name } from "../telling/name";
 
 const MOST = 100;
 const TELLERS = { placer: "placer", guard: "held", scheduler: "scheduler", "": "" };
@@ -17,7 +18,7 @@ export function Waiting({ pods }: { pods: WaitingPod[] }) {
         {pods.slice(0, MOST).map((pod) => (
           <li key={pod.pod}>
             <p class="line">
-              <span class="name">{pod.pod}</span>
+              <Name text={pod.pod} />
               {pod.priority !== 0 && <span class="label">{`priority ${pod.priority}`}</span>}
               {TELLERS[pod.teller] && <span class="label">{TELLERS[pod.teller]}</span>}
               <span class="when" title={`since ${pod.since}`}>
@@ -44,7 +45,7 @@ export function Loops({ loops }: { loops: Loop[] }) {
         {loops.slice(0, MOST).map((loop) => (
           <li key={loop.owner}>
             <p class="line">
-              <span class="name">{loop.owner}</span>
+              <Name text={loop.owner} />
               <span class="label bad-label">{plural(loop.rejected, "rejected pod")}</span>
               {loop.held.length > 0 && <span class="label">{plural(loop.held.length, "pod")} held</span>}
               <span class="when" title={`the last one was made ${loop.last}`}>

@@ -1,6 +1,7 @@
 // Who is taken to be gone in a question: "what if it were gone?"
 
 import type { Holder } from "../agent/api_types";
+import { Name } from "../telling/name";
 
 interface Properties {
   holders: Holder[];
@@ -32,7 +33,7 @@ export function Gone({ holders, without, onWithout }: Properties) {
         <ul class="chips" aria-label="Taken to be gone">
           {without.map((id) => (
             <li key={id}>
-              <span class="name">{name(id)}</span>
+              <Name text={name(id)} />
               <button
                 type="button"
                 aria-label={`${name(id)} is there again`}

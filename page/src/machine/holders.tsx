@@ -5,6 +5,7 @@ import type { Holder, LedgerView } from "../agent/api_types";
 import { canGo } from "./gone";
 import { liesApart, lookOf, LyingMark } from "../telling/lying";
 import type { Machine } from "./machine";
+import { Name } from "../telling/name";
 import { textOf } from "../values/numbers";
 import { holdings, resourceText } from "./occupancy";
 import { slotClass, slotsOf } from "../drawing/palette";
@@ -58,7 +59,7 @@ export function Holders({ ledger, lit, picked, onLit, onPick, onAsk, machine }: 
                 aria-hidden="true"
               />
               <span class="who">
-                <span class="name">{holder.name}</span>
+                <Name text={holder.name} />
                 {holder.new && <span class="label new-label">new</span>}
                 {holder.gone && (
                   <span class="label" title={LEFT_OVER}>

@@ -6,6 +6,7 @@ import { DistanceTable } from "./distances";
 import { amountsText } from "./holders";
 import { LyingMark, Tally } from "../telling/lying";
 import type { Machine } from "./machine";
+import { Name } from "../telling/name";
 import { textOf } from "../values/numbers";
 import { cpuState, type CpuState, occupancyOf } from "./occupancy";
 import { lastOf } from "../values/small_line";
@@ -91,7 +92,9 @@ export function Tables({ machine, ledger, use = null }: Properties) {
         <tbody>
           {ledger.holders.map((holder) => (
             <tr key={holder.id}>
-              <th scope="row">{holder.name}</th>
+              <th scope="row">
+                <Name text={holder.name} />
+              </th>
               <td>
                 {holder.alignment ? (
                   <>

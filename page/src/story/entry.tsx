@@ -1,6 +1,7 @@
 // One decision in a list: what became of whom, and when.
 
 import { GuessMark } from "../telling/guess";
+import { Name } from "../telling/name";
 import { verdictOf } from "../values/words";
 
 interface Properties {
@@ -27,7 +28,7 @@ export function Entry({ pod, admitted, kind = "pod", note, loops, guess, chosen,
           {sign}
         </span>
         <span class="who">
-          <span class="name">{pod}</span>
+          <Name text={pod} />
           {loops && <span class="label warn">loop</span>}
           {guess && <GuessMark />}
           <span class="spoken">{word}</span>
