@@ -69,10 +69,10 @@ def _run_quickly(words: list[str], *, own: bool) -> int:
     bundle = own_bundle() if own else None
     if bundle is not None:
         bundle.use()
-    from numafit.cli.start import load_msgspec, quickly
+    from numafit.cli.start import load_base, quickly
 
     with quickly():
-        load_msgspec()
+        load_base("sqlite3")
         from numafit.cli.quick import quick_job
 
         job = quick_job(words[1:])

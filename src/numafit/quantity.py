@@ -32,8 +32,8 @@ _DECIMAL_EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, 
 _BINARY_SUFFIXES = {exponent // 10: suffix for suffix, exponent in _BINARY_EXPONENTS.items()}
 _DECIMAL_SUFFIXES = {exponent: suffix for suffix, exponent in _DECIMAL_EXPONENTS.items()}
 
-_SCANNER = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
-_EXPONENT = re.compile(r"[eE]([+-]?[0-9]+)")
+_SCANNER = r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)"
+_EXPONENT = r"[eE]([+-]?[0-9]+)"
 
 
 class QuantityError(KubeletError):
@@ -193,7 +193,7 @@ def parse_quantity(text: str) -> Quantity:
     """The kubelet's ParseQuantity: no blanks, no leniency. Raises `QuantityError`."""
     if text == "0":
         return ZERO
-    match = _SCANNER.fullmatch(text)
+    match = re.fullmatch(_SCANNER, text)
     if match is None or not text:
         raise QuantityError(WRONG_FORMAT)
     if len(text) > LONGEST_TEXT:
@@ -253,7 +253,7 @@ def _float_text(number: float) -> str:
 
 
 def _written_exponent(suffix: str) -> int:
-    match = _EXPONENT.fullmatch(suffix)
+    match = re.fullmatch(_EXPONENT, suffix)
     if match is None:
         raise QuantityError(WRONG_SUFFIX)
     exponent = int(match.group(1))

@@ -5,8 +5,6 @@ asked for no compiled files. It is as trustworthy, too: a module counts only whi
 that it had, and all of them only for the same Python and the same places to search. Other modules are loaded as ever.
 """
 
-from __future__ import annotations
-
 import _frozen_importlib_external as external
 import marshal
 import mmap
@@ -147,6 +145,6 @@ class _Loader(external.SourceFileLoader):
         super().__init__(name, path)
         self._code = code
 
-    def get_code(self, fullname: str) -> CodeType | None:
+    def get_code(self, fullname: str) -> "CodeType | None":
         code: CodeType = marshal.loads(self._code)
         return code

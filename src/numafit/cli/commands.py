@@ -9,7 +9,7 @@ from typing import NamedTuple
 import click
 
 from numafit import __version__
-from numafit.cli.start import load_msgspec, quickly
+from numafit.cli.start import load_base, quickly
 from numafit.errors import NeedsLinuxError, near_words
 
 INTERRUPTED = 130
@@ -128,7 +128,7 @@ class LazyGroup(click.Group):
             return _needs_linux(ctx, cmd_name)
         module, _, attribute = entry.target.partition(":")
         with quickly():
-            load_msgspec()
+            load_base()
             command: click.Command = getattr(import_module(module), attribute)
         return command
 

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 
 @contextmanager
@@ -20,16 +20,50 @@ def quickly() -> Iterator[None]:
             gc.enable()
 
 
-def load_msgspec() -> None:
-    """It takes typing's own where `typing_extensions` is missing, which takes longer to load than all of click. And it
-    loads `uuid`, which asks `platform` for one word at that time: whose loading takes longer than that of `uuid`."""
-    stand_ins = {"typing_extensions": None, "platform": SimpleNamespace(system=lambda: os.uname().sysname)}
-    missing = {name: module for name, module in stand_ins.items() if name not in sys.modules}
+class _Later(ModuleType):
+    """A module that is loaded when something of it is asked for."""
+
+    def __getattr__(self, name: str) -> object:
+        __import__(self.__name__)
+        return getattr(sys.modules[self.__name__], name)
+
+
+def load_base(*more: str) -> None:
+    """msgspec and pathlib, which nearly every module of ours uses, and `more`, without what these load for features
+    that hardly a command uses.
+
+    msgspec looks for `typing_extensions`, which takes longer to load than all of click, and takes typing's own where
+    that is missing. It describes schemas with `msgspec.inspect` and `textwrap`. Of `datetime` it takes the types, as
+    sqlite3 does: those of `_datetime`. `uuid` asks `platform` for one word, and libuuid for a way to make new ones.
+    pathlib quotes for `as_uri` alone."""
     if sys.platform != "linux" or "msgspec" in sys.modules:
         return
+    import _datetime  # type: ignore[import-not-found]
+
+    stand_ins: dict[str, object] = {
+        "typing_extensions": None,
+        "_uuid": None,
+        "platform": SimpleNamespace(system=lambda: os.uname().sysname),
+        "datetime": _datetime,
+        "textwrap": _Later("textwrap"),
+        "msgspec.inspect": _Later("msgspec.inspect"),
+        "urllib.parse": SimpleNamespace(quote_from_bytes=_quote_from_bytes),
+    }
+    missing = {name: module for name, module in stand_ins.items() if name not in sys.modules}
     sys.modules.update(missing)  # type: ignore[arg-type]
     try:
+        import pathlib  # noqa: F401
+
         import msgspec  # noqa: F401
+
+        for name in more:
+            __import__(name)
     finally:
         for name in missing:
             del sys.modules[name]
+
+
+def _quote_from_bytes(text: bytes) -> str:
+    from urllib.parse import quote_from_bytes
+
+    return quote_from_bytes(text)

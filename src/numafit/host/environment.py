@@ -32,9 +32,9 @@ PLACES = "OMP_PLACES"
 GOMP = "GOMP_CPU_AFFINITY"
 OPENMP = (THREADS, PLACES, GOMP)
 
-_NVIDIA_RESOURCE = re.compile(r"nvidia\.com/(?:gpu|mig-[a-z0-9.]+)(?:\.shared)?")
-_UUID = re.compile(r"(?:GPU|MIG)-.+")
-_ESCAPED = re.compile(r"[%,;=\s]")
+_NVIDIA_RESOURCE = r"nvidia\.com/(?:gpu|mig-[a-z0-9.]+)(?:\.shared)?"
+_UUID = r"(?:GPU|MIG)-.+"
+_ESCAPED = r"[%,;=\s]"
 # Compiled by who meets a list of CPUs, which is seldom.
 _GOMP_ITEM = r"([0-9]{1,6})(?:-([0-9]{1,6})(?::([1-9][0-9]{0,5}))?)?"
 _PLACE = r"\{([^{}]*)\}((?::-?[0-9]{1,6}){0,2})"
@@ -67,7 +67,7 @@ def variables(
     }
     gpus = nvidia_gpus(devices)
     # By UUID or not at all: a number means another GPU wherever fewer of them are visible.
-    if gpus and all(_UUID.fullmatch(gpu) for gpu in gpus):
+    if gpus and all(re.fullmatch(_UUID, gpu) for gpu in gpus):
         added[CUDA] = added[NVIDIA] = ",".join(gpus)
     return added | openmp(cpus, cores, pinned=omp) if exclusive and cpus else added
 
@@ -96,7 +96,7 @@ def by_core(cpus: int, cores: Iterable[int]) -> list[int]:
 
 def nvidia_gpus(devices: Mapping[str, Sequence[str]]) -> list[str]:
     """Each once: the device plugin offers a GPU that is shared as `GPU-…::0`, `GPU-…::1` and so on."""
-    ids = [id for resource, ids in devices.items() if _NVIDIA_RESOURCE.fullmatch(resource) for id in ids]
+    ids = [id for resource, ids in devices.items() if re.fullmatch(_NVIDIA_RESOURCE, resource) for id in ids]
     return list(dict.fromkeys(id.partition("::")[0] for id in ids))
 
 
@@ -117,7 +117,7 @@ def parse_devices(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _escaped(text: str) -> str:
-    return _ESCAPED.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), text)
+    return re.sub(_ESCAPED, lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), text)
 
 
 def _plain(text: str) -> str:

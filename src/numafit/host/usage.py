@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-_LINE = re.compile(r"^(?:Node \d+ )?(MemFree|Active\(file\)|Inactive\(file\)|SReclaimable): *(\d{1,18}) kB", re.M)
+_LINE = r"(?m)^(?:Node \d+ )?(MemFree|Active\(file\)|Inactive\(file\)|SReclaimable): *(\d{1,18}) kB"
 
 
 class MemoryUsage(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ def read_nodes(nodes: Iterable[int], text_of: Callable[[str], str | None]) -> di
     found = {}
     for node in ids:
         path = "proc/meminfo" if len(ids) == 1 else f"sys/devices/system/node/node{node}/meminfo"
-        amounts = {name: int(kib) << 10 for name, kib in _LINE.findall(text_of(path) or "")}
+        amounts = {name: int(kib) << 10 for name, kib in re.findall(_LINE, text_of(path) or "")}
         if "MemFree" in amounts:
             free = amounts.pop("MemFree")
             found[node] = MemoryUsage(free, sum(amounts.values()))

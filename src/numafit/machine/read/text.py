@@ -13,8 +13,8 @@ LARGEST_AMOUNT = 1 << 63
 UNKNOWN = -1
 """Core, socket and NUMA node of a CPU that is offline."""
 
-_TERMINAL_CODE = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
-_PCI_ADDRESS = re.compile(r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?", re.ASCII)
+_TERMINAL_CODE = r"\x1b\[[0-9;]{0,20}[A-Za-z]"
+_PCI_ADDRESS = r"(?:([0-9a-fA-F]{4,8}):)?([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?"
 
 
 def text_of(data: str | bytes, source: str) -> str:
@@ -22,7 +22,7 @@ def text_of(data: str | bytes, source: str) -> str:
     if len(data) > LARGEST_TEXT:
         raise InputError(f"more than {LARGEST_TEXT >> 20} MiB of text", source=source, cure="is this the right file?")
     text = data if isinstance(data, str) else _decoded(data, source)
-    return _TERMINAL_CODE.sub("", text) if "\x1b" in text else text
+    return re.sub(_TERMINAL_CODE, "", text) if "\x1b" in text else text
 
 
 def _decoded(data: bytes, source: str) -> str:
@@ -57,7 +57,7 @@ def id_mask(text: str, source: str, line: int | None = None) -> int:
 
 def pci_address(text: str) -> str | None:
     """`0000:3b:00.0`, as /sys writes it, whichever way the tool writes it; None when it is none."""
-    match = _PCI_ADDRESS.fullmatch(text.strip())
+    match = re.fullmatch(_PCI_ADDRESS, text.strip(), re.ASCII)
     if match is None:
         return None
     domain, bus, device, function = match.groups()

@@ -22,9 +22,9 @@ DRIVER = "proc/driver/nvidia/gpus"
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _HOST_BRIDGE = re.compile(r"pci[0-9a-f]{4,8}:[0-9a-f]{2}")
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,8}")
-_MODEL = re.compile(r"^Model:[\t ]*(.*)$", re.M)
-_UUID = re.compile(r"^GPU UUID:[\t ]*(GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})[\t ]*$", re.M)
-_OWN_NODE = re.compile(r"^Node:[\t ]*([0-9]{1,5})[\t ]*$", re.M)
+_MODEL = r"(?m)^Model:[\t ]*(.*)$"
+_UUID = r"(?m)^GPU UUID:[\t ]*(GPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})[\t ]*$"
+_OWN_NODE = r"(?m)^Node:[\t ]*([0-9]{1,5})[\t ]*$"
 
 
 class FoundDevices(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ def read_devices(tree: Tree) -> FoundDevices:
     memory_nodes = {}
     for device in devices:
         if device.kind == "gpu":
-            own_node = _OWN_NODE.search(tree.text(f"{DRIVER}/{device.bus}/numa_status") or "")
+            own_node = re.search(_OWN_NODE, tree.text(f"{DRIVER}/{device.bus}/numa_status") or "")
             if own_node:
                 memory_nodes[int(own_node[1])] = device.id
     return FoundDevices(devices, memory_nodes)
@@ -81,7 +81,7 @@ def _function(tree: Tree, address: str) -> PciFunction | None:
     rdma = tree.names(f"{path}/infiniband") if function.kind == "nic" else []
     vram = number(tree.text(f"{path}/mem_info_vram_total")) if vendor == AMD else None
     information = (tree.text(f"{DRIVER}/{address}/information") or "") if function.kind == "gpu" else ""
-    uuid, model = _UUID.search(information), _MODEL.search(information)
+    uuid, model = re.search(_UUID, information), re.search(_MODEL, information)
     return msgspec.structs.replace(
         function,
         # -1 is the kernel's word for "unknown"; a device plugin then tells the kubelet nothing.
