@@ -5,10 +5,10 @@ import type { LedgerView } from "./agent/api_types";
 import type { Known } from "./app";
 import type { Connection } from "./agent/live";
 import type { Machine } from "./machine/machine";
-import { cutMiddle } from "./values/names";
 import type { Place } from "./values/place";
 import { ThemeButton } from "./theme_button";
 import { machineText } from "./values/words";
+import { Name } from "./telling/name";
 
 interface Properties {
   known: Known | null;
@@ -26,8 +26,6 @@ const VIEWS: [Place["view"], string][] = [
   ["checks", "Checks"],
 ];
 const CONNECTIONS = { waiting: "connecting", open: "live", lost: "not connected" };
-
-const LONGEST_NAME = 44;
 
 const EXAMPLE = "No kubelet's settings are known here: What if asks an example";
 
@@ -47,7 +45,9 @@ export function Header({ known, machine, ledger, connection, view, onView }: Pro
         </a>
       )}
       <div class="title">
-        <h1 title={known?.machine.name}>{cutMiddle(known?.machine.name ?? "numafit", LONGEST_NAME)}</h1>
+        <h1>
+          <Name text={known?.machine.name ?? "numafit"} />
+        </h1>
         {simulated && (
           <span class="label simulation" title="Made up by the agent: nothing here is real">
             simulation

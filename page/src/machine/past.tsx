@@ -6,6 +6,7 @@ import { bytesText } from "../values/amounts";
 import { api } from "../agent/api";
 import type { PastAnswer } from "../agent/api_types";
 import { LineRow } from "./line_row";
+import { Name } from "../telling/name";
 
 /** Asked anew with each revision of the ledger; an agent that knows nothing of the past shows nothing of it. */
 export function Past({ revision }: { revision: number }) {
@@ -23,7 +24,7 @@ export function Past({ revision }: { revision: number }) {
           {past.jobs.map((job) => [
             <tr key={job.name}>
               <th scope="rowgroup" colSpan={3}>
-                {job.name}
+                <Name text={job.name} />
               </th>
             </tr>,
             <LineRow what="CPUs used" values={job.cpus} text={countText} />,

@@ -7,6 +7,7 @@ import type { WhatIfBody } from "../agent/api_types";
 import type { FitAnswer } from "../agent/ask_types";
 import { isBytes } from "../drawing/ghost";
 import { resourceText } from "../machine/occupancy";
+import { Name } from "./name";
 
 export function Fitting({ body, revision }: { body: WhatIfBody; revision: number }) {
   const [open, setOpen] = useState(false);
@@ -36,7 +37,10 @@ export function Fitting({ body, revision }: { body: WhatIfBody; revision: number
         <>
           {answer.shapes?.map((shape) => (
             <p key={shape.pod}>
-              <strong>{shape.pod}</strong>: {fitText(shape)}
+              <strong>
+                <Name text={shape.pod} />
+              </strong>
+              : {fitText(shape)}
             </p>
           ))}
           {answer.stranded && answer.stranded.length > 0 && (

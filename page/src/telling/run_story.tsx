@@ -2,6 +2,7 @@
 
 import type { RunEvent, SimulatedPod } from "../agent/api_types";
 import { GuessMark } from "./guess";
+import { Name } from "./name";
 
 interface Properties {
   events: RunEvent[];
@@ -39,7 +40,10 @@ export function RunStory({ events, chosen, guessed, onChoose }: Properties) {
               )}
               {event.effects?.map((effect, index) => (
                 <p key={index} class={`effect ${effect.kind}`}>
-                  <strong>{effect.pod}</strong> {effect.text}
+                  <strong>
+                    <Name text={effect.pod} />
+                  </strong>{" "}
+                  {effect.text}
                 </p>
               ))}
               {event.noEffect && <p class="effect">No effect: {event.noEffect}</p>}
@@ -73,7 +77,8 @@ function Choice({ decision, guess, pressed, onChoose }: ChoiceProperties) {
         class={decision.admitted ? "admitted" : "rejected"}
         onClick={onChoose}
       >
-        <span aria-hidden="true">{decision.admitted ? "✓" : "✕"}</span> {decision.pod}
+        <span aria-hidden="true">{decision.admitted ? "✓" : "✕"}</span>{" "}
+        <Name text={decision.pod} />
         {guess && <GuessMark />} <span class="outcome">{outcomeOf(decision)}</span>
       </button>
     </li>

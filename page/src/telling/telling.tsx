@@ -7,6 +7,7 @@ import { liesApart, LyingMark } from "./lying";
 import { Merge } from "./merge";
 import { membersOf } from "../values/numbers";
 import { verdictOf } from "../values/words";
+import { Name } from "./name";
 
 interface VerdictProperties {
   pod: string;
@@ -34,7 +35,10 @@ export function Verdict({ pod, admitted, reason, sentence, message = "", kind = 
         <span class="sign" aria-hidden="true">
           {lies ? <LyingMark verdict={lies.verdict} /> : sign}
         </span>
-        <strong>{pod}</strong> <span class="word">{lies ? `${said}, ${lies.verdict}` : said}</span>
+        <strong>
+          <Name text={pod} />
+        </strong>{" "}
+        <span class="word">{lies ? `${said}, ${lies.verdict}` : said}</span>
         {guess && <GuessMark words="rests on a guess" />}
         {!admitted && reason && <code class="reason">{reason}</code>}
       </p>

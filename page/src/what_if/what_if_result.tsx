@@ -15,6 +15,7 @@ import { dragStart } from "../drawing/pod_drag";
 import { outcomeOf, RunStory } from "../telling/run_story";
 import { Chapters, demandOf, Verdict } from "../telling/telling";
 import { WhyNotMenu } from "../telling/why_not";
+import { Name } from "../telling/name";
 
 /** Which decision is told until one is chosen: the first that goes wrong is the interesting one. */
 function firstTold(admitted: boolean[]): number {
@@ -85,7 +86,7 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
             {...dragStart(told.pod)}
             onClick={(event) => (event.currentTarget.nextElementSibling as HTMLElement | null)?.focus()}
           >
-            <span aria-hidden="true">⠿</span> {told.pod}
+            <span aria-hidden="true">⠿</span> <Name text={told.pod} />
           </button>
           <WhyNotMenu machine={machine} of={told.pod} value={place?.why ?? null} onNode={onWhy} />
         </p>
@@ -118,7 +119,7 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
                     "✕"
                   )}
                 </span>{" "}
-                {story.pod}
+                <Name text={story.pod} />
                 {restsOnGuess(story.pod, notes) && <GuessMark />}
                 <span class="spoken">
                   {story.admitted ? `admitted, ${lyingOf(story.pod)?.verdict ?? ""}` : "rejected"}

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from numafit.errors import InputError
 from numafit.host.book import queue
+from numafit.host.book.bell import open_pipe, pipe_path
 from numafit.host.book.book import Book
 from numafit.host.grant import Refused, sentence_of
 from numafit.host.lease import Lease
@@ -122,6 +123,30 @@ def waiter(folder: Path, cpus: int) -> int:
         finally:
             os._exit(1)
     return pid
+
+
+def test_the_lease_of_somebody_else_is_no_answer(book: Book) -> None:
+    """Whoever shares the ledger can write into the pipe of one who waits."""
+    own = taken(book, small_host(), JobRequest(cpus=1))
+    other = taken(book, small_host(), JobRequest(cpus=1), elsewhere())
+    assert queue.answered(book, me(), "go", f"{own.id} now") == own
+    assert queue.answered(book, me(), "go", other.id) is None
+    assert queue.answered(book, me(), "start", other.id) is None
+
+
+def test_a_pipe_is_known_behind_the_links_of_its_folder(tmp_path: Path) -> None:
+    """But not where it is a link itself: to whatever file of another process."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    pipe = pipe_path(tmp_path / "link", 1, os.getpid())
+    opened = open_pipe(pipe)
+    try:
+        assert queue._has_open(os.getpid(), pipe)
+        assert queue._has_open(os.getpid(), tmp_path / "real" / pipe.name)
+        (tmp_path / "real" / "trap").symlink_to(pipe.name)
+        assert not queue._has_open(os.getpid(), tmp_path / "link" / "trap")
+    finally:
+        os.close(opened)
 
 
 def test_ctrl_c_leaves_the_queue(tmp_path: Path, book: Book) -> None:

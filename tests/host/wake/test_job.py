@@ -31,6 +31,7 @@ class Waked:
         self.listen = os.open(self.bell, os.O_RDWR)
         theirs, self.speak = os.pipe()
         cpus = changes.pop("cpus", min(os.sched_getaffinity(0)))
+        ignored = changes.pop("ignored", [])
         words = [lease, cpus, NOTHING, "prefer", NOTHING, packed(changes.pop("ours", {"NUMAFIT_LEASE": lease}))]
         plan = {
             "folder": "",
@@ -47,9 +48,10 @@ class Waked:
             "line": b"",
         } | changes
         file = keep({b"PATH": os.environb[b"PATH"], b"OWN": b"kept"}, plan)
-        numafit = [sys.executable, "-S", "-c", f"import os; print('numafit', os.environ['{VARIABLE}'])"]
+        told = f"print('numafit', os.environ['{VARIABLE}']); print(int(signal.getsignal(signal.SIGCHLD)))"
+        numafit = [sys.executable, "-S", "-c", f"import os, signal; {told}"]
         self.process = subprocess.Popen(
-            [sys.executable, "-S", str(PROGRAM), str(theirs), *numafit],
+            [*ignored, sys.executable, "-S", str(PROGRAM), str(theirs), *numafit],
             env={**os.environ, VARIABLE: f"7 {file} start {' '.join(map(str, words))}"},
             pass_fds=(theirs, file),
             stdout=subprocess.PIPE,
@@ -122,7 +124,9 @@ def test_numafit_hears_which_signal_came(waked: Callable[..., Waked]) -> None:
     job.answer("written")
     eventually(lambda: Path(f"/proc/{child}/comm").read_text() == "sleep\n")
     job.process.send_signal(signal.SIGUSR1)
-    words = job.out()[0].split()
+    # All of its output ends with the command only, which goes on.
+    assert job.process.stdout is not None
+    words = job.process.stdout.readline().split()
     assert words[3:6] == ["running", LEASE, str(child)]
     assert [int(word) for word in words[7:]] == [signal.SIGUSR1, 0, os.getpid()]
     end(child)
@@ -141,6 +145,16 @@ def test_who_is_not_written_down_begins_anew_as_numafit(
     assert job.out()[0].split()[3:] == ["go", LEASE]
     assert not (tmp_path / "ran").exists()
     assert not Path("/proc", child).exists()
+
+
+def test_who_begins_anew_ignores_what_it_ignored(waked: Callable[..., Waked]) -> None:
+    ignoring = (
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    job = waked(["true"], ignored=[sys.executable, "-S", "-c", ignoring])
+    job.report()
+    job.answer("lost")
+    assert int(job.out()[1]) == signal.SIG_IGN
 
 
 @pytest.mark.parametrize(

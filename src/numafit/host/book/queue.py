@@ -61,7 +61,7 @@ def take(book: Book, host: Host, request: JobRequest, owner: Owner, wait: float 
     while True:
         ticket = enter(book, host, request, owner, wait)
         try:
-            told = wait_here(book, host, ticket)
+            told = wait_here(book, host, ticket, owner)
         finally:
             leave(book, ticket)
         if isinstance(told, Lease):
@@ -126,12 +126,14 @@ def expel(book: Book, place: QueuePlace) -> str:
 def _has_open(pid: int, pipe: Path) -> bool:
     folder = PROC / str(pid) / "fd"
     try:
-        return any(os.readlink(folder / name) == str(pipe.absolute()) for name in os.listdir(folder))
+        # The kernel tells the place behind all links; the pipe itself may be none, since others could make it one.
+        place = str(pipe.parent.resolve() / pipe.name)
+        return any(os.readlink(folder / name) == place for name in os.listdir(folder))
     except OSError:
         return False
 
 
-def wait_here(book: Book, host: Host, ticket: Ticket) -> Lease | Refused | str:
+def wait_here(book: Book, host: Host, ticket: Ticket, owner: Owner) -> Lease | Refused | str:
     """A word that is neither of them: the place is lost."""
     while True:
         lock = try_watch(book.folder)
@@ -142,19 +144,20 @@ def wait_here(book: Book, host: Host, ticket: Ticket) -> Lease | Refused | str:
             finally:
                 watcher.close()
         while (heard := ticket.heard(0.0 if lock is not None else TRY_SECONDS)) is not None:
-            answer = answered(book, *heard)
+            answer = answered(book, owner, *heard)
             if answer is not None:
                 return answer
 
 
-def answered(book: Book, word: str, rest: str) -> Lease | Refused | str | None:
-    """What was told, if it ends the waiting."""
+def answered(book: Book, owner: Owner, word: str, rest: str) -> Lease | Refused | str | None:
+    """What was told, if it ends the waiting. Whoever may write the ledger may write the pipe: the lease of somebody
+    else is none that was given here."""
     if word in (GO, START):
         lease_id = rest.partition(" ")[0]
         lease = book.lease(lease_id)
         if lease is None:
             raise NumafitError(f"the lease {lease_id} was released before the command could start")
-        return lease
+        return lease if set(owner.processes) & set(lease.owners) else None
     if word == OVER:
         return Refused(why=rest)
     return LOST if word == LOST else None

@@ -132,13 +132,13 @@ def _waited(
         elif heard[0] == HELLO:
             _sleep(ticket, ready)
             break
-        elif (answer := answered(book, *heard)) is not None:
+        elif (answer := answered(book, owner, *heard)) is not None:
             return answer
     if not book.is_waiting(ticket.number):
         return _settled(book, ticket, owner)
     here = Ticket(ticket.number, ticket.path, open_pipe(ticket.path))
     try:
-        return wait_here(book, session.host, here)
+        return wait_here(book, session.host, here, owner)
     finally:
         os.close(here.pipe)
 

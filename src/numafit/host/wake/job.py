@@ -69,7 +69,8 @@ class _Job:
     def __init__(self, ticket: str, lease: str, plan: dict[str, Any], pipe: int) -> None:
         self.ticket, self.lease, self.plan, self.pipe = ticket, lease, plan, pipe
         self.pid, self.said, self.give = 0, -1, -1
-        self.pooled = False
+        self.pooled = self.ignored = False
+        """`ignored`: SIGCHLD is, by whoever began this."""
 
     def start(self, words: list[str], environment: dict[bytes, bytes], mask: set[int | signal.Signals]) -> None:
         """Until the command runs. What comes through the pipe may come from any user of the ledger: it names CPUs,
@@ -106,7 +107,7 @@ class _Job:
         self.said, say = os.pipe()
         leave, self.give = os.pipe()
         # With SIGCHLD ignored the kernel would throw the exit status away.
-        ignored = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
+        self.ignored = signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self.pid = os.fork()
         if not self.pid:
@@ -118,7 +119,7 @@ class _Job:
                 told = f"{found or NOTHING} {policy.encode().hex() or NOTHING} {int(marked)}\n"
                 os.write(say, told.encode())
                 if os.read(leave, 2):
-                    if ignored:
+                    if self.ignored:
                         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
                     restore_signals()
                     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -164,6 +165,8 @@ class _Job:
                 os.close(handle)
         if self.pid:
             os.waitpid(self.pid, 0)
+        if self.ignored:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         if self.pid and self.plan["folder"]:
             _remove(f"{self.plan['folder']}/{self.lease}")
 
