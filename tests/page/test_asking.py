@@ -139,6 +139,20 @@ def test_advice_is_applied_and_undone(open_page: Open, picture: Callable[..., by
     page.locator(".verdict.rejected").wait_for()
 
 
+def test_advice_that_cannot_be_applied_says_whose_it_is(open_page: Open) -> None:
+    """Eight GPUs are four and four in two pods: no change of this one."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(FIVE.replace('"5"', '"8"'))
+    page.get_by_label(IDLE).check()
+    page.get_by_label(POLICY).select_option("single-numa-node")
+    split = page.locator(".advice li", has_text="2 pods")
+    split.get_by_text("For the pod's owner to write").wait_for()
+    assert split.get_by_role("button").count() == 0
+    applied = page.locator(".advice li", has=page.get_by_role("button", name="Apply"))
+    assert applied.count() > 0
+    assert not any("owner to write" in text for text in applied.all_inner_texts())
+
+
 def test_advice_is_copied(open_page: Open) -> None:
     """As YAML of the patch, and as a command."""
     page = open_page(fragment="#what-if", permissions=["clipboard-read", "clipboard-write"])

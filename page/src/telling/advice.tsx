@@ -81,6 +81,9 @@ function Ways({ proposal, pod, answer, place, onApply }: WaysProperties) {
           {removes ? "Copy kubectl delete" : "Copy kubectl patch"}
         </button>
       )}
+      {!proposal.patches && !removes && (
+        <span class="note">For the pod's owner to write: it is no change of this pod alone.</span>
+      )}
       <span role="status" class="note">
         {said}
       </span>
