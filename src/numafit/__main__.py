@@ -72,7 +72,7 @@ def _run_quickly(words: list[str], *, own: bool) -> int:
     from numafit.cli.start import load_base, quickly
 
     with quickly():
-        load_base("sqlite3")
+        load_base(database=True)
         from numafit.cli.quick import quick_job
 
         job = quick_job(words[1:])

@@ -24,13 +24,14 @@ class _Later(ModuleType):
     """A module that is loaded when something of it is asked for."""
 
     def __getattr__(self, name: str) -> object:
-        __import__(self.__name__)
-        return getattr(sys.modules[self.__name__], name)
+        from importlib import import_module
+
+        return getattr(import_module(self.__name__), name)
 
 
-def load_base(*more: str) -> None:
-    """msgspec and pathlib, which nearly every module of ours uses, and `more`, without what these load for features
-    that hardly a command uses.
+def load_base(*, database: bool = False) -> None:
+    """msgspec and pathlib, which nearly every module of ours uses, and sqlite3 for a `database`, without what these
+    load for features that hardly a command uses.
 
     msgspec looks for `typing_extensions`, which takes longer to load than all of click, and takes typing's own where
     that is missing. It describes schemas with `msgspec.inspect` and `textwrap`. Of `datetime` it takes the types, as
@@ -56,8 +57,8 @@ def load_base(*more: str) -> None:
 
         import msgspec  # noqa: F401
 
-        for name in more:
-            __import__(name)
+        if database:
+            import sqlite3  # noqa: F401
     finally:
         for name in missing:
             del sys.modules[name]

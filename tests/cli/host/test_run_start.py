@@ -6,7 +6,7 @@ import sys
 LOADED = """
 import sys
 from numafit.cli.start import load_base
-load_base("sqlite3")
+load_base(database=True)
 from numafit.cli.quick import quick_job
 quick_job(["--cpus", "1", "--", "true"])
 print(*(name for name in sys.modules if name in {names!r} or name.startswith("numafit.decision")))
@@ -50,7 +50,7 @@ def test_what_only_other_jobs_need_is_not_loaded() -> None:
 
 LATER = """
 from numafit.cli.start import load_base
-load_base("sqlite3")
+load_base(database=True)
 import datetime, pathlib, sqlite3, uuid
 import msgspec
 class Told(msgspec.Struct):
