@@ -56,7 +56,7 @@ export function Header({ known, machine, ledger, connection, view, onView }: Pro
         {machine && known && (
           <p class="facts">
             {machineText(machine)}
-            <span class="kubelet" title={known.settings.example ? EXAMPLE : ""}>
+            <span class={known.settings.example ? "kubelet example" : "kubelet"} title={known.settings.example ? EXAMPLE : ""}>
               {known.settings.example ? "example settings: " : ""}
               {`kubelet ${version} · ${policy} · scope ${scope}`}
               {known.settings.example && keptText(known.settings.reservedCpus)}

@@ -89,3 +89,20 @@ def test_holders_of_a_machine(open_page: Open, picture: Callable[..., bytes], wi
     page.locator(".holder .name.long").first.wait_for()
     picture(page)
     assert_nothing_sticks_out(page, width)
+
+
+@WIDTHS
+def test_the_name_of_a_host(open_page: Open, width: int) -> None:
+    """One line beside the state of the connection; those who hear the page hear the whole of it."""
+    page = open_page("laptop", size=(width, 844))
+    name = "a-host-with-a-name-that-nobody-would-type.rack-17.example.org"
+    shown = page.request.get(f"{page.url.split('/#')[0].rstrip('/')}/api/v1/machine").json()
+    page.route("**/api/v1/machine", lambda route: route.fulfill(json={**shown, "name": name}))
+    page.reload()
+    heading = page.get_by_role("heading", name=name, level=1)
+    heading.wait_for()
+    assert heading.bounding_box()["height"] < 36
+    assert heading.locator(".ends span").last.inner_text() == ".example.org"
+    row = [page.locator(each).bounding_box() for each in (".bar .title", ".connection", ".theme")]
+    assert max(box["y"] for box in row) < min(box["y"] + box["height"] for box in row)
+    assert_nothing_sticks_out(page, width)

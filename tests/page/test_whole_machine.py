@@ -275,19 +275,6 @@ def test_on_a_phone_the_answer_comes_before_the_question(open_page: Open, pictur
     assert page.locator(".verdict").first.bounding_box()["y"] < 400
 
 
-def test_a_long_name_is_cut_in_the_middle(open_page: Open) -> None:
-    """The whole of it stands in the title of the element."""
-    page = open_page("laptop")
-    name = "a-host-with-a-name-that-nobody-would-type.rack-17.example.org"
-    shown = page.request.get(f"{page.url.split('/#')[0].rstrip('/')}/api/v1/machine").json()
-    page.route("**/api/v1/machine", lambda route: route.fulfill(json={**shown, "name": name}))
-    page.reload()
-    heading = page.get_by_role("heading", level=1)
-    page.get_by_role("heading", name=re.compile("…")).wait_for()
-    assert heading.inner_text() == "a-host-with-a-name-tha…e.rack-17.example.org"
-    assert heading.get_attribute("title") == name
-
-
 def test_what_scrolls_shows_that_it_does(open_page: Open, picture: Callable[..., bytes]) -> None:
     """A shadow lies at the lower edge of a list that goes on, and is gone at its end."""
     page = open_page("epyc-l3-numa", size=(1280, 500))
