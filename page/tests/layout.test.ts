@@ -93,3 +93,19 @@ test.each([Infinity, 640, 1300])("no last row of a few cores, in a room %d high"
   for (const core of tile!.cores) rows.set(core.y, (rows.get(core.y) ?? 0) + 1);
   expect(Math.max(...rows.values()) * rows.size - 32).toBeLessThan(rows.size);
 });
+
+test.each([430, 900, 1600])("no last row of one device or of one PCIe switch, in a room %d wide", (width) => {
+  const file = box(1, 16);
+  file.devices = Array.from({ length: 16 }, (_, id) => ({
+    id: `GPU${id}`,
+    resource: "nvidia.com/gpu",
+    numa: [0],
+    ...(id < 12 ? { switch: `switch${id >> 1}` } : {}),
+  }));
+  const [tile] = layoutOf(machineOf(file), { width, height: 640 }).tiles;
+  const rows = new Map<number, number>();
+  const parts: Box[] = [...tile!.groups, ...tile!.devices.filter(({ device }) => !device.switch)];
+  expect(parts.length).toBe(10);
+  for (const { y } of parts) rows.set(y, (rows.get(y) ?? 0) + 1);
+  expect(Math.max(...rows.values()) * rows.size - 10).toBeLessThan(rows.size);
+});

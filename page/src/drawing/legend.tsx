@@ -2,7 +2,7 @@
 
 import type { LedgerView } from "../agent/api_types";
 import { LinkKey, UseKey } from "./keys";
-import type { Machine } from "../machine/machine";
+import type { Band, Machine } from "../machine/machine";
 import { cpuState, occupancyOf, type CpuState } from "../machine/occupancy";
 import type { UseAnswer } from "../machine/use";
 
@@ -25,6 +25,8 @@ interface Properties {
   use?: UseAnswer | null;
 }
 
+const hasEfficiencyCores = (band: Band) => band.cores.some((core) => core.kind === "efficiency");
+
 export function Legend({ machine, ledger, wanted = false, links = false, use = null }: Properties) {
   const occupancy = occupancyOf(ledger);
   const isLeftOver = (cpu: number) => occupancy.holders.get(occupancy.cpus.get(cpu) ?? "")?.gone;
@@ -44,6 +46,16 @@ export function Legend({ machine, ledger, wanted = false, links = false, use = n
           {words}
         </li>
       ))}
+      {machine.sockets.some((socket) => socket.nodes.some((node) => node.bands.some(hasEfficiencyCores))) && (
+        <li>
+          <svg width="22" height="14" aria-hidden="true">
+            <g class="core efficiency">
+              <rect class="edge" x="0.5" y="0.5" width="21" height="13" rx="2" />
+            </g>
+          </svg>
+          efficiency core
+        </li>
+      )}
       {ledger.holders.some((holder) => holder.new) && (
         <li>
           <svg width="22" height="14" aria-hidden="true">

@@ -54,7 +54,7 @@ const GAP = 3;
 const BAND_PAD = 5;
 const BAND_HEAD = 13;
 const GROUP = { pad: 4, head: 12 };
-const CHIP = { width: 54, height: 26, wide: 116, tall: 46, gap: 5 };
+const CHIP = { width: 51, height: 26, wide: 116, tall: 46, gap: 5 };
 /** Eight cores in a row, and room for the headings. */
 const NARROWEST = 257;
 const MEMORY_ONLY = 180;
@@ -144,57 +144,72 @@ export function chips(
   width: number,
   machine: Machine,
 ): { devices: DeviceBox[]; groups: GroupBox[] } {
-  const placed: DeviceBox[] = [];
+  const parts = groupsOf(devices, machine.links).flatMap(({ title, devices: members }) =>
+    title ? [framed(title, members, width, machine)] : members.map((device) => alone(device, width, machine)),
+  );
+  const corners = inRows(parts, width);
   const groups: GroupBox[] = [];
-  let [x, y, low] = [left, top, top];
-  const flow = (size: { width: number; height: number }) => {
-    if (x > left && x + size.width > left + width + 0.5) [x, y] = [left, low + CHIP.gap];
-    const corner = { x, y };
-    x += size.width + CHIP.gap;
-    low = Math.max(low, corner.y + size.height);
-    return corner;
-  };
-  for (const { title, devices: members } of groupsOf(devices, machine.links)) {
-    if (!title) {
-      for (const device of members) {
-        const size = chipSize(device, width, machine);
-        placed.push(chip(device, { ...flow(size), ...size }, machine));
-      }
-      continue;
-    }
-    const inner = row(members, width - 2 * GROUP.pad, machine);
-    const size = {
-      width: Math.max(inner.width, title.length * LETTER) + 2 * GROUP.pad,
-      height: inner.height + GROUP.head + GROUP.pad,
-    };
-    const corner = flow(size);
-    groups.push({ title, ...corner, ...size });
-    for (const { device, box } of inner.boxes)
-      placed.push(
-        chip(device, { ...box, x: corner.x + GROUP.pad + box.x, y: corner.y + GROUP.head + box.y }, machine),
-      );
-  }
+  const placed = parts.flatMap((part, number) => {
+    const [x, y] = [left + corners[number]!.x, top + corners[number]!.y];
+    if (part.title) groups.push({ title: part.title, x, y, width: part.width, height: part.height });
+    return part.boxes.map(({ device, box }) => chip(device, { ...box, x: x + box.x, y: y + box.y }, machine));
+  });
   return { devices: placed, groups };
 }
 
-/** Chips of one group, from left to right and in further rows where the width ends; from (0, 0). */
-function row(devices: Device[], width: number, machine: Machine) {
-  const boxes: { device: Device; box: Box }[] = [];
-  let [x, y, low, wide] = [0, 0, 0, 0];
-  for (const device of devices) {
-    const size = chipSize(device, width, machine);
-    if (x > 0 && x + size.width > width + 0.5) [x, y] = [0, low + CHIP.gap];
-    boxes.push({ device, box: { x, y, ...size } });
-    [x, wide, low] = [x + size.width + CHIP.gap, Math.max(wide, x + size.width), Math.max(low, y + size.height)];
-  }
-  return { boxes, width: wide, height: low };
+interface Size {
+  width: number;
+  height: number;
+}
+
+/** A device, or those in one frame; their places are from its corner. */
+interface Part extends Size {
+  title: string;
+  boxes: { device: Device; box: Box }[];
+}
+
+function alone(device: Device, width: number, machine: Machine): Part {
+  const size = chipSize(device, width, machine);
+  return { title: "", ...size, boxes: [{ device, box: { x: 0, y: 0, ...size } }] };
+}
+
+function framed(title: string, devices: Device[], width: number, machine: Machine): Part {
+  const sizes = devices.map((device) => chipSize(device, width - 2 * GROUP.pad, machine));
+  const boxes = inRows(sizes, width - 2 * GROUP.pad).map(({ x, y }, number) => ({
+    device: devices[number]!,
+    box: { x: x + GROUP.pad, y: y + GROUP.head, ...sizes[number]! },
+  }));
+  return {
+    title,
+    boxes,
+    width: Math.max(...boxes.map(({ box }) => box.x + box.width), GROUP.pad + title.length * LETTER) + GROUP.pad,
+    height: Math.max(...boxes.map(({ box }) => box.y + box.height)) + GROUP.pad,
+  };
+}
+
+/** Corners from left to right, in as few rows as the width allows and of even length: no last row of one. */
+function inRows(sizes: Size[], width: number): { x: number; y: number }[] {
+  const greedy = wrapped(sizes, width, sizes.length);
+  const rows = new Set(greedy.map(({ y }) => y)).size;
+  const even = wrapped(sizes, width, Math.ceil(sizes.length / rows));
+  return new Set(even.map(({ y }) => y)).size === rows ? even : greedy;
+}
+
+function wrapped(sizes: Size[], width: number, most: number): { x: number; y: number }[] {
+  let [x, y, low, inRow] = [0, 0, 0, 0];
+  return sizes.map((size) => {
+    if (inRow > 0 && (inRow === most || x + size.width > width + 0.5)) [x, y, inRow] = [0, low + CHIP.gap, 0];
+    const corner = { x, y };
+    [x, low, inRow] = [x + size.width + CHIP.gap, Math.max(low, y + size.height), inRow + 1];
+    return corner;
+  });
 }
 
 function filledNodes(device: Device, machine: Machine): number[] {
   return device.memoryNodes.filter((node) => (machine.memory.get(node) ?? 0) > 0);
 }
 
-function chipSize(device: Device, width: number, machine: Machine): { width: number; height: number } {
+function chipSize(device: Device, width: number, machine: Machine): Size {
   const own = filledNodes(device, machine).length;
   if (own > 0) return { width: CHIP.wide, height: CHIP.tall + 24 * (own - 1) };
   const longest = Math.max(CHIP.width, chipLabel(device).length * 7 + 16);
