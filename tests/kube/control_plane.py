@@ -18,14 +18,17 @@ class ControlPlane(control_plane.ControlPlane):
         super().__init__(ClusterFolder(folder, kept=False), found_programs(binaries))
         self.binaries = binaries
         self.api: Api
+        self._apis: list[Api] = []
 
     def _start(self) -> None:
         super()._start()
         self.api = self.api_as(control_plane.ADMIN, control_plane.ADMIN, control_plane.MASTERS)
 
     def api_as(self, name: str, user: str, group: str = "") -> Api:
-        """For somebody whom RBAC knows."""
-        return Api(self.server, self.authority.certificate, *self.authority.issue(name, user, group))
+        """For somebody whom RBAC knows; closed with the control plane, if not before."""
+        api = Api(self.server, self.authority.certificate, *self.authority.issue(name, user, group))
+        self._apis.append(api)
+        return api
 
     def start_again(self, name: str) -> subprocess.Popen[bytes]:
         """One of its programs that has ended, with the same flags and over the same data; nothing is waited for."""
@@ -35,6 +38,6 @@ class ControlPlane(control_plane.ControlPlane):
         return self.processes[name]
 
     def stop(self) -> None:
-        if hasattr(self, "api"):
-            self.api.close()
+        for api in self._apis:
+            api.close()
         super().stop()

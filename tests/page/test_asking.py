@@ -32,7 +32,7 @@ def test_why_not_here_is_asked_by_a_menu(open_page: Open, picture: Callable[...,
     assert [row[3] for row in rows[1:]] == ["✓ preferred"] * (len(rows) - 1)
     # The address follows a little later than the answer.
     page.wait_for_function(
-        "atob((location.hash.split('/')[1] || '').replaceAll('-', '+').replaceAll('_', '/')).includes('\"why\":1')"
+        "() => atob((location.hash.split('/')[1] || '').replaceAll('-', '+').replaceAll('_', '/')).includes('\"why\":1')"
     )
     page.reload()
     page.locator(".why-not .sentence").wait_for()
@@ -112,7 +112,7 @@ def test_a_pinned_answer_does_not_change_by_itself(open_page: Open, picture: Cal
     page.get_by_role("link", name="What if").click()
     assert page.locator(kept).all_text_contents() == said
     pinned.get_by_role("button", name="Ask it again").click()
-    page.wait_for_function("document.getElementById('pods').value.includes('small')")
+    page.wait_for_function("() => document.getElementById('pods').value.includes('small')")
     pinned.get_by_role("button", name="Unpin").click()
     assert pinned.count() == 0
 
@@ -263,14 +263,14 @@ def test_the_form_has_huge_pages_replicas_classes_init_and_sidecar(open_page: Op
     page.get_by_label("init container", exact=True).check()
     page.get_by_label("sidecar", exact=True).check()
     page.locator(".pod-form select").select_option("Burstable")
-    page.wait_for_function("document.getElementById('pods').value.includes('requests:')")
+    page.wait_for_function("() => document.getElementById('pods').value.includes('requests:')")
     text = page.locator("#pods").input_value()
     for line in ("kind: Deployment", "replicas: 2", "hugepages-2Mi: 64Mi", "initContainers:", "restartPolicy: Always"):
         assert line in text
     page.locator("#pods").fill(SMALL)
-    page.wait_for_function("document.querySelector('.pod-form select').value === 'Guaranteed'")
+    page.wait_for_function("() => document.querySelector('.pod-form select').value === 'Guaranteed'")
     page.locator("#pods").fill(text)
-    page.wait_for_function("document.querySelector('.pod-form select').value === 'Burstable'")
+    page.wait_for_function("() => document.querySelector('.pod-form select').value === 'Burstable'")
     assert page.get_by_label("replicas", exact=True).input_value() == "2"
     assert page.get_by_label("sidecar", exact=True).is_checked()
 

@@ -19,12 +19,13 @@ def test_stepping_back_shows_the_machine_as_it_was(open_page: Open, picture: Cal
     page = open_page(fragment="#story")
     at = page.locator(".stepper .at")
     at.wait_for()
-    page.get_by_role("button", name="Earlier", exact=False).first.click()
-    page.wait_for_timeout(300)
-    first = at.inner_text()
+    page.locator(".entry").nth(2).click()
+    chosen = page.locator(".entry[aria-current] time").get_attribute("datetime")
+    page.locator(f'.stepper time[datetime="{chosen}"]').wait_for()
     picture(page)
-    page.locator(".stepper button").first.click()
-    page.wait_for_function("text => document.querySelector('.stepper .at').textContent !== text", arg=first)
+    page.get_by_role("button", name="← Earlier").click()
+    page.wait_for_function("text => document.querySelector('.stepper time').dateTime !== text", arg=chosen)
+    assert page.locator(".stepper time").get_attribute("datetime") < chosen
     page.locator(".told [data-cpu]").first.wait_for()
     assert page.locator(".entry[aria-current]").count() == 1
     assert page.evaluate("document.documentElement.scrollHeight <= innerHeight"), "the list scrolls, not the page"

@@ -196,7 +196,10 @@ def test_a_large_screen_is_filled(open_page: Open, picture: Callable[..., bytes]
 def test_holders_are_told_apart_without_colour(open_page: Open, picture: Callable[..., bytes]) -> None:
     """Without colour, two holders of about the same grey have other lines; list and picture have the same."""
     page = open_page("gpu8-128cpu")
-    page.locator(".drawing .cpu.held").first.wait_for()
+    # Pods come and go there.
+    page.wait_for_function(
+        "() => new Set([...document.querySelectorAll('.drawing .piece.held')].map(e => e.dataset.holder)).size > 3"
+    )
     session = page.context.new_cdp_session(page)
     session.send("Emulation.setEmulatedVisionDeficiency", {"type": "achromatopsia"})
     picture(page)
