@@ -110,6 +110,7 @@ def test_a_pinned_answer_does_not_change_by_itself(open_page: Open, picture: Cal
     assert page.locator(kept).all_text_contents() == said
     page.get_by_role("link", name="Machine").click()
     page.get_by_role("link", name="What if").click()
+    pinned.locator(".bar-free").first.wait_for()
     assert page.locator(kept).all_text_contents() == said
     pinned.get_by_role("button", name="Ask it again").click()
     page.wait_for_function("() => document.getElementById('pods').value.includes('small')")
