@@ -32,7 +32,10 @@ def test_why_not_here_is_asked_by_a_menu(open_page: Open, picture: Callable[...,
     assert [row[3] for row in rows[1:]] == ["✓ preferred"] * (len(rows) - 1)
     # The address follows a little later than the answer.
     page.wait_for_function(
-        "() => atob((location.hash.split('/')[1] || '').replaceAll('-', '+').replaceAll('_', '/')).includes('\"why\":1')"
+        """() => {
+            const question = (location.hash.split('/')[1] || '').replaceAll('-', '+').replaceAll('_', '/')
+            return atob(question).includes('"why":1')
+        }"""
     )
     page.reload()
     page.locator(".why-not .sentence").wait_for()
