@@ -94,7 +94,7 @@ test.each([Infinity, 640, 1300])("no last row of a few cores, in a room %d high"
   expect(Math.max(...rows.values()) * rows.size - 32).toBeLessThan(rows.size);
 });
 
-test.each([430, 900, 1600])("no last row of one device or of one PCIe switch, in a room %d wide", (width) => {
+test.each([430, 900, 1600])("rows of devices, alone and in PCIe switches, hold equally many, in a room %d wide", (width) => {
   const file = box(1, 16);
   file.devices = Array.from({ length: 16 }, (_, id) => ({
     id: `GPU${id}`,
@@ -104,8 +104,18 @@ test.each([430, 900, 1600])("no last row of one device or of one PCIe switch, in
   }));
   const [tile] = layoutOf(machineOf(file), { width, height: 640 }).tiles;
   const rows = new Map<number, number>();
-  const parts: Box[] = [...tile!.groups, ...tile!.devices.filter(({ device }) => !device.switch)];
-  expect(parts.length).toBe(10);
-  for (const { y } of parts) rows.set(y, (rows.get(y) ?? 0) + 1);
+  const add = (part: Box, devices: number) => rows.set(part.y, (rows.get(part.y) ?? 0) + devices);
+  for (const frame of tile!.groups) add(frame, 2);
+  for (const chip of tile!.devices.filter(({ device }) => !device.switch)) add(chip, 1);
+  expect([...rows.values()].reduce((sum, devices) => sum + devices)).toBe(16);
+  expect(new Set(rows.values()).size).toBe(1);
+});
+
+test.each([430, 900, 1600])("rows of devices alone differ by one at most, in a room %d wide", (width) => {
+  const file = box(1, 16);
+  file.devices = Array.from({ length: 10 }, (_, id) => ({ id: `GPU${id}`, resource: "nvidia.com/gpu", numa: [0] }));
+  const [tile] = layoutOf(machineOf(file), { width, height: 640 }).tiles;
+  const rows = new Map<number, number>();
+  for (const { y } of tile!.devices) rows.set(y, (rows.get(y) ?? 0) + 1);
   expect(Math.max(...rows.values()) * rows.size - 10).toBeLessThan(rows.size);
 });

@@ -187,7 +187,7 @@ function framed(title: string, devices: Device[], width: number, machine: Machin
   };
 }
 
-/** Corners from left to right, in as few rows as the width allows and of even length: no last row of one. */
+/** Corners from left to right, in as few rows as the width allows; these hold equally many where that needs no more. */
 function inRows(sizes: Size[], width: number): { x: number; y: number }[] {
   const greedy = wrapped(sizes, width, sizes.length);
   const rows = new Set(greedy.map(({ y }) => y)).size;
