@@ -118,6 +118,11 @@ def told(cluster: ControlPlane, name: str) -> str:
     return found[0]["message"] if found and found[0]["status"] == "False" else ""
 
 
+def events_about(cluster: ControlPlane, name: str) -> list[str]:
+    events = (cluster.api.get(EVENTS) or {})["items"]
+    return [own["message"] for own in events if own["involvedObject"]["name"] == name]
+
+
 def gated(cluster: ControlPlane, prefix: str) -> int:
     return sum(
         bool(pod["spec"].get("schedulingGates"))
@@ -135,8 +140,7 @@ def test_who_is_told_to_wait_for_an_end_starts_after_it(empty: ControlPlane) -> 
     sentence = until("it is told why", 60, lambda: told(empty, "large"))
     assert sentence.startswith("6 CPUs on one NUMA node: no node has them; 2 nodes would after one pod ends, such as ")
     assert "It would start now with main: cpu 6 -> 4." in sentence
-    events = (empty.api.get(EVENTS) or {})["items"]
-    assert sentence in [own["message"] for own in events if own["involvedObject"]["name"] == "large"]
+    until("an event says so, too", 60, lambda: told(empty, "large") in events_about(empty, "large"))
     named = re.search(r"such as waits/(\w+)", sentence)
     assert named is not None
     empty.api.delete(f"{PODS}/{named[1]}")
