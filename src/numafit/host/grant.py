@@ -76,15 +76,15 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 def granted(host: Host, leases: Sequence[Lease], request: JobRequest) -> "Placed | Refused":
-    """Where a job goes on top of the leases, if it may, and to what is really free where there is a choice. The engine
-    does not know that shared work keeps a CPU to run on: where it chose the last one of such work, it is asked again
-    without the CPUs that are left to it."""
+    """Where a job goes on top of the leases, if it may, and to what is really free where there is a choice, which a
+    kubelet does not look at. The engine does not know that shared work keeps a CPU to run on: where it chose the last
+    one of such work, it is asked again without the CPUs that are left to it."""
     from numafit.host.room import with_room
 
     host = host.within(request.on_nodes, holding=bool(request.memory))
     _check_names(host, leases, request)
     placed = _granted(host, leases, request)
-    if isinstance(placed, Refused):
+    if isinstance(placed, Refused) or request.like_kubelet:
         return placed
 
     def again(less: Host, others: Sequence[Lease]) -> "Placed | None":
