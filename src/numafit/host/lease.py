@@ -67,6 +67,8 @@ class Lease(msgspec.Struct, frozen=True):
     """The boot that `until` belongs to."""
     sentence: str = ""
     """Why it was placed there."""
+    remarks: tuple[str, ...] = ()
+    """What was really free and not only by the claims when it was placed, where that differed."""
     bind: str = "bind"
     """How its memory comes from `mems`: one of the ways in `bind.target`."""
     limit_memory: int = 0

@@ -90,9 +90,12 @@ class Book:
     def lease(self, lease_id: str) -> Lease | None:
         return self._run(lambda tx: tx.lease(lease_id))
 
-    def keep_command(self, lease: Lease, owner: Owner) -> None:
-        """Of one who was given his lease while he waited: who gave it to him knows the program only."""
+    def receive(self, lease: Lease, owner: Owner) -> None:
+        """By one who was given his lease while he waited. Who gave it to him knows the program only of his command, and
+        could not tell him what differs from the claims."""
         self._commands.keep(owner.uid, lease.id, owner.command)
+        for remark in lease.remarks:
+            self._warn(remark)
 
     def opened_command(self, owner: Owner) -> tuple[int, bytes]:
         """See `Commands.opened`."""
