@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-
 Warn = Callable[[str], None]
 Watch = Callable[[Sequence[Lease]], LiveContainers | None]
 """Asks Docker which of the leases have a container that lives; None: it did not answer."""
@@ -91,8 +90,7 @@ class Book:
         return self._run(lambda tx: tx.lease(lease_id))
 
     def receive(self, lease: Lease, owner: Owner) -> None:
-        """By one who was given his lease while he waited. Who gave it to him knows the program only of his command, and
-        could not tell him what differs from the claims."""
+        """By one who was given his lease while he waited, by another who knows the program only and told no remarks."""
         self._commands.keep(owner.uid, lease.id, owner.command)
         for remark in lease.remarks:
             self._warn(remark)

@@ -12,8 +12,8 @@ import msgspec
 from numafit.errors import NumafitError
 from numafit.host.book.bell import open_pipe, pipe_path, try_watch
 from numafit.host.book.book import Book
-from numafit.host.book.tables import Transaction
 from numafit.host.book.serve import HostNow
+from numafit.host.book.tables import Transaction
 from numafit.host.book.watch import Watcher
 from numafit.host.grant import Owner, QueuePlace, Refused
 from numafit.host.host import Host
