@@ -10,13 +10,14 @@ from msgspec.structs import replace
 
 from numafit.errors import InputError
 from numafit.host.book.book import Book
+from numafit.host.book.serve import serve
 from numafit.host.grant import Owner, Refused, sentence_of
 from numafit.host.host import Host, Quota, Quotas
 from numafit.host.lease import Lease
 from numafit.host.quota import group_of, over_quota, quota_of, within_bounds
 from numafit.host.request import JobRequest
 from numafit.ledger.ledger import Block
-from tests.host.ledgers import me, small_host, taken
+from tests.host.ledgers import host_named, me, small_host, taken
 
 ANN, BOB = 54301, 54302
 STUDENTS = 54300
@@ -136,6 +137,42 @@ def test_what_can_never_be_had_is_refused_at_once(tmp_path: Path) -> None:
         for ask in (book.take, book.enqueue):
             with pytest.raises(InputError, match=r"ann may hold 2 CPUs by quota, holds none now, and 3 CPUs would be"):
                 ask(host, JobRequest(cpus=3), owner(ANN))
+
+
+@pytest.mark.usefixtures("alone", "students")
+def test_what_is_given_counts_and_not_what_was_asked_for(tmp_path: Path) -> None:
+    """Each core has two threads, and whole cores are given: one for each rank."""
+    host = host_named("gpu8-128cpu", quotas=Quotas({"ann": Quota(cpus=8), "bob": Quota(cpus=1)}))
+    ranks = JobRequest(cpus=8, ranks=8, cpus_per_rank=1)
+    with Book.open(tmp_path) as book:
+        for ask in (book.take, book.enqueue):
+            with pytest.raises(InputError, match=r"16 CPUs would be too much \(whole cores, 8 asked for\) .*--threads"):
+                ask(host, ranks, owner(ANN))
+            with pytest.raises(InputError, match=r"2 CPUs would be too much \(whole cores, 1 asked for\) .*--threads"):
+                ask(host, JobRequest(cpus=1), owner(BOB))
+        single = taken(book, host, JobRequest(cpus=1, threads=True), owner(BOB))
+        assert single.exclusive.bit_count() == 1
+        book.release(single.id)
+        assert taken(book, host, JobRequest(cpus=7), owner(ANN)).exclusive.bit_count() == 8
+        assert taken(book, host, JobRequest(cpus=1), owner(0)).exclusive.bit_count() == 2
+        one_thread = replace(host, allowed_cpus=1 << 127)
+        assert taken(book, one_thread, JobRequest(cpus=1), owner(BOB)).exclusive == 1 << 127
+
+
+@pytest.mark.usefixtures("alone", "students")
+def test_what_would_be_too_much_in_whole_cores_is_waited_for(tmp_path: Path) -> None:
+    host = host_named("gpu8-128cpu", quotas=Quotas({"ann": Quota(cpus=3)}))
+    with Book.open(tmp_path) as book:
+        first = taken(book, host, JobRequest(cpus=1), owner(ANN))
+        got = book.take(host, JobRequest(cpus=1), owner(ANN))
+        assert isinstance(got, Refused)
+        assert sentence_of(got) == (
+            "ann may hold 3 CPUs by quota, holds 2 CPUs now, and 2 CPUs would be too much (whole cores, 1 asked for)"
+        )
+        book.enqueue(host, JobRequest(cpus=1), owner(ANN))
+        assert serve(book, host).given == []
+        book.release(first.id)
+        assert len(serve(book, host).given) == 1
 
 
 @pytest.mark.usefixtures("alone", "students")

@@ -89,6 +89,51 @@ def test_a_gpu_that_a_stranger_uses_is_avoided() -> None:
     assert found.remarks == ("in use though nobody holds it: GPU0 (12Gi of its memory); the job gets GPU1",)
 
 
+FULL = MemoryUsage(GIB)
+ON_NODE_1 = {"GPU4": 12 * GIB}
+
+
+def test_a_gpu_in_use_does_not_lead_back_to_a_full_node() -> None:
+    """There the job would be bound to memory that is not there, and ended by the kernel."""
+    found = placed(box(FULL, FREE, gpus=ON_NODE_1), JobRequest(cpus=2, memory=8 * GIB, devices={GPU: 1}))
+    assert (found.nodes, found.mems, found.bind, found.devices) == (0b10, 0b10, "bind", {GPU: ("GPU5",)})
+    assert found.remarks == ("8Gi on node 0 are free by the claims, and really 1Gi: the job goes to node 1",)
+
+
+def test_where_only_the_full_node_has_an_idle_gpu_memory_is_preferred_there() -> None:
+    """What is said is true of the place where the job goes in the end."""
+    host = box(FULL, FREE, gpus={f"GPU{number}": 2 * GIB for number in range(1, 8)})
+    found = placed(host, JobRequest(cpus=2, memory=8 * GIB, devices={GPU: 1}))
+    assert (found.nodes, found.bind, found.devices) == (0b1, "prefer", {GPU: ("GPU0",)})
+    assert found.remarks == (
+        "8Gi on node 0 are free by the claims, and really 1Gi: its memory is preferred there, not bound",
+    )
+
+
+def test_memory_is_judged_again_where_an_idle_gpu_is() -> None:
+    """The first place had memory and a GPU in use, the second one has an idle GPU and no memory."""
+    host = box(FREE, FULL, gpus={f"GPU{number}": 2 * GIB for number in range(4)})
+    found = placed(host, JobRequest(cpus=2, memory=8 * GIB, devices={GPU: 1}))
+    assert (found.nodes, found.bind, found.devices) == (0b10, "prefer", {GPU: ("GPU4",)})
+    assert found.remarks == (
+        "8Gi on node 1 are free by the claims, and really 1Gi: its memory is preferred there, not bound",
+        "in use though nobody holds it: GPU0 (2Gi of its memory); the job gets GPU4",
+    )
+
+
+def test_like_a_kubelet_means_exactly_so() -> None:
+    """A kubelet knows nothing of what programs without a pod use, and of links what its device plugin tells it."""
+    request = JobRequest(cpus=2, memory=8 * GIB, devices={GPU: 2}, like_kubelet=True)
+    host = box(FULL, FREE, gpus={"GPU0": 12 * GIB})
+    found = placed(host, request)
+    assert (found.nodes, found.bind, found.devices, found.remarks) == (0b1, "bind", {GPU: ("GPU0", "GPU1")}, ())
+    gone = Lease("other", "", 0, "", 0.0, devices={GPU: ("GPU0", "GPU2")})
+    found = placed(host, request, (gone,))
+    assert (found.devices, found.gpu_reason) == ({GPU: ("GPU1", "GPU3")}, "")
+    found = placed(host, replace(request, like_kubelet=False), (gone,))
+    assert (found.devices, found.gpu_reason) == ({GPU: ("GPU4", "GPU5")}, "NUMA 1; linked by PIX; score 50")
+
+
 @pytest.mark.usefixtures("alone")
 def test_what_differs_is_said_by_who_takes_the_lease(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Looked at when the lease is taken, which may be long after the command began to wait."""

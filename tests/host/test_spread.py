@@ -17,6 +17,7 @@ from numafit.host.lease import Lease
 from numafit.host.place import Placed, place
 from numafit.host.request import STRICT, JobRequest
 from numafit.host.spread import place_job
+from numafit.ledger.ledger import Block
 from numafit.machine.catalogue.names import machine_named
 from numafit.machine.model import Device
 from tests.host.ledgers import host_named
@@ -366,3 +367,17 @@ def test_shared_work_on_a_named_node_gets_devices_of_that_node() -> None:
     assert (near.nodes, near.aligned) == (0b10, True)
     rest = place_job(host, [lease_of(near, "near")], JobRequest(devices={GPU: 3}, on_nodes=0b10))
     assert (rest.nodes, rest.aligned) == (0b10, False)
+
+
+def test_a_rank_whose_memory_spilled_keeps_its_own_node_first() -> None:
+    """Of 40 GiB for each rank, node 1 has 100 free: two of its four ranks have all there, one a half."""
+    host = host_named("gpu8-128cpu")
+    gone = Lease("gone", "", 0, "", 0.0, memory=(Block((1,), "memory", 156 * GIB),))
+    placed = place_job(host, [gone], JobRequest(cpus=64, ranks=8, devices={GPU: 8}, memory=320 * GIB))
+    assert bytes_on(placed) == {(0,): 220 * GIB, (1,): 100 * GIB}
+    assert [(share.mems, share.home) for share in placed.shares] == [
+        *[("0", 0)] * 4,
+        *[("1", 1)] * 2,
+        ("1,0", 1),
+        ("0", 0),
+    ]

@@ -76,15 +76,15 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 def granted(host: Host, leases: Sequence[Lease], request: JobRequest) -> "Placed | Refused":
-    """Where a job goes on top of the leases, if it may, and to what is really free where there is a choice. The engine
-    does not know that shared work keeps a CPU to run on: where it chose the last one of such work, it is asked again
-    without the CPUs that are left to it."""
+    """Where a job goes on top of the leases, if it may, and to what is really free where there is a choice, which a
+    kubelet does not look at. The engine does not know that shared work keeps a CPU to run on: where it chose the last
+    one of such work, it is asked again without the CPUs that are left to it."""
     from numafit.host.room import with_room
 
     host = host.within(request.on_nodes, holding=bool(request.memory))
     _check_names(host, leases, request)
     placed = _granted(host, leases, request)
-    if isinstance(placed, Refused):
+    if isinstance(placed, Refused) or request.like_kubelet:
         return placed
 
     def again(less: Host, others: Sequence[Lease]) -> "Placed | None":
@@ -157,21 +157,43 @@ def bounded(host: Host, request: JobRequest, owner: Owner) -> JobRequest:
 
 def is_over(host: Host, leases: Sequence[Lease], waiting: QueuePlace) -> bool:
     """Whether one who waits has his quota in use."""
-    return bool(over_quota(host.quotas, leases, waiting.request, waiting.owner.uid, waiting.owner.user))
+    return bool(_over(host, leases, waiting.request, waiting.owner))
 
 
 def granted_to(host: Host, leases: Sequence[Lease], request: JobRequest, owner: Owner) -> "Placed | Refused":
     """Where the job of somebody goes, within what he may hold. Raises `InputError` for what he never may."""
     check_quota(host, request, owner)
-    why = over_quota(host.quotas, leases, request, owner.uid, owner.user)
-    return Refused(why=why) if why else granted(host, leases, request)
+    why = _over(host, leases, request, owner)
+    if why:
+        return Refused(why=why)
+    answer = granted(host, leases, request)
+    if not isinstance(answer, Refused):
+        why = _over(host, leases, request, owner, answer.exclusive.bit_count())
+    return Refused(why=why) if why else answer
 
 
 def check_quota(host: Host, request: JobRequest, owner: Owner) -> None:
     """What would be too much even if nobody held anything."""
-    why = over_quota(host.quotas, (), request, owner.uid, owner.user)
+    why = _over(host, (), request, owner)
     if why:
-        raise InputError(why, cure="ask for less")
+        whole = not over_quota(host.quotas, (), request, owner.uid, owner.user)
+        raise InputError(why, cure="ask for less, or for single threads with --threads" if whole else "ask for less")
+
+
+def _over(host: Host, leases: Sequence[Lease], request: JobRequest, owner: Owner, given: int | None = None) -> str:
+    """As `over_quota` says it of the CPUs that are `given`; without, of as many as whole cores make of those that are
+    asked for."""
+    why = over_quota(host.quotas, leases, request, owner.uid, owner.user)
+    if why or not request.cpus or not (host.quotas.users or host.quotas.groups):
+        return why
+    from numafit.host.spread import cpus_in_all
+
+    room = (host.usable_cpus & ~host.reserved_cpus).bit_count()
+    whole = cpus_in_all(host, request)
+    # Who may not use as many gets what he may.
+    cpus = given if given is not None else whole if whole <= room else request.cpus
+    why = over_quota(host.quotas, leases, replace(request, cpus=cpus), owner.uid, owner.user)
+    return f"{why} (whole cores, {request.cpus} asked for)" if why else ""
 
 
 QUOTA = "Quota"

@@ -17,8 +17,14 @@ class LeasePart(msgspec.Struct, frozen=True):
     cpus: str
     """As a list, like 0-3,8; likewise the next one."""
     mems: str = ""
-    """The NUMA nodes that its memory comes from first."""
+    """The NUMA nodes that its memory comes from first; of several its own one comes before the others, like 1,0."""
     devices: tuple[str, ...] = ()
+
+    @property
+    def home(self) -> int | None:
+        """The NUMA node that its memory is asked from first; None: none is known."""
+        first = self.mems.partition(",")[0].partition("-")[0]
+        return int(first) if first else None
 
     def words(self) -> str:
         """`CPUs 0-3, memory of node 0, GPU0`."""
@@ -67,6 +73,8 @@ class Lease(msgspec.Struct, frozen=True):
     """The boot that `until` belongs to."""
     sentence: str = ""
     """Why it was placed there."""
+    remarks: tuple[str, ...] = ()
+    """What was really free and not only by the claims when it was placed, where that differed."""
     bind: str = "bind"
     """How its memory comes from `mems`: one of the ways in `bind.target`."""
     limit_memory: int = 0

@@ -1,7 +1,7 @@
 """Where a kubelet would put a job: the engine decides about a request on top of the leases that are held.
 
 A host is a node whose kubelet has all managers on. Two things are apart from the kubelet: nothing need be reserved,
-and among GPUs that are free the set that the links favour is tried first.
+and, unless it shall be exactly like a kubelet, the set of free GPUs that the links favour is tried first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -249,7 +249,7 @@ def _devices(node: Node, leases: Iterable[Lease]) -> DeviceLedger:
 
 def _by_links(node: Node, ledger: Ledger, pod: Pod, request: JobRequest) -> tuple[Decision | None, str]:
     """The decision when only the best set of the free GPUs is offered, and why it is; None where links say nothing."""
-    if not node.machine.links:
+    if request.like_kubelet or not node.machine.links:
         return None, ""
     # Words about links are needed by few jobs, and a command starts quicker without them.
     hidden: dict[str, frozenset[str]] = {}

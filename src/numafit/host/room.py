@@ -30,12 +30,17 @@ PlaceAgain = Callable[[Host, Sequence[Lease]], Placed | None]
 
 
 def with_room(host: Host, leases: Sequence[Lease], placed: Placed, place: PlaceAgain) -> Placed:
-    """`placed`, or a placement as good as it whose memory and GPUs are really free, with remarks on the difference."""
+    """`placed`, or a placement as good as it whose memory and GPUs are really free, with remarks on the difference.
+
+    GPUs come first. What strangers use then counts as held, so that looking for memory does not lead back to it, and
+    the memory is judged where the job goes in the end."""
     usage = host.usage
     if usage is None:
         return placed
-    placed = _with_memory(host, usage, leases, placed, place)
-    return _with_idle_gpus(host, usage, leases, placed, place)
+    found, leases = _with_idle_gpus(host, usage, leases, placed, place)
+    found = _with_memory(host, usage, leases, found, place)
+    remark = _gpu_remark(host, usage, placed, found)
+    return replace(found, remarks=(*found.remarks, remark)) if remark else found
 
 
 def _with_memory(host: Host, usage: Usage, leases: Sequence[Lease], placed: Placed, place: PlaceAgain) -> Placed:
@@ -98,24 +103,40 @@ def _shortage(host: Host, usage: Usage, placed: Placed, short: int) -> str:
     return f"node {nodes} is nearly full ({free} of {size_text(total)} are really free)"
 
 
-def _with_idle_gpus(host: Host, usage: Usage, leases: Sequence[Lease], placed: Placed, place: PlaceAgain) -> Placed:
-    held = {device for ids in placed.devices.values() for device in ids}
+def _with_idle_gpus(
+    host: Host, usage: Usage, leases: Sequence[Lease], placed: Placed, place: PlaceAgain
+) -> tuple[Placed, Sequence[Lease]]:
+    """With the leases and, where the job can do without them, the GPUs of strangers as if they were held."""
     busy = _busy(host, usage)
-    if not held & busy.keys():
-        return placed
-    labels = {device.id: device.label or device.id for device in host.machine.devices}
-    used = ", ".join(f"{labels[gpu]} ({size_text(busy[gpu])} of its memory)" for gpu in sorted(held & busy.keys()))
-    remark = f"in use though nobody holds it: {used}"
     by_resource: dict[str, tuple[str, ...]] = {}
     for device in host.machine.devices:
         if device.id in busy:
             by_resource[device.resource] = (*by_resource.get(device.resource, ()), device.id)
-    strangers = Lease(_STRANGERS, "", 0, "", 0.0, devices=by_resource)
-    other = _as_good(placed, place, host, [*leases, strangers])
-    if other is None:
-        return replace(placed, remarks=(*placed.remarks, remark))
-    names = ", ".join(labels[gpu] for ids in other.devices.values() for gpu in ids)
-    return replace(other, bind=placed.bind, remarks=(*placed.remarks, f"{remark}; the job gets {names}"))
+    if not placed.devices.keys() & by_resource.keys():
+        return placed, leases
+    others = [*leases, Lease(_STRANGERS, "", 0, "", 0.0, devices=by_resource)]
+    if not _held(placed) & busy.keys():
+        return placed, others
+    other = _as_good(placed, place, host, others)
+    return (other, others) if other is not None else (placed, leases)
+
+
+def _gpu_remark(host: Host, usage: Usage, before: Placed, now: Placed) -> str:
+    """On the GPUs that it had `before` and does not get, or that it gets all the same."""
+    busy = _busy(host, usage)
+    labels = {device.id: device.label or device.id for device in host.machine.devices}
+    still = _held(now) & busy.keys()
+    told = ", ".join(
+        f"{labels[gpu]} ({size_text(busy[gpu])} of its memory)" for gpu in sorted(still or _held(before) & busy.keys())
+    )
+    if not told:
+        return ""
+    names = ", ".join(labels[gpu] for ids in now.devices.values() for gpu in ids)
+    return f"in use though nobody holds it: {told}" + ("" if still else f"; the job gets {names}")
+
+
+def _held(placed: Placed) -> set[str]:
+    return {device for ids in placed.devices.values() for device in ids}
 
 
 def _busy(host: Host, usage: Usage) -> Mapping[str, int]:

@@ -1,6 +1,7 @@
 """A command's view of this host: its machine as far as it is needed, and its ledger."""
 
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -8,19 +9,27 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from numafit.bits import parse_cpuset
 from numafit.host.bind.kernel import allowed_now
 from numafit.host.bind.slices import let_out
 from numafit.host.bind.target import Target
 from numafit.host.book.book import Book, Warn
 from numafit.host.book.folder import NOT_SHARED, NoLedgerError, is_private, ledger_folder
 from numafit.host.book.store import FILE, LOCK
+from numafit.host.grant import QueuePlace
 from numafit.host.host import Host, HostFile, host_of
 from numafit.host.lease import Lease, LiveContainers
-from numafit.host.this_machine import live_machine
+from numafit.host.request import JobRequest
+from numafit.host.this_machine import NVIDIA, live_machine, looked_at
 from numafit.machine.model import Machine
+from numafit.machine.read.sysfs.tree import live_tree
 
 if TYPE_CHECKING:
     from numafit.host.book.glance import Glance
+
+
+_FRESH_SECONDS = 30.0
+"""How long a watcher believes what it read of the machine, as long as nobody may start."""
 
 
 class Session:
@@ -38,6 +47,50 @@ class Session:
 
     def book(self) -> Book:
         return open_book(self.folder, self.warn)
+
+    def read_anew(self) -> None:
+        """For one who stays: which CPUs are online, what he may use, and what `host.yaml` says now. Drivers of devices
+        are not asked again, which may take seconds."""
+        before = self.host
+        if not before.live:
+            return
+        machine = before.machine
+        online = live_tree().text("sys/devices/system/cpu/online")
+        if online is not None and parse_cpuset(online.strip()) != before.online:
+            machine = replace(machine, cpus=live_machine(devices=False).cpus)
+        host = host_of(machine, _host_file(self.folder, machine), allowed=_allowed())
+        self._host = replace(host, live=True, notes=before.notes)
+
+
+class Outlook:
+    """This machine for one who watches over the queue for all who wait: as nobody in particular sees it."""
+
+    def __init__(self, folder: Path, book: Book) -> None:
+        self._folder, self._book = folder, book
+        self._session: Session | None = None
+        self._until = 0.0
+
+    def host(self) -> Host:
+        """Half a minute old at most."""
+        if self._session is None or time.monotonic() > self._until:
+            self._session = open_session(self._folder, _tell_nobody, quiet=True)
+            self._until = time.monotonic() + _FRESH_SECONDS
+        return replace(self._session.host, allowed_cpus=None, allowed_mems=None)
+
+    def host_now(self, queue: Sequence[QueuePlace]) -> Host:
+        """As it is now, after a look around, with what is really in use: one of these is about to start."""
+        self.host()
+        assert self._session is not None
+        self._session.read_anew()
+        host = self.host()
+        look_around(self._book, host, _tell_nobody)
+        gpus = sum(place.request.devices.get(NVIDIA, 0) for place in queue)
+        wanted = JobRequest(memory=1, devices={NVIDIA: gpus}) if gpus else JobRequest(memory=1)
+        return looked_at(host, wanted) if any(place.request.holds for place in queue) else host
+
+
+def _tell_nobody(_: str) -> None:
+    """What is done for others stands in the history."""
 
 
 def open_session(
@@ -118,7 +171,8 @@ def look_around(book: Book, host: Host, warn: Warn) -> None:
     again get back what they are pinned to, or are moved, and so are jobs whose CPUs went offline. Each is told.
     `host` must have been read just now."""
     reenter_containers(book, host, warn)
-    if any(not cpu.online for cpu in host.machine.cpus):
+    # CPUs of a machine that lost them altogether are listed nowhere but in leases.
+    if book.transact(lambda tx: tx.held_cpus()) & ~host.online:
         from numafit.host.book.moves import mend
 
         for sentence in mend(book, host):

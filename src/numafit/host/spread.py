@@ -332,6 +332,10 @@ def _shares(
     shares = []
     for one, part in zip(taken, parts, strict=True):
         nearest = nearest_first(members(mems), one.home, distance)
-        held = mask_of([numa for numa, _ in one.memory] or nearest[:1])
-        shares.append(LeasePart(cpuset_text(one.cpus), cpuset_text(held), part.devices))
+        held = [numa for numa, _ in one.memory] or nearest[:1]
+        home = nearest_first(held, one.home, distance)[:1]
+        text = cpuset_text(mask_of(held))
+        if home != sorted(held)[:1]:
+            text = f"{home[0]},{cpuset_text(mask_of(held) & ~mask_of(home))}"
+        shares.append(LeasePart(cpuset_text(one.cpus), text, part.devices))
     return tuple(shares)

@@ -51,7 +51,6 @@ memory          not held, preferred from node 1
 nvidia.com/gpu  GPU0, GPU1, GPU2, GPU3
 aligned         no: it crosses NUMA nodes
 why             CPUs 16-23,144-151 on node 1; GPU0, GPU1, GPU2, GPU3 on nodes 1,3, not aligned
-GPUs            crosses NUMA nodes 1, 3 (2+2): no node has more than 2 GPUs; all pairs NV12; score 80
 """,
     "gb200 --cpus 4 --gpus 1": """\
 CPUs            0-3 (4, exclusive)

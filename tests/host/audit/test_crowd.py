@@ -57,6 +57,7 @@ def test_offline_cpus_of_a_lease_are_told(online: int, sentence: str) -> None:
     """And nothing else: that it may use only the others is no second finding."""
     (one,) = found(during(1.0, {7: (use(LOW & online, 0),)}), online=online)
     assert (one.code, one.severity, one.sentence) == ("NA015", "error", sentence)
+    assert one.cure.startswith("`numafit ps` moves the job to others")
 
 
 def heap(*threads: ThreadUse) -> list[tuple[str, str]]:

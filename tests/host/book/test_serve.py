@@ -1,7 +1,7 @@
 """One look at the queue."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,8 +10,12 @@ from msgspec.structs import replace
 from numafit.host.book import serve as looks
 from numafit.host.book.book import Book
 from numafit.host.book.serve import serve
+from numafit.host.grant import QueuePlace
+from numafit.host.host import Host
+from numafit.host.lease import Lease
 from numafit.host.request import JobRequest
-from tests.host.ledgers import gone, me, small_host, taken
+from numafit.host.usage import MemoryUsage, Usage
+from tests.host.ledgers import gone, host_named, me, small_host, taken
 
 HOST = small_host(4)
 
@@ -87,3 +91,61 @@ def test_a_higher_priority_is_served_first(book: Book) -> None:
     assert [place.request.name for place in book.waiting()] == ["1", "2", "0"]
     look = serve(book, HOST)
     assert [place.request.name for place, _, _ in look.given] == ["1"]
+
+
+# What is really in use
+
+
+FULL = MemoryUsage(1 << 30)
+FREE = MemoryUsage(200 << 30)
+
+
+def now_full(asked: list[list[str]]) -> Callable[[Sequence[QueuePlace]], Host]:
+    """A host whose first node has become full; who asks is written down."""
+
+    def host_now(queue: Sequence[QueuePlace]) -> Host:
+        asked.append([place.request.name for place in queue])
+        return replace(BOX, usage=Usage({0: FULL, 1: FREE}))
+
+    return host_now
+
+
+BOX = host_named("gpu8-128cpu")
+
+
+def test_who_has_waited_goes_where_there_is_room_now(book: Book) -> None:
+    """Nobody looks while nobody may start; what differs from the claims is told by his lease."""
+    asked: list[list[str]] = []
+    held = taken(book, BOX, JobRequest(cpus=126))
+    book.enqueue(BOX, JobRequest(cpus=8, memory=8 << 30, name="first"), me())
+    book.enqueue(BOX, JobRequest(cpus=8, memory=8 << 30, name="second"), me())
+    look = serve(book, BOX, host_now=now_full(asked))
+    assert (asked, look.given) == ([], [])
+    assert serve(book, BOX, look.state, host_now=now_full(asked)).state == look.state
+    book.release(held.id)
+    look = serve(book, BOX, look.state, host_now=now_full(asked))
+    assert asked == [["first", "second"]]
+    remark = "8Gi on node 0 are free by the claims, and really 1Gi: the job goes to node 1"
+    assert [(lease.nodes, lease.bind, lease.remarks) for _, lease, _ in look.given] == [(0b10, "bind", (remark,))] * 2
+    assert [lease.remarks for lease in book.leases()] == [(remark,)] * 2
+
+
+def test_what_was_found_by_the_look_counts_before_anybody_starts(book: Book) -> None:
+    """A container that came back may be given its CPUs while somebody is about to get them."""
+    book.enqueue(HOST, JobRequest(cpus=4), me())
+
+    def host_now(queue: Sequence[QueuePlace]) -> Host:
+        book.add(Lease("0badcafe", "", 0, "root", 1.5, exclusive=0b1, owners=me().processes), "rebuilt")
+        return HOST
+
+    look = serve(book, HOST, host_now=host_now)
+    assert (look.given, len(look.waiting)) == ([], 1)
+
+
+def test_cpus_that_come_back_are_a_change(book: Book) -> None:
+    book.enqueue(HOST, JobRequest(cpus=4), me())
+    cpus = tuple(replace(cpu, online=cpu.id > 0) for cpu in HOST.machine.cpus)
+    fewer = replace(HOST, machine=replace(HOST.machine, cpus=cpus))
+    look = serve(book, fewer)
+    assert look.given == []
+    assert len(serve(book, HOST, look.state).given) == 1

@@ -143,6 +143,13 @@ def test_a_process_takes_the_part_that_the_lease_was_placed_with() -> None:
     assert notes == ()
 
 
+def test_a_process_whose_memory_spilled_asks_its_own_node_first() -> None:
+    """And not the one with the lowest number."""
+    told = {**SHARES, "NUMAFIT_SHARES": "2-3@1,0@GPU-b;0-1@0-1@GPU-a"}
+    found, _ = shares_of(MACHINE, find_resources({**LEASE, **told}, MACHINE, ALLOWED), 2)
+    assert [share.memory_node for share in found] == [1, 0]
+
+
 def test_another_number_of_processes_shares_the_lease_out_anew_and_says_so() -> None:
     facts = find_resources({**LEASE, **SHARES}, MACHINE, ALLOWED)
     found, notes = shares_of(MACHINE, facts, 4)

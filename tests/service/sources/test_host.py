@@ -10,10 +10,12 @@ import pytest
 
 from numafit.host.audit.numastat import node_allocations
 from numafit.host.audit.promise import Promise
+from numafit.host.host import Host
 from numafit.service.sources.demo import Demo
 from numafit.service.sources.host import HostSource
 from numafit.show.records.audit import AuditAnswer
 from tests.host.process.test_identity import child
+from tests.host.test_session import without_last
 from tests.service.agents import asked
 
 
@@ -71,3 +73,25 @@ def test_only_a_host_has_an_audit() -> None:
         return await client.get("/api/v1/audit")
 
     assert asked(talk, Demo()).status_code == 409
+
+
+def test_each_sweep_reads_the_host_anew_and_looks_around(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Quotas and CPUs that changed count without a restart, and a mistake in `host.yaml` is told once."""
+    monkeypatch.setattr("numafit.host.book.rebuild.running_leases", lambda **_: [])
+    looked: list[Host] = []
+    monkeypatch.setattr("numafit.service.sources.host.look_around", lambda book, host, warn: looked.append(host))
+    source = HostSource(tmp_path)
+    before = source.session.host
+    left = without_last(monkeypatch, before)
+    (tmp_path / "host.yaml").write_text("quotas: {users: {ann: {cpus: 3}}}\n")
+    source._look(sweep=False)
+    assert (source.session.host, looked) == (before, [])
+    source._look(sweep=True)
+    assert [(host.online, host.quotas.users["ann"].cpus) for host in looked] == [(left, 3)]
+    (tmp_path / "host.yaml").write_text("quotas: 3\n")
+    source._look(sweep=True)
+    source._look(sweep=True)
+    assert looked[1:] == [looked[0]] * 2
+    assert capsys.readouterr().err.count("what was read before counts") == 1

@@ -42,6 +42,7 @@ LEASE = Lease(
     limit_memory=3 << 30,
     shares=(LeasePart("60-61", "2", ("GPU-1",)), LeasePart("62-63", "2", ("GPU-2",))),
     priority=3,
+    remarks=("node 0 is nearly full",),
     seconds=60.0,
     group="students",
     marked=True,

@@ -1,5 +1,6 @@
 """`numafit ps`, `free` and `history`: who holds what of a host, what is left of it, and what happened to its leases."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -152,7 +153,9 @@ def ps(output: str, picture: Path | None, write_state: Path | None, folder: Path
         answer(leases_text(found.leases, found.labels, screen, lying), screen)
     if not found.whole:
         answer(MAY_HOLD_MORE, screen)
-    for sentence in offline_sentences(found.host, found.leases):
+    # Of an agent's host, and where the ledger could not be written, nobody tried to move anything.
+    mover = os.geteuid() if agent is None and found.written else None
+    for sentence in offline_sentences(found.host, found.leases, mover):
         answer(sentence, screen)
     for line in _waiting_lines(found):
         answer(line, screen)

@@ -40,7 +40,7 @@ def _offline(promise: Promise, online: int) -> Iterator[AuditFinding]:
         promise.name,
         None,
         f"CPU {number} of its CPUs {cpuset_text(promise.cpus)} {'is' if offline.bit_count() == 1 else 'are'} offline",
-        f"chcpu -e {number} as root, or start the job again: it gets others",
+        f"`numafit ps` moves the job to others, if any are free for it; or chcpu -e {number} as root",
     )
 
 

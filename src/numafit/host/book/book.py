@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-
 Warn = Callable[[str], None]
 Watch = Callable[[Sequence[Lease]], LiveContainers | None]
 """Asks Docker which of the leases have a container that lives; None: it did not answer."""
@@ -90,9 +89,11 @@ class Book:
     def lease(self, lease_id: str) -> Lease | None:
         return self._run(lambda tx: tx.lease(lease_id))
 
-    def keep_command(self, lease: Lease, owner: Owner) -> None:
-        """Of one who was given his lease while he waited: who gave it to him knows the program only."""
+    def receive(self, lease: Lease, owner: Owner) -> None:
+        """By one who was given his lease while he waited, by another who knows the program only and told no remarks."""
         self._commands.keep(owner.uid, lease.id, owner.command)
+        for remark in lease.remarks:
+            self._warn(remark)
 
     def opened_command(self, owner: Owner) -> tuple[int, bytes]:
         """See `Commands.opened`."""

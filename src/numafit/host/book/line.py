@@ -61,6 +61,7 @@ def lease_of(placed: "Placed | SharedPlace", owner: Owner, host: Host, taken: se
         until=owner.until,
         boot=owner.boot,
         sentence=sentence_about(placed),
+        remarks=placed.remarks,
         bind=placed.bind,
         limit_memory=placed.request.limit_memory,
         shares=placed.shares,

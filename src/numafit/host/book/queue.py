@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,7 @@ import msgspec
 from numafit.errors import NumafitError
 from numafit.host.book.bell import open_pipe, pipe_path, try_watch
 from numafit.host.book.book import Book
+from numafit.host.book.serve import HostNow
 from numafit.host.book.tables import Transaction
 from numafit.host.book.watch import Watcher
 from numafit.host.grant import Owner, QueuePlace, Refused
@@ -61,11 +63,11 @@ def take(book: Book, host: Host, request: JobRequest, owner: Owner, wait: float 
     while True:
         ticket = enter(book, host, request, owner, wait)
         try:
-            told = wait_here(book, host, ticket, owner)
+            told = wait_here(book, lambda: host, ticket, owner)
         finally:
             leave(book, ticket)
         if isinstance(told, Lease):
-            book.keep_command(told, owner)
+            book.receive(told, owner)
         if not isinstance(told, str):
             return told
 
@@ -133,12 +135,14 @@ def _has_open(pid: int, pipe: Path) -> bool:
         return False
 
 
-def wait_here(book: Book, host: Host, ticket: Ticket, owner: Owner) -> Lease | Refused | str:
+def wait_here(
+    book: Book, host: Callable[[], Host], ticket: Ticket, owner: Owner, host_now: HostNow | None = None
+) -> Lease | Refused | str:
     """A word that is neither of them: the place is lost."""
     while True:
         lock = try_watch(book.folder)
         if lock is not None:
-            watcher = Watcher(book, book.folder, lock, lambda: host)
+            watcher = Watcher(book, book.folder, lock, host, host_now)
             try:
                 watcher.until_left(ticket.number)
             finally:

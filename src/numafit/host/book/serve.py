@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -15,6 +15,9 @@ from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.pool import shared_cpus
 from numafit.host.process.identity import PROC, ProcessId, read_stat
+
+HostNow = Callable[[Sequence[QueuePlace]], Host]
+"""The host as it is now, with what is really in use of it: asked when one of these may start."""
 
 MOST = 8
 """So many start in one transaction: the first ones need not wait for the last."""
@@ -34,24 +37,32 @@ class QueueLook(msgspec.Struct, frozen=True):
     """The same as before: nobody need be asked again."""
 
 
-def serve(book: Book, host: Host, before: bytes = b"", most: int = MOST) -> QueueLook:
-    """`before` is the state of the last look. `host` has all devices, and is that of no user in particular."""
+def serve(
+    book: Book, host: Host, before: bytes = b"", most: int = MOST, *, host_now: HostNow | None = None
+) -> QueueLook:
+    """`before` is the state of the last look. `host` has all devices, and is that of no user in particular. By it is
+    seen whether anybody may start at all; who does goes where `host_now` has room, which is asked between two
+    transactions. None: `host` is as good."""
     now = time.clock_gettime(time.CLOCK_BOOTTIME)
+    hopeful: list[QueuePlace] = []
 
-    def run(tx: Transaction) -> QueueLook:
+    def run(tx: Transaction, host: Host, *, certain: bool) -> QueueLook | None:
         leases = book.swept(tx, None)
         queue = in_order(places(tx))
         over = [place for place in queue if place.until is not None and place.until <= now]
         # One that was stopped by Ctrl-Z could not start; it keeps its place.
         ended = {place.ticket for place in over}
         awake = [place for place in queue if place.ticket not in ended and not is_stopped(place)]
-        state = _state(leases, awake)
+        state = _state(host, leases, awake)
         given: list[tuple[QueuePlace, Lease]] = []
         reasons: dict[int, str] = {}
         if state != before or over:
             for turn in turns(host, leases, [*awake, *over], now):
                 if isinstance(turn.answer, Refused):
                     reasons[turn.place.ticket] = sentence_of(turn.answer)
+                elif not certain:
+                    hopeful[:] = [*awake, *over]
+                    return None
                 else:
                     lease = book.give(tx, seen_by(host, turn.place), leases, turn.answer, turn.place.owner)
                     leases.append(lease)
@@ -75,17 +86,24 @@ def serve(book: Book, host: Host, before: bytes = b"", most: int = MOST) -> Queu
             b"" if given else state,
         )
 
-    return book.transact(run)
+    look = book.transact(lambda tx: run(tx, host, certain=host_now is None))
+    if look is None and host_now is not None:
+        found = host_now(hopeful)
+        look = book.transact(lambda tx: run(tx, found, certain=True))
+    assert look is not None
+    return look
 
 
 def _end(one: Lease | QueuePlace) -> float | None:
     return one.until
 
 
-def _state(leases: Sequence[Lease], queue: Sequence[QueuePlace]) -> bytes:
-    """All that the rule of the queue looks at, but the time: as that goes on, nobody may start who might not before."""
+def _state(host: Host, leases: Sequence[Lease], queue: Sequence[QueuePlace]) -> bytes:
+    """All that the rule of the queue looks at, but the time: as that goes on, nobody may start who might not before.
+    Of the host, what may change while somebody waits."""
     held = [(lease.id, hex(lease.exclusive), lease.memory, lease.devices) for lease in leases]
-    return msgspec.json.encode((held, [place.ticket for place in queue]))
+    there = (hex(host.online), hex(host.reserved_cpus), host.reserved_memory, host.quotas)
+    return msgspec.json.encode((there, held, [place.ticket for place in queue]))
 
 
 def is_stopped(place: QueuePlace) -> bool:

@@ -93,7 +93,7 @@ class Starts:
         lease = written.get(report.start.lease.id)
         line = LOST
         if lease is not None:
-            told = start_sentences(lease, report.bound, report.start.place.request.cpus)
+            told = [*lease.remarks, *start_sentences(lease, report.bound, report.start.place.request.cpus)]
             text = "".join(f"numafit: {sentence}\n" for sentence in told)
             line = f"{WRITTEN} {text.encode().hex()}"
         with suppress(OSError):

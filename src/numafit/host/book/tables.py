@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from numafit.bits import mask_of
 from numafit.errors import NumafitError
 from numafit.host.lease import Lease, claims, decode_lease, encode_lease
 
@@ -88,6 +89,10 @@ class Transaction:
         """In the order they were taken."""
         rows = self._connection.execute("SELECT data FROM leases ORDER BY number").fetchall()
         return [_lease(row[0]) for row in rows]
+
+    def held_cpus(self) -> int:
+        """Of all leases."""
+        return mask_of(int(name) for (name,) in self._connection.execute("SELECT name FROM claims WHERE kind = 'cpu'"))
 
     def lease(self, lease_id: str) -> Lease | None:
         row = self._connection.execute("SELECT data FROM leases WHERE id = ?", (lease_id,)).fetchone()

@@ -9,14 +9,14 @@ since it holds the other end of everybody's pipe.
 import os
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from numafit.host.book.bell import BELL, open_pipe, pipe_path, pipes, try_watch
 from numafit.host.book.book import Book
 from numafit.host.book.opening import open_fifo
-from numafit.host.book.serve import QueueLook, serve
+from numafit.host.book.serve import HostNow, QueueLook, serve
 from numafit.host.book.starts import Starts, is_offered, start_line
 from numafit.host.grant import QueuePlace
 from numafit.host.host import Host
@@ -36,8 +36,10 @@ class Watcher:
     """Has the lock of the watch, and gives it up when it is closed. With -1 in its place it watches beside one who has
     the lock and does not answer: two do no harm, each look is a transaction."""
 
-    def __init__(self, book: Book, folder: Path, lock: int, host: Callable[[], Host]) -> None:
-        self._book, self._folder, self._lock, self._host = book, folder, lock, host
+    def __init__(
+        self, book: Book, folder: Path, lock: int, host: Callable[[], Host], host_now: HostNow | None = None
+    ) -> None:
+        self._book, self._folder, self._lock, self._host, self._host_now = book, folder, lock, host, host_now
         self._bell = open_pipe(folder / BELL)
         self._pipes: dict[Path, int] = {}
         self._ends: dict[ProcessId, int] = {}
@@ -53,11 +55,12 @@ class Watcher:
         for path in pipes(self._folder):
             # Some may be of those that are gone; the others are greeted.
             self._pipes.setdefault(path, -1)
+        found: list[Host] = []
         while True:
             with suppress(BlockingIOError):
                 self._starts.heard(os.read(self._bell, 1 << 16))
             began = time.monotonic()
-            served = serve(self._book, self._host(), self._state)
+            served = self._served(found)
             self._state = served.state
             self._tell(served)
             if all(place.ticket != ticket for place in served.waiting) and not self._starts:
@@ -68,6 +71,23 @@ class Watcher:
             time.sleep(min(LONGEST_REST, time.monotonic() - began))
             if not served.given:
                 self._sleep(served)
+
+    def _served(self, found: list[Host]) -> QueueLook:
+        """Those who can start right behind others go by what was `found` for these: to look anew takes longer than to
+        let one start."""
+
+        def now(queue: Sequence[QueuePlace]) -> Host:
+            assert self._host_now is not None
+            found[:] = [self._host_now(queue)]
+            return found[0]
+
+        if found:
+            served = serve(self._book, found[0], self._state)
+        else:
+            served = serve(self._book, self._host(), self._state, host_now=now if self._host_now else None)
+        if not served.given:
+            found.clear()
+        return served
 
     def hand_over(self) -> None:
         """Somebody who still waits shall watch; the pipes stay open until he does."""

@@ -76,5 +76,5 @@ def lease_given(book: Book, back: Resumed, owner: Owner) -> Lease:
     lease = book.lease(back.rest)
     if lease is None or not set(lease.owners) & set(owner.processes):
         raise NumafitError(f"the lease {back.rest} was released before the command could start")
-    book.keep_command(lease, owner)
+    book.receive(lease, owner)
     return lease

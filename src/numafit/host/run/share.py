@@ -43,7 +43,7 @@ def promised(
             gpu,
             nodes.get(gpu),
             parse_cpuset(part.cpus),
-            next(iter(members(parse_cpuset(part.mems))), None),
+            part.home,
             nic,
         )
         for rank, (part, gpu, nic) in enumerate(zip(parts, mine, nics, strict=True))

@@ -17,8 +17,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 from numafit.errors import NumafitError
 from numafit.host import wake
 from numafit.host.book.bell import open_pipe, pipe_path, try_watch
@@ -27,12 +25,11 @@ from numafit.host.book.queue import TRY_SECONDS, Ticket, answered, enter, leave,
 from numafit.host.book.watch import LOOK_SECONDS, Watcher
 from numafit.host.environment import LEASE
 from numafit.host.grant import Owner, Refused
-from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.request import JobRequest
 from numafit.host.run.asked import StartAsked
 from numafit.host.run.prepare import Prepared, prepared
-from numafit.host.session import Session, open_session
+from numafit.host.session import Outlook, Session, open_book
 from numafit.host.wake.kept import keep
 from numafit.host.wake.words import HELLO, LOST, OVER, VARIABLE
 
@@ -47,8 +44,6 @@ PAUSE = 0.02
 """Seconds between two looks for a watcher that begins."""
 _LAST_DIGIT = 9
 """Shells know descriptors of one digit."""
-_FRESH_SECONDS = 30.0
-"""How long the watcher believes what it read of the machine."""
 
 _SCRIPT = """\
 trap 'exit 130' INT
@@ -106,7 +101,7 @@ def take(
         finally:
             leave(book, ticket)
         if isinstance(answer, Lease):
-            book.keep_command(answer, owner)
+            book.receive(answer, owner)
         if not isinstance(answer, str):
             return answer
         ticket = enter(book, host, request, owner, wait, os.O_RDONLY, foreseen)
@@ -138,7 +133,8 @@ def _waited(
         return _settled(book, ticket, owner)
     here = Ticket(ticket.number, ticket.path, open_pipe(ticket.path))
     try:
-        return wait_here(book, session.host, here, owner)
+        outlook = Outlook(session.folder, book)
+        return wait_here(book, outlook.host, here, owner, outlook.host_now)
     finally:
         os.close(here.pipe)
 
@@ -182,17 +178,9 @@ def _watch(folder: Path, ticket: int, lock: int) -> None:
     kept = lock if lock in (-1, 3) else os.dup2(lock, 3, inheritable=False)
     os.closerange(4 if kept == 3 else 3, 1 << 16)
     os.chdir("/")
-    hosts: list[tuple[float, Host]] = []
-
-    def host() -> Host:
-        now = time.monotonic()
-        if not hosts or now - hosts[-1][0] > _FRESH_SECONDS:
-            found = open_session(folder, lambda _: None).host
-            hosts[:] = [(now, msgspec.structs.replace(found, allowed_cpus=None, allowed_mems=None))]
-        return hosts[-1][1]
-
-    with Session(host(), folder, lambda _: None).book() as book:
-        watcher = Watcher(book, folder, kept, host)
+    with open_book(folder, lambda _: None) as book:
+        outlook = Outlook(folder, book)
+        watcher = Watcher(book, folder, kept, outlook.host, outlook.host_now)
         while not _is_left(watcher, ticket):
             time.sleep(LOOK_SECONDS)
         watcher.hand_over()

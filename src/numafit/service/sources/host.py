@@ -24,7 +24,7 @@ from numafit.host.lease import Lease
 from numafit.host.meter import Meter
 from numafit.host.place import OUTSIDE, ledger_of, node_of
 from numafit.host.request import JobRequest
-from numafit.host.session import open_session, reenter_containers
+from numafit.host.session import look_around, open_session
 from numafit.ledger.ledger import Ledger
 from numafit.service.leases import Leases
 from numafit.service.node import Audited, Change, Happening, ShownNode, ViewedNode
@@ -104,15 +104,24 @@ class HostSource:
 
     def _look(self, sweep: bool) -> tuple[list[Lease], list[LeaseEvent]]:
         """The leases, and what has happened since the last look, oldest first."""
+        if sweep:
+            self._read_anew()
         with self.session.book() as book:
             if sweep:
-                reenter_containers(book, self.session.host, self._warn_once)
+                look_around(book, self.session.host, self._warn_once)
             leases = book.leases(self.session.host if sweep else None)
             if sweep:
                 remove_orphans([lease.id for lease in leases])
             entries = book.history(MOST_ENTRIES)
         last, self.last = self.last, entries[0].number if entries else 0
         return leases, [entry for entry in reversed(entries) if last is not None and entry.number > last]
+
+    def _read_anew(self) -> None:
+        try:
+            self.session.read_anew()
+        except NumafitError as error:
+            # A mistake in `host.yaml` must not end who frees leases.
+            self._warn_once(f"{error}; what was read before counts")
 
     def _warn_once(self, message: str) -> None:
         """A container that has no lease is there at every sweep."""

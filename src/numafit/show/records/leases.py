@@ -44,6 +44,8 @@ class LeaseRecord(msgspec.Struct, frozen=True, rename="camel"):
     until: str = ""
     """When it ends by itself; empty: with its job."""
     sentence: str = ""
+    remarks: tuple[str, ...] = ()
+    """What was really free and not only by the claims when it was placed, where that differed."""
     bind: str = "bind"
     """How its memory comes from `mems`: `prefer`, `bind` or `interleave`."""
     limit_memory: int = 0
@@ -141,6 +143,7 @@ def lease_record(lease: Lease, alignment: AlignmentRecord | UnsetType = UNSET) -
         notes=lease.notes,
         until=end_text(lease.until) if lease.until is not None else "",
         sentence=lease.sentence,
+        remarks=lease.remarks,
         shared=lease.pooled,
         memory_bytes=memory_of(lease),
         bind=lease.bind,
@@ -182,6 +185,7 @@ def lease_of_record(record: LeaseRecord) -> Lease:
         notes=record.notes,
         until=end_of(record.until) if record.until else None,
         sentence=record.sentence,
+        remarks=record.remarks,
         bind=record.bind,
         limit_memory=record.limit_memory,
         shares=record.shares,
