@@ -42,7 +42,7 @@ def _question() -> bytes:
 
 async def _answer(request: ServerRequest) -> ServerAnswer:
     uid, pod = reviewed_pod(request.content)
-    return ServerAnswer(answer(uid, gate_patch(pod, GATES) if pod is not None else b""))
+    return ServerAnswer(answer(uid, gate_patch(pod, GATES, "numafit") if pod is not None else b""))
 
 
 def _asked(anew: bool) -> float:

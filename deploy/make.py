@@ -73,8 +73,15 @@ def agent_variants() -> dict[str, str]:
 
 
 def place_variants() -> dict[str, str]:
-    """With the guard beside it, or without."""
-    return {f"guard-{guard}": printed("place", PLACEHOLDER, f"--guard={guard}") for guard in ("off", "dry-run", "on")}
+    """With the guard beside it, or without; with the policy for Jobs, for all namespaces or for those that want it."""
+    chosen = ((), ("jobs",), ("opt-in", "jobs"))
+    return {
+        "-".join(("guard", guard, *own)): printed(
+            "place", PLACEHOLDER, f"--guard={guard}", *(f"--{word}" for word in own)
+        )
+        for guard in ("off", "dry-run", "on")
+        for own in chosen
+    }
 
 
 def printed(command: str, namespace: str, *options: str) -> str:

@@ -82,6 +82,8 @@ def uninstall(cluster: ControlPlane) -> None:
         ("mutatingadmissionpolicybindings", JOB_POLICY),
         ("mutatingadmissionpolicies", HOLD_POLICY),
         ("mutatingadmissionpolicies", JOB_POLICY),
+        *(("validatingadmissionpolicybindings", name) for name in (GUARD, f"{GUARD}-offers")),
+        *(("validatingadmissionpolicies", name) for name in (GUARD, f"{GUARD}-offers")),
     ):
         cluster.api.delete(f"{ADMISSION}/{kind}/{name}")
     cluster.api.delete(MEMORY_PATH)

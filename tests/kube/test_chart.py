@@ -80,6 +80,11 @@ def bare(own: Json) -> Json:
         ),
         ((*PLACE_ONLY, "--set=place.guard=off"), place_manifest("team", "--guard=off")),
         ((*PLACE_ONLY, "--set=place.guard=on"), place_manifest("team", "--guard=on")),
+        ((*PLACE_ONLY, "--set=place.jobs=true"), place_manifest("team", "--jobs")),
+        (
+            (*PLACE_ONLY, "--set=place.guard=on,place.jobs=true,place.optIn=true"),
+            place_manifest("team", "--guard=on", "--jobs", "--opt-in"),
+        ),
         (GUARD_ONLY, guard_manifest("team", IMAGE_NAME)),
         (
             (*GUARD_ONLY, "--set=guard.enforce=true,guard.jobs=true,guard.optIn=true"),
@@ -94,6 +99,7 @@ def bare(own: Json) -> Json:
     ids=[
         *("agent", "agent with NodeResourceTopology", "agent that switches"),
         *("place", "place with options", "place without guard", "place with guard"),
+        *("place for Jobs", "place for Jobs that want it"),
         *("guard", "guard with options", "guard that acts", "guard by webhook"),
     ],
 )
@@ -124,6 +130,10 @@ def test_helm_has_nothing_to_say_about_the_chart() -> None:
         ("--set=guard.by=hand", "'/guard/by'"),
         ("--set=place.guard=true", "'/place/guard'"),
         ("--set=guard.enabled=true", "place has the guard beside it already"),
+        (
+            "--set=place.guard=off,place.jobs=true,guard.enabled=true,guard.enforce=true,guard.jobs=true",
+            "guard.jobs: place.jobs brings the policy for Jobs already",
+        ),
         ("--set=guard.enforce=dry-run", "'/guard/enforce'"),
         ("--set=place.replicas=0", "'/place/replicas'"),
         ("--set=place.unknownNodes=first", "'/place/unknownNodes'"),

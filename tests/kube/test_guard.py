@@ -1,14 +1,19 @@
 """The loop guard on a real control plane, with the rights of its manifest and RBAC on."""
 
 import json
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
+from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.guard.guard import GuardOptions
 from numafit.cluster.guard.service import WebhookPlace, guard_webhook
+from numafit.cluster.live.words import NODES_ANNOTATION
+from numafit.cluster.place.manifest import PlaceManifest
 from tests.kube.api import MERGE, Json
 from tests.kube.control_plane import ControlPlane
 from tests.kube.counted.watched import Watched
@@ -16,14 +21,17 @@ from tests.kube.guard import (
     BINDING,
     GROUPS,
     MEMORY_PATH,
+    NAMESPACE,
     TOLD,
     UNTOLD,
     WIDE,
     GuardProcess,
+    applied,
     events,
     gated,
     guarding,
     install,
+    kubectl,
     make,
     make_space,
     memory,
@@ -86,8 +94,8 @@ def make_owners(cluster: ControlPlane, space: str) -> None:
 def test_a_looping_owner_makes_at_most_four_pods(
     cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
 ) -> None:
-    """Beside the same owners in a namespace that is not guarded, in one run. Whoever waits by himself, or is made once,
-    is explained and left alone."""
+    """Of one replica. Beside the same owners in a namespace that is not guarded, in one run. Whoever waits by himself,
+    or is made once, is explained and left alone."""
     stock = f"{space}-stock"
     make_space(cluster, stock, **{"numafit.io/guard": "disabled"})
     with guarding(kubeconfig, tmp_path, ENFORCE) as guard:
@@ -146,12 +154,7 @@ def test_when_there_is_room_for_many_the_others_follow_the_first_one_that_runs(
 ) -> None:
     """Of nodes that nobody reports patience alone finds out: one is tried, and for each one that runs two follow. None
     of them waits for patience of its own, and none is rejected."""
-    for node in (0, 1):
-        for index in (0, 1):
-            own = template("holder", 5, UNTOLD, nodeName=f"guard-{UNTOLD}-{node}")
-            own["metadata"]["name"] = f"holder-{node}-{index}"
-            cluster.api.post(f"/api/v1/namespaces/{space}/pods", own)
-    until("they run", 60, lambda: all(pod["status"]["phase"] == "Running" for pod in cluster.api.pods(space).values()))
+    make_holders(cluster, space, UNTOLD)
     with guarding(kubeconfig, tmp_path, ENFORCE) as guard:
         count = watched(cluster, space)
         make(cluster, "replicasets", "many", space, cpus=4, pool=UNTOLD, replicas=4)
@@ -178,16 +181,21 @@ def test_the_deployment_behind_a_replica_set_is_told(
         until("it is told", 60, lambda: ("Deployment", "LoopHeld") in {own[:2] for own in events(cluster, space)})
 
 
+def make_holders(cluster: ControlPlane, space: str, pool: str) -> None:
+    """Two on each node, one on each of its NUMA nodes: 3 of 8 CPUs are left there, and once 2."""
+    for node in (0, 1):
+        for index in (0, 1):
+            own = template("holder", 5, pool, nodeName=f"guard-{pool}-{node}")
+            own["metadata"]["name"] = f"holder-{node}-{index}"
+            cluster.api.post(f"/api/v1/namespaces/{space}/pods", own)
+    until("they run", 60, lambda: all(pod["status"]["phase"] == "Running" for pod in cluster.api.pods(space).values()))
+
+
 def test_a_held_pod_goes_where_a_holder_has_ended(
     cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
 ) -> None:
     """The sum of each node says that there is room; the engine finds a node only when a holder has gone."""
-    for node in (0, 1):
-        for index in (0, 1):
-            own = template("holder", 5, TOLD, nodeName=f"guard-{TOLD}-{node}")
-            own["metadata"]["name"] = f"holder-{node}-{index}"
-            cluster.api.post(f"/api/v1/namespaces/{space}/pods", own)
-    until("they run", 60, lambda: all(pod["status"]["phase"] == "Running" for pod in cluster.api.pods(space).values()))
+    make_holders(cluster, space, TOLD)
     with guarding(kubeconfig, tmp_path, ENFORCE) as guard:
         count = watched(cluster, space)
         make(cluster, "replicasets", "needs", space, cpus=4)
@@ -203,6 +211,52 @@ def test_a_held_pod_goes_where_a_holder_has_ended(
         until("the hold is over", 60, lambda: guard.metric("numafit_guard_holds ") == 0)
         until("nothing is remembered", 60, lambda: set(memory(cluster)) <= {"enabled", "until"})
         assert forbidden(guard) == 0
+
+
+def test_beside_the_policies_of_the_placer_a_held_pod_is_told_why_and_steered(
+    cluster: ControlPlane, kubeconfig: Path, space: str, tmp_path: Path
+) -> None:
+    """Those refuse the annotation with the nodes from whoever has no right to write it."""
+    made = []
+    for own in PlaceManifest(WebhookOptions(NAMESPACE), "none:1", 9468).objects():
+        if own["kind"].startswith("ValidatingAdmissionPolicy"):
+            applied(cluster, yaml.safe_dump(own))
+            made.append(f"{own['kind'].lower()}/{own['metadata']['name']}")
+    try:
+        make_holders(cluster, space, TOLD)
+        forged = template("forged", 1, TOLD)
+        forged["metadata"] |= {"name": "forged", "annotations": {NODES_ANNOTATION: f"guard-{TOLD}-0"}}
+        path = f"/api/v1/namespaces/{space}/pods"
+        until("it is refused", 60, lambda: cluster.api.ask("POST", f"{path}?dryRun=All", forged).status_code == 422)
+        with guarding(kubeconfig, tmp_path, ENFORCE) as guard:
+            count = watched(cluster, space)
+            make(cluster, "replicasets", "needs", space, cpus=4)
+            until("it is told why", 60, lambda: any(placed(pod) for pod in cluster.api.pods(space).values()))
+            (name,) = gated(cluster, space)
+            told = placed(cluster.api.pods(space)[name])
+            assert (told["status"], told["reason"]) == ("False", "Held")
+            assert "pods of ReplicaSet needs were rejected" in told["message"]
+            assert "4 CPUs" in told["message"]
+            until("an event tells it", 60, lambda: ("Pod", "LoopHeld") in {own[:2] for own in events(cluster, space)})
+            cluster.api.delete(f"{path}/holder-1-0?gracePeriodSeconds=0")
+            until("it runs", 60, lambda: count.count("needs").running == 1)
+            count.stop()
+            assert count.count("needs").made == 4
+            pod = cluster.api.pods(space)[name]
+            assert pod["spec"]["nodeName"] == annotations(pod)[NODES_ANNOTATION] == f"guard-{TOLD}-1"
+            assert annotations(pod)["numafit.io/held"] == f"by numafit guard: ConfigMap {NAMESPACE}/numafit-guard"
+            assert annotations(pod)["numafit.io/released"].endswith("a node can take it")
+            until("it is told", 60, lambda: placed(cluster.api.pods(space)[name])["reason"] == "Released")
+            assert guard.metric('numafit_api_server_failures_total{status="422"}') == 0
+            assert forbidden(guard) == 0
+    finally:
+        for each in made:
+            subprocess.run([*kubectl(cluster), "delete", each], check=False)
+
+
+def placed(pod: Json) -> Json:
+    """The condition that tells why it waits; empty where there is none."""
+    return next((own for own in pod["status"].get("conditions") or () if own["type"] == "numafit.io/Placed"), {})
 
 
 def annotations(pod: Json) -> Json:
@@ -324,7 +378,9 @@ def test_a_webhook_holds_where_no_policy_does(
             count.stop()
             made = {kind: count.count(kind).made for kind in OWNERS}
             assert made["replicasets"] == made["statefulsets"] == 4, made
-            assert len(gated(cluster, space)) == 2
+            (first, second) = (cluster.api.pods(space)[name] for name in gated(cluster, space))
+            assert "numafit.io/held" in annotations(first)
+            assert "numafit.io/held" in annotations(second)
             assert forbidden(guard) == 0
     finally:
         cluster.api.delete("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/numafit-guard")

@@ -61,10 +61,26 @@ def test_a_gate_is_added_once_beside_those_that_are_there(
     spec: dict[str, Any] = {"containers": []}
     if before is not None:
         spec["schedulingGates"] = [{"name": name} for name in before]
-    patch = gate_patch(asked(spec), wanted)
-    assert (json.loads(patch) if patch else []) == [
-        {"op": "add", "path": path, "value": value} for path, value in expected
-    ]
+    patch = gate_patch(asked(spec), wanted, "ours")
+    found = [own for own in (json.loads(patch) if patch else []) if own["path"].startswith("/spec/")]
+    assert found == [{"op": "add", "path": path, "value": value} for path, value in expected]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "path", "value"),
+    [
+        (None, "/metadata/annotations", {"numafit.io/held": "by numafit guard: ConfigMap ours/numafit-guard"}),
+        ({"a": "b"}, "/metadata/annotations/numafit.io~1held", "by numafit guard: ConfigMap ours/numafit-guard"),
+    ],
+)
+def test_with_the_gate_of_the_guard_comes_the_annotation_that_tells_of_it(
+    annotations: dict[str, str] | None, path: str, value: object
+) -> None:
+    """As by the policy; with that of the placer none does."""
+    pod = asked({"containers": []}, {"annotations": annotations} if annotations else {})
+    found = json.loads(gate_patch(pod, (HOLD,), "ours"))
+    assert found[1:] == [{"op": "add", "path": path, "value": value}]
+    assert len(json.loads(gate_patch(pod, (GATE,), "ours"))) == 1
 
 
 def test_an_answer_allows_and_holds_the_patch_in_base64() -> None:

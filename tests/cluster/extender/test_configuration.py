@@ -11,6 +11,7 @@ from numafit.cluster.extender.configuration import (
     configuration_text,
 )
 from numafit.cluster.extender.second import second_scheduler
+from numafit.cluster.live.trust import offers_of_ours_only
 from numafit.errors import InputError
 
 TLS = ExtenderTls("/ca", "/crt", "/key")
@@ -75,8 +76,12 @@ def test_a_second_scheduler_has_its_extender_in_its_own_pod() -> None:
     )
     assert [own["kind"] for own in objects] == [
         *("Namespace", "ServiceAccount", "ClusterRoleBinding", "ClusterRoleBinding", "RoleBinding", "Role"),
-        *("RoleBinding", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "Deployment"),
+        *("RoleBinding", "ClusterRole", "ClusterRoleBinding"),
+        *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "ConfigMap", "Deployment"),
     ]
+    policy, policy_binding = objects[-4:-2]
+    assert policy == offers_of_ours_only("aligned")[0]
+    assert policy_binding["spec"]["policyName"] == policy["metadata"]["name"] == "aligned-offers"
     config = yaml.safe_load(objects[-2]["data"]["config.yaml"])
     assert config["profiles"] == [{"schedulerName": "aligned"}]
     assert config["leaderElection"] == {

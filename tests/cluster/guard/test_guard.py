@@ -105,6 +105,58 @@ def test_a_release_that_fails_is_taken_back_and_found_again() -> None:
     run(test())
 
 
+def test_in_a_busy_cluster_a_pod_whose_nodes_are_refused_goes_without_them() -> None:
+    """Somebody's policy refuses the annotation with the nodes. What is remembered does not grow by it."""
+
+    async def test() -> None:
+        stage = Stage("n1")
+        stage.reject("a", "b", "c", node="n9")
+        stage.api.answer = lambda noted: 422 if isinstance(noted.content, list) else {}
+        begin = stage.guard._now()
+        stage.tell(gated_pod("d"))
+        for turn in range(20):
+            stage.guard._now = lambda turn=turn: begin + timedelta(seconds=turn * 0.25)  # type: ignore[method-assign]
+            stage.guard._hope = True
+            await stage.turn()
+        # Each time as one with annotations and as one without.
+        assert [isinstance(own.content, list) for own in stage.changed] == [True, True, True, True, False]
+        assert stage.changed[-1].content["spec"] == {"schedulingGates": [{"$patch": "delete", "name": HOLD_GATE}]}
+        assert stage.live.fleet.offers == {}
+        record = stage.guard._rules.records["loop"]
+        assert (record.released, record.foreseen) == (("d",), ())
+        assert stage.guard.counts.released == {"engine": 1}
+
+    run(test())
+
+
+def test_a_pod_that_is_steered_says_when_and_why_it_was_released() -> None:
+    async def test() -> None:
+        stage = Stage("n1")
+        stage.reject("a", "b", "c", node="n9")
+        stage.tell(gated_pod("d"))
+        await stage.turn()
+        (asked,) = stage.changed
+        added = {own["path"]: own["value"] for own in asked.content if own["op"] == "add"}
+        notes = added["/metadata/annotations"]
+        assert notes["numafit.io/nodes"] == "n1"
+        assert notes["numafit.io/released"].endswith("Z a node can take it")
+
+    run(test())
+
+
+def test_who_is_near_a_pod_is_known_to_the_engine_as_it_changes() -> None:
+    stage = Stage("n1")
+    stage.reject("a", "b", "c", node="n9")
+    heard: list[tuple[str, str]] = []
+    stage.guard._engine.told = lambda pod: heard.append(("told", pod.uid))  # type: ignore[method-assign]
+    stage.guard._engine.gone = lambda pod: heard.append(("gone", pod.uid))  # type: ignore[method-assign]
+    pod = running_pod("r")
+    stage.tell(pod)
+    stage.guard._heard(LiveChange("gone", "r", pod))
+    stage.guard._heard(LiveChange("failed", "r", pod))
+    assert heard == [("told", "r"), ("gone", "r"), ("gone", "r")]
+
+
 def test_a_dry_run_asks_for_no_change() -> None:
     async def test() -> None:
         stage = Stage("n1", options=GuardOptions())

@@ -79,14 +79,18 @@ def test_a_steered_release_is_tried_for_a_pod_with_annotations_and_without() -> 
         asked.append(annotated)
         return b"[]"
 
-    assert asyncio.run(own.steer(gated_pod("p"), patch))
+    assert asyncio.run(own.steer(gated_pod("p"), patch)) == "done"
     assert sorted(asked) == [False, True]
     assert len(api.of("PATCH")) == 2
 
 
-def test_a_steered_release_of_a_pod_that_is_another_fails() -> None:
-    own, _, _ = hands(lambda _: 422)
-    assert not asyncio.run(own.steer(gated_pod("p"), lambda _: b"[]"))
+@pytest.mark.parametrize(
+    ("status", "result"), [(422, "refused"), (403, "refused"), (500, "failed"), (429, "failed"), (404, "done")]
+)
+def test_what_became_of_a_steered_release(status: int, result: str) -> None:
+    """Whom the API server refuses it refuses again; who could not ask tries it once more."""
+    own, _, _ = hands(lambda _: status)
+    assert asyncio.run(own.steer(gated_pod("p"), lambda _: b"[]")) == result
 
 
 def test_a_leftover_goes_by_its_uid() -> None:

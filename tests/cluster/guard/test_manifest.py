@@ -6,6 +6,7 @@ import yaml
 
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.guard.manifest import guard_manifest
+from numafit.cluster.live.trust import offers_of_ours_only
 
 
 def objects(**options: Any) -> list[dict[str, Any]]:
@@ -40,8 +41,16 @@ def test_an_enforcing_one_has_its_policies_and_may_not_write_them() -> None:
 
 
 def test_its_account_touches_no_pod_that_is_bound() -> None:
-    (policy,) = (own for own in objects(enforce=True) if own["kind"] == "ValidatingAdmissionPolicy")
+    (policy, _) = (own for own in objects(enforce=True) if own["kind"] == "ValidatingAdmissionPolicy")
     assert "system:serviceaccount:own:numafit-guard" in policy["spec"]["matchConditions"][0]["expression"]
+
+
+def test_nobody_but_who_has_the_right_says_which_nodes_a_pod_counts_on() -> None:
+    """It counts on those that its annotation names. The policy is that of all manifests, under a name of its own."""
+    (_, policy) = (own for own in objects(enforce=True) if own["kind"] == "ValidatingAdmissionPolicy")
+    assert policy["metadata"]["name"] == "numafit-guard-offers"
+    assert policy["spec"] == offers_of_ours_only("any")[0]["spec"]
+    assert ("offers", "write") in rules(objects(enforce=True))
 
 
 def test_by_webhook_there_is_a_service_and_no_policy_that_holds() -> None:

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from numafit.cluster.guard.instructions import Explanation, HoldBegun, HoldEnded, Instruction, LetGo, Remember
-from numafit.cluster.guard.rules import LONGEST_PATIENCE, MOST_HOLDS, LoopRules, patience
+from numafit.cluster.guard.patience import LONGEST_PATIENCE, patience
+from numafit.cluster.guard.rules import MOST_HOLDS, LoopRules
 from numafit.cluster.live.words import HOLD_GATE, PLACE_GATE
 from tests.cluster.guard.looping import after, gated_pod, rejected_pod, running_pod
 
@@ -281,6 +282,80 @@ def test_a_try_that_failed_while_no_guard_was_there_counts() -> None:
     again = LoopRules(rules.records)
     again.rejected(rejected_pod("d"), after(13), after(13) + timedelta(minutes=5))
     assert again.records["loop"].tries == 1
+
+
+def steered(rules: LoopRules, seconds: float) -> LetGo:
+    """The pod d, which a node can take."""
+    (_, own) = rules.fits("d", ("n1",), after(seconds))
+    assert isinstance(own, LetGo)
+    return own
+
+
+def test_a_pod_that_could_not_be_let_go_was_not_tried() -> None:
+    """Patience counts on from where it was, and of the pod nothing is remembered."""
+    rules = looping()
+    rules.seen(gated_pod("d"), after(2))
+    before = rules.records["loop"]
+    own = steered(rules, 5)
+    assert rules.records["loop"] != before
+    assert rules.gated == 0
+    assert kinds(rules.kept(own, gated_pod("d"), after(5), refused=False)) == ["Remember"]
+    assert rules.records["loop"] == before
+    assert [pod.uid for pod in rules.hopeful()] == ["d"]
+    assert rules.fits("d", ("n1",), after(5.5)) == [], "not at once again"
+    assert let_go(rules.due(after(12))) == [("d", "patience")]
+
+
+def test_a_pod_whose_nodes_are_refused_twice_is_let_go_without_them() -> None:
+    """Where much happens a node is found again and again, and each try would begin patience anew. Nothing was promised,
+    so nobody is mistrusted when it is rejected."""
+    rules = looping()
+    rules.seen(gated_pod("d"), after(2))
+    assert kinds(rules.kept(steered(rules, 3), gated_pod("d"), after(3), refused=True)) == ["Remember"]
+    found = rules.kept(steered(rules, 4), gated_pod("d"), after(4), refused=True)
+    assert let_go(found) == [("d", "engine")]
+    assert [own.nodes for own in found if isinstance(own, LetGo)] == [()]
+    record = rules.records["loop"]
+    assert (record.released, record.foreseen) == (("d",), ())
+    reject(rules, "d", 6)
+    assert not rules.records["loop"].mistrusted
+
+
+def test_one_that_cannot_be_let_go_at_all_is_tried_again_after_a_pause_that_grows() -> None:
+    rules = looping()
+    rules.seen(gated_pod("d"), after(2))
+    tries, now = [], 3.0
+    while now < 120:
+        for own in rules.fits("d", ("n1",), after(now)):
+            if isinstance(own, LetGo):
+                tries.append(now)
+                rules.kept(own, gated_pod("d"), after(now), refused=False)
+        now += 0.25
+    assert tries == [3, 4, 6, 10, 18, 34, 66]
+    assert rules.records["loop"].released == ()
+
+
+def test_one_whose_turn_it_was_to_follow_keeps_it() -> None:
+    rules = looping()
+    for name in "defg":
+        rules.seen(gated_pod(name), after(2))
+    rules.seen(running_pod("r", made=4), after(5))
+    first, second = (own for own in rules.due(after(5)) if isinstance(own, LetGo))
+    rules.kept(first, first.pod, after(5), refused=False)
+    assert second.cause == "running"
+    again = let_go(rules.due(after(7)))
+    assert [cause for _, cause in again] == ["running"]
+
+
+def test_one_that_nobody_is_at_any_more_is_found_again() -> None:
+    """Older news of a pod that was let go say nothing; after a while they do."""
+    rules = looping()
+    rules.seen(gated_pod("d"), after(2))
+    steered(rules, 3)
+    rules.seen(gated_pod("d"), after(10))
+    assert rules.gated == 0
+    rules.seen(gated_pod("d"), after(40))
+    assert rules.gated == 1
 
 
 def test_a_loop_is_a_value_that_tells_itself() -> None:

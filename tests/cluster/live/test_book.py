@@ -89,6 +89,17 @@ def test_what_was_offered_is_read_from_the_annotation_of_a_pod(book: FleetBook) 
     assert names(book, pod("new", gpus=1)) == ["n1", "n2"]
 
 
+def test_an_annotation_that_names_more_nodes_than_anybody_offers_counts_nowhere(book: FleetBook) -> None:
+    """Whoever wrote it would keep all nodes from others."""
+    told = pod_object("forged", gpus=8)
+    told["metadata"]["annotations"] = {NODES_ANNOTATION: ",".join(["n1", "n2"] * 32)}
+    assert book.pod_told(kept(told)).offered == ("n1", "n2")
+    told["metadata"]["annotations"] = {NODES_ANNOTATION: ",".join(["n1", "n2"] * 32 + ["n3"])}
+    forged = book.pod_told(kept({**told, "metadata": {**told["metadata"], "name": "more", "uid": "more"}}))
+    assert forged.offered == ()
+    assert "more" not in book.fleet.offers
+
+
 def test_a_bound_pod_that_vanishes_counts_until_the_next_report_or_for_some_seconds(book: FleetBook) -> None:
     new = pod("new", gpus=1)
     for name in ("n1", "n2"):

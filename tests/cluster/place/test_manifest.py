@@ -1,6 +1,7 @@
 """What a cluster needs to run the placer."""
 
 from numafit.cluster.admission.options import WebhookOptions
+from numafit.cluster.live.trust import offers_of_ours_only
 from numafit.cluster.place.manifest import PlaceManifest
 from numafit.document import read_documents
 
@@ -37,6 +38,14 @@ def test_what_the_pods_are_told_is_what_was_asked_for() -> None:
     assert spec["containers"][0]["command"][-2:] == ["--scale", "--names=4"]
     assert spec["securityContext"]["runAsNonRoot"]
     assert deployment["spec"]["replicas"] == 2
+
+
+def test_its_account_may_say_which_nodes_a_pod_counts_on_and_a_policy_asks_for_that() -> None:
+    """By a right, not by a name: the guard in pods of its own may have it, too."""
+    (role,) = [own for own in manifest().rights() if own["kind"] == "ClusterRole"]
+    assert {"apiGroups": ["numafit.io"], "resources": ["offers"], "verbs": ["write"]} in role["rules"]
+    policies = [own for own in manifest().objects() if own["kind"] == "ValidatingAdmissionPolicy"]
+    assert offers_of_ours_only("numafit-place")[0] in policies
 
 
 def test_no_right_goes_beyond_what_is_used() -> None:

@@ -66,6 +66,7 @@ Examples:
 @click.option("--identity", metavar="NAME", default="", help="Of this replica; default the host name and a number.")
 @click.option("--manifest", "print_manifest", is_flag=True, help="Print what a cluster needs to run it, and end.")
 @click.option("--image", metavar="IMAGE", help="With --manifest: an image with numafit in it.")
+@click.option("--jobs", is_flag=True, help="With --manifest: rejected pods of Jobs get the condition DisruptionTarget.")
 @click.option(
     "--ungate", is_flag=True, help="Remove its webhook and release all pods that wait, and end: for its removal."
 )
@@ -88,6 +89,7 @@ def place(
     identity: str,
     print_manifest: bool,
     image: str | None,
+    jobs: bool,
     ungate: bool,
 ) -> None:
     """Let pods that need exact room wait until a node has it, and send them there only.
@@ -96,14 +98,16 @@ def place(
     names these in the pod and removes the gate; the scheduler does the rest. Where it does not run, pods are scheduled
     as ever. Exit status: 0 told to stop, 2 it could not begin.
     """
-    if image is not None and not print_manifest:
-        raise InputError("goes with --manifest only", source="--image")
+    for option, given in (("--image", image is not None), ("--jobs", jobs)):
+        if given and not print_manifest:
+            raise InputError("goes with --manifest only", source=option)
     with kubernetes_extra("to place pods"):
         from numafit.cluster.admission.options import WebhookOptions
         from numafit.cluster.guard.beside import guard_beside, hold_questions
         from numafit.cluster.guard.counts import GuardCollector, GuardCounts
         from numafit.cluster.guard.guard import GuardOptions
         from numafit.cluster.guard.manifest import cluster_rules, own_rules
+        from numafit.cluster.guard.policies import policies
         from numafit.cluster.kube.probes import ProbePlace
         from numafit.cluster.place.manifest import PlaceManifest
         from numafit.cluster.place.placer import PlacerOptions
@@ -124,7 +128,8 @@ def place(
         arguments = [f"{option}={value}" for option, value in said.items() if value is not False and value != ""]
         arguments += [option for option, on in (("--scale", scale), ("--opt-in", opt_in)) if on]
         more = (cluster_rules(enforce=guard == "on"), own_rules(enforce=guard == "on")) if guard != "off" else ((), ())
-        click.echo(PlaceManifest(webhook, image, metrics_port, arguments, more).text(), nl=False)
+        objects = policies(namespace, opt_in=opt_in, hold=False, jobs=jobs)
+        click.echo(PlaceManifest(webhook, image, metrics_port, arguments, more, objects).text(), nl=False)
         return
     found = new_access(ClusterOptions(context, kubeconfig))
     if ungate:

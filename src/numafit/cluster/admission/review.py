@@ -1,11 +1,13 @@
 """Questions of an API server about pods that are created, and the answers: AdmissionReview v1.
 
-Every pod is allowed: all that an answer may hold is gates to add.
+Every pod is allowed: all that an answer may hold is gates to add, and with the guard's the annotation that tells of it.
 """
 
 import msgspec
 
+from numafit.cluster.kube.objects import ObjectJson
 from numafit.cluster.live.pods import OwnerEntry, PodController, SchedulingGate
+from numafit.cluster.live.words import HELD_ANNOTATION, HOLD_GATE, held_text
 
 API_VERSION, KIND = "admission.k8s.io/v1", "AdmissionReview"
 NOTHING = msgspec.Raw(b"{}")
@@ -117,12 +119,23 @@ def answer(uid: str, patch: bytes = b"") -> bytes:
     return _ENCODER.encode(_Answer(_Response(uid, True, "JSONPatch" if patch else "", patch)))
 
 
-def gate_patch(pod: AdmittedPod, gates: tuple[str, ...]) -> bytes:
-    """A JSON patch that adds those which the pod has not yet; empty where it has all."""
+def gate_patch(pod: AdmittedPod, gates: tuple[str, ...], namespace: str) -> bytes:
+    """A JSON patch that adds those which the pod has not yet; empty where it has all. `namespace`: our own."""
     new = [{"name": gate} for gate in dict.fromkeys(gates) if gate not in pod.gates]
     if not new:
         return b""
     if not pod.gates:
         # The list is missing or empty: `add` puts one in its place in both cases.
-        return _ENCODER.encode([{"op": "add", "path": "/spec/schedulingGates", "value": new}])
-    return _ENCODER.encode([{"op": "add", "path": "/spec/schedulingGates/-", "value": gate} for gate in new])
+        operations: list[ObjectJson] = [{"op": "add", "path": "/spec/schedulingGates", "value": new}]
+    else:
+        operations = [{"op": "add", "path": "/spec/schedulingGates/-", "value": gate} for gate in new]
+    if {"name": HOLD_GATE} in new:
+        operations.append(_held(pod, namespace))
+    return _ENCODER.encode(operations)
+
+
+def _held(pod: AdmittedPod, namespace: str) -> ObjectJson:
+    text = held_text(namespace)
+    if not pod.metadata.annotations:
+        return {"op": "add", "path": "/metadata/annotations", "value": {HELD_ANNOTATION: text}}
+    return {"op": "add", "path": f"/metadata/annotations/{HELD_ANNOTATION.replace('/', '~1')}", "value": text}

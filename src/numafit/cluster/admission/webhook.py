@@ -193,7 +193,7 @@ class Webhook:
             if not uid:
                 return text_answer("this is no AdmissionReview", HTTPStatus.BAD_REQUEST)
             return ServerAnswer(answer(uid))
-        patch = gate_patch(pod, self._wished(path, pod)) if pod is not None else b""
+        patch = gate_patch(pod, self._wished(path, pod), self._options.namespace) if pod is not None else b""
         self.counts.reviews[GATED if patch else PASSED] += 1
         self.counts.seconds += time.perf_counter() - begun
         return ServerAnswer(answer(uid, patch))

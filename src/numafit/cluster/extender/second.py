@@ -9,6 +9,7 @@ import yaml
 from numafit.cluster.extender.configuration import COST, SchedulerConfig, comment, configuration
 from numafit.cluster.kube.objects import ObjectJson
 from numafit.cluster.kube.rights import LEASES, binding, bound_role, rule
+from numafit.cluster.live.trust import offers_of_ours_only
 from numafit.cluster.topology.model import GROUP, PLURAL
 
 PORT, METRICS_PORT, SCHEDULER_PORT = 9444, 9470, 10259
@@ -29,6 +30,7 @@ def second_scheduler(name: str, namespace: str, scheduler_image: str, image: str
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": own},
         *_rights(name, own),
+        *offers_of_ours_only(name),
         {
             "apiVersion": "v1",
             "kind": "ConfigMap",

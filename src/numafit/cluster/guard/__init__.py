@@ -2,6 +2,7 @@
 
     words       names of the guard that stand in objects of the cluster
     record      what is remembered of an owner, as a value and as a text
+    patience    what is a loop, and for how long the next pod of one waits
     instructions  what the rules say that is to be done
     rules       when pods are held and when one is let go: a state machine without clock and network
     leftovers   rejected pods that are too many

@@ -1,5 +1,7 @@
 """What the fleet says of a pod that is held: which nodes can take it, and whether all that could are known."""
 
+from collections.abc import Mapping
+
 from numafit.cluster.live.nodes import ClusterNode
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.live.words import PLACE_GATE
@@ -14,20 +16,51 @@ NODES = 8
 
 
 class HoldEngine:
+    """What it remembers of other pods follows by `told` and `gone`, from the first question to `rest`."""
+
     def __init__(self, live: PlacedCluster) -> None:
         self._live = live
+        self._search: CandidateSearch | None = None
+
+    # --- what changes -------------------------------------------------------------------------------------------------
+
+    def begin_round(self) -> None:
+        """Nodes may have changed."""
+        if self._search is not None:
+            self._search.begin_round()
+
+    def told(self, pod: ClusterPod) -> None:
+        # Of a pod that was rejected older news may come.
+        if self._search is not None and pod.uid in self._live.pods:
+            self._search.told(pod)
+
+    def gone(self, pod: ClusterPod) -> None:
+        if self._search is not None:
+            self._search.gone(pod)
+
+    def rest(self) -> None:
+        """Nobody is held: what others wish need not be known."""
+        self._search = None
+
+    def _asked(self) -> CandidateSearch:
+        if self._search is None:
+            self._search = CandidateSearch(self._live, unknown_nodes=False)
+            for pod in self._live.pods.values():
+                self._search.told(pod)
+        return self._search
+
+    # --- questions ----------------------------------------------------------------------------------------------------
 
     def nodes(self, pod: ClusterPod) -> tuple[str, ...]:
         """The best first, as the placer chooses them; none where no report says so."""
         if not self._live.fleet.nodes:
             return ()
-        search = CandidateSearch(self._live, unknown_nodes=False)
-        return search.candidates(pod, NODES, terms=has_terms(waiting_spec(pod.spec))).names
+        return self._asked().candidates(pod, NODES, terms=has_terms(waiting_spec(pod.spec))).names
 
-    def patch(self, pod: ClusterPod, nodes: tuple[str, ...], *, annotated: bool) -> bytes:
-        """It may go to these nodes, and to no other one."""
-        hosts = CandidateSearch(self._live).hostnames()
-        return release_patch(waiting_spec(pod.spec), pod.metadata.uid, nodes, hosts, annotated=annotated)
+    def patch(self, pod: ClusterPod, nodes: tuple[str, ...], notes: Mapping[str, str], *, annotated: bool) -> bytes:
+        """It may go to these nodes, and to no other one. `notes`: annotations."""
+        hosts = self._asked().hostnames()
+        return release_patch(waiting_spec(pod.spec), pod.metadata.uid, nodes, hosts, notes, annotated=annotated)
 
     def hopeless(self, pod: ClusterPod) -> bool:
         """No node can take it, and there is none that may be tried and has not reported."""
@@ -46,9 +79,11 @@ class HoldEngine:
         """It counts on these from now on; where the placer has a gate on it, that one decides."""
         if nodes and PLACE_GATE not in pod.gates:
             self._live.offer(pod, nodes)
+            self.told(pod)
 
     def take_back(self, pod: ClusterPod) -> None:
         self._live.withdraw(pod.uid)
+        self.told(pod)
 
 
 def _may_be_tried(node: ClusterNode, pod: ClusterPod, settings: Settings | None) -> bool:

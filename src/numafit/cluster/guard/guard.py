@@ -15,14 +15,16 @@ import msgspec
 from numafit.cluster.guard.counts import GuardCounts
 from numafit.cluster.guard.engine import HoldEngine
 from numafit.cluster.guard.failed import RejectedPods
-from numafit.cluster.guard.hands import GuardHands
+from numafit.cluster.guard.hands import GuardHands, SteerResult, released_note
 from numafit.cluster.guard.instructions import Explanation, HoldBegun, HoldEnded, Instruction, LetGo, NotHeld, Remember
 from numafit.cluster.guard.leftovers import Leftovers
 from numafit.cluster.guard.memory import LoopMemory
 from numafit.cluster.guard.namespaces import GuardedNamespaces
+from numafit.cluster.guard.patience import moment
 from numafit.cluster.guard.policies import BINDINGS, GROUP_PATH
 from numafit.cluster.guard.replacer import LoopReplacer
-from numafit.cluster.guard.rules import EXPLAINED_ONLY, LoopRules, moment
+from numafit.cluster.guard.rules import EXPLAINED_ONLY, LoopRules
+from numafit.cluster.guard.telling.held import HeldTeller
 from numafit.cluster.guard.telling.teller import LoopTeller
 from numafit.cluster.guard.words import HOLD_POLICY
 from numafit.cluster.kube.api import KubeApi
@@ -68,6 +70,7 @@ class LoopGuard:
         self.memory = LoopMemory(api, options.namespace, health, self._switched_by_memory)
         self._engine, self._hands = HoldEngine(live), GuardHands(api, health)
         self._teller = LoopTeller(api, health, live, self.counts, enforced=options.enforce)
+        self._held = HeldTeller(api, health, live, self.counts, lambda: self._rules.held_pods())
         self._replacer = LoopReplacer(api, health, live, say)
         self._rules = LoopRules()
         self._leftovers = Leftovers()
@@ -102,6 +105,7 @@ class LoopGuard:
                 self._sweep()
                 if self._options.enforce:
                     group.create_task(self.memory.keep())
+                    group.create_task(self._held.run())
                     if self._options.by_policy:
                         group.create_task(self.memory.watch())
                         group.create_task(self._watch_binding())
@@ -111,6 +115,7 @@ class LoopGuard:
                 await self._turn_for_ever()
         finally:
             self._ears = False
+            self._engine.rest()
             self.counts.holds = self.counts.waiting = 0
             for task in self._working:
                 task.cancel()
@@ -170,8 +175,11 @@ class LoopGuard:
             return
         now = self._now()
         if change.kind == "pod" and change.pod is not None:
+            self._engine.told(change.pod)
             self._seen(change.pod, now)
-        elif change.kind == "gone":
+        elif change.kind in ("gone", "failed") and change.pod is not None:
+            self._engine.gone(change.pod)
+        if change.kind == "gone":
             self._rules.gone(change.name)
             self._replacer.gone(change.name)
             self._dry_told.discard(change.name)
@@ -250,10 +258,13 @@ class LoopGuard:
         counts, now = self.counts, self._now()
         if self._hope:
             self._hope = False
+            self._engine.begin_round()
             for pod in list(self._rules.hopeful()):
                 nodes = self._asked(pod)
                 if nodes:
                     self._do(self._rules.fits(pod.uid, nodes, now))
+        if not self._rules.held:
+            self._engine.rest()
         self._do(self._rules.due(now, self._hopeless))
         counts.holds, counts.waiting = self._rules.held, self._rules.gated
         if self._options.enforce and self._on:
@@ -325,12 +336,14 @@ class LoopGuard:
         pod = own.pod
         nodes = () if PLACE_GATE in pod.gates else own.nodes
         # The placer decides only where its gate is the last one; without nodes the scheduler does.
+        result: SteerResult
         if nodes:
             self._engine.promise(pod, nodes)
-            done = await self._hands.steer(pod, lambda own: self._engine.patch(pod, nodes, annotated=own))
+            notes = released_note(own.why)
+            result = await self._hands.steer(pod, lambda has: self._engine.patch(pod, nodes, notes, annotated=has))
         else:
-            done = await self._hands.release(pod, own.why)
-        if done:
+            result = "done" if await self._hands.release(pod, own.why) else "failed"
+        if result == "done":
             self.counts.released[own.cause] += 1
             if own.cause == "doubt":
                 # It happens to any owner with one rejection, and is over in a moment.
@@ -339,8 +352,10 @@ class LoopGuard:
             record = self._rules.records.get(pod.owner.uid) if pod.owner is not None else None
             self._teller.tell(own, record)
         else:
-            # The next sweep finds it again.
             self._engine.take_back(pod)
+            now = self._live.pods.get(pod.uid)
+            if self._ears and now is not None and HOLD_GATE in now.gates:
+                self._do(self._rules.kept(own, now, self._now(), refused=result == "refused"))
 
     async def _remove(self, pod: ClusterPod) -> None:
         if await self._hands.remove(pod):

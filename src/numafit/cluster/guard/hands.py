@@ -5,6 +5,7 @@ changed."""
 from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
+from typing import Literal
 
 import msgspec
 
@@ -18,6 +19,8 @@ from numafit.errors import ApiServerError, InputError
 
 TRIES = 5
 """Of a pod that others change at the same time."""
+SteerResult = Literal["done", "refused", "failed"]
+"""`refused`: the API server does not want it so. `failed`: it could not be asked, or has too much to do."""
 GONE = (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
 """Somebody else removed it, or it was another one of this name."""
 
@@ -27,7 +30,7 @@ class GuardHands:
         self._api, self._health = api, health
         self._keeper = PodKeeper()
 
-    async def steer(self, pod: ClusterPod, patch: Callable[[bool], bytes]) -> bool:
+    async def steer(self, pod: ClusterPod, patch: Callable[[bool], bytes]) -> SteerResult:
         """As `release`, to some nodes only: the patch, for a pod with annotations or without, tests that it is still
         what was decided about."""
         for annotated in (pod.metadata.annotated, not pod.metadata.annotated):
@@ -36,13 +39,13 @@ class GuardHands:
             except InputError as error:
                 status = error.status if isinstance(error, ApiServerError) else 0
                 if status == HTTPStatus.NOT_FOUND:
-                    return True
+                    return "done"
                 self._health.failed(error)
-                if status != HTTPStatus.UNPROCESSABLE_ENTITY:
-                    return False
-                continue
-            return True
-        return False
+                if status == HTTPStatus.UNPROCESSABLE_ENTITY:
+                    continue
+                return "refused" if status in (HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN) else "failed"
+            return "done"
+        return "refused"
 
     async def release(self, pod: ClusterPod, why: str) -> bool:
         """Whether our gate is gone."""
@@ -90,11 +93,15 @@ class GuardHands:
         return True
 
 
+def released_note(why: str) -> dict[str, str]:
+    """The annotation of a pod whose gate goes."""
+    return {RELEASED_ANNOTATION: annotation_text(why, datetime.now(UTC))}
+
+
 def _ungating(pod: ClusterPod, why: str) -> bytes:
     meta = pod.metadata
-    annotations = {RELEASED_ANNOTATION: annotation_text(why, datetime.now(UTC))}
     content = {
-        "metadata": {"uid": meta.uid, "resourceVersion": meta.resourceVersion, "annotations": annotations},
+        "metadata": {"uid": meta.uid, "resourceVersion": meta.resourceVersion, "annotations": released_note(why)},
         "spec": {"schedulingGates": [{"$patch": "delete", "name": HOLD_GATE}]},
     }
     return msgspec.json.encode(content)

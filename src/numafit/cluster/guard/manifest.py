@@ -8,6 +8,7 @@ from numafit.cluster.guard.policies import BINDINGS, POLICIES, VERSION, policies
 from numafit.cluster.guard.words import ENABLED_KEY, HOLD_POLICY, MEMORY
 from numafit.cluster.kube.objects import ObjectJson
 from numafit.cluster.kube.rights import bound_role, lease_rules, rule, unbound_only
+from numafit.cluster.live.trust import offer_rules, offers_of_ours_only
 from numafit.cluster.live.words import GUARD
 from numafit.cluster.topology.definition import with_definition
 from numafit.cluster.topology.model import GROUP, PLURAL
@@ -33,7 +34,7 @@ def guard_manifest(
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": GUARD, "namespace": namespace}},
         *guard_rights(namespace, enforce=enforce, webhook=webhook),
         *(_memory_and_policies(namespace, jobs=jobs, opt_in=opt_in, hold=webhook is None) if enforce else ()),
-        *(unbound_only(GUARD, namespace, "guard") if enforce else ()),
+        *((*unbound_only(GUARD, namespace, "guard"), *offers_of_ours_only(GUARD)) if enforce else ()),
         *([_service(webhook)] if webhook is not None else ()),
         _deployment(namespace, image, enforce=enforce, opt_in=opt_in, webhook=webhook),
     ]
@@ -68,6 +69,10 @@ def cluster_rules(*, enforce: bool) -> list[ObjectJson]:
         *rules,
         # patch: its own gate goes. delete: what kubelets rejected, beyond the newest three of an owner.
         rule("", ["pods"], ["get", "patch", "delete"]),
+        # The condition that says why a pod is held.
+        rule("", ["pods/status"], ["patch"]),
+        # Which nodes a pod was released to.
+        *offer_rules(),
         rule(VERSION.partition("/")[0], [POLICIES, BINDINGS], ["get"], names),
     ]
 

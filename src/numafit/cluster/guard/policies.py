@@ -20,7 +20,6 @@ from numafit.cluster.guard.record import HOLD
 from numafit.cluster.guard.rules import EXPLAINED_ONLY
 from numafit.cluster.guard.words import (
     ANCHOR,
-    HELD_ANNOTATION,
     HOLD_POLICY,
     JOB_POLICY,
     KUBELET_REJECTION,
@@ -28,7 +27,7 @@ from numafit.cluster.guard.words import (
     UNTIL_KEY,
 )
 from numafit.cluster.kube.objects import ObjectJson
-from numafit.cluster.live.words import DISABLED, ENABLED, GUARD_LABEL, HOLD_GATE
+from numafit.cluster.live.words import DISABLED, ENABLED, GUARD_LABEL, HELD_ANNOTATION, HOLD_GATE, held_text
 from numafit.workload.served import REJECTIONS
 
 VERSION = "admissionregistration.k8s.io/v1"
@@ -59,9 +58,8 @@ def hold_policy(namespace: str, *, opt_in: bool = False) -> ObjectJson:
         "guard-lives": f"'{UNTIL_KEY}' in params.data && object.metadata.?managedFields.orValue([])"
         f".exists(m, has(m.time) && timestamp(m.time) < timestamp(params.data['{UNTIL_KEY}']))",
     }
-    why = f"by numafit guard: ConfigMap {namespace}/{MEMORY}"
     mutation = (
-        f'Object{{metadata: Object.metadata{{annotations: {{"{HELD_ANNOTATION}": "{why}"}}}}, '
+        f'Object{{metadata: Object.metadata{{annotations: {{"{HELD_ANNOTATION}": "{held_text(namespace)}"}}}}, '
         f'spec: Object.spec{{schedulingGates: [Object.spec.schedulingGates{{name: "{HOLD_GATE}"}}]}}}}'
     )
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}

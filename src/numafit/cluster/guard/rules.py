@@ -5,7 +5,7 @@ next pods are held. They are let go when the engine finds nodes for them, else o
 one comes to grief the next after twice as long, up to 15 minutes. Where the engine knows every node and none can take
 the pod, it is tried blindly after the 15 minutes only. A pod that runs lets two of those go that wait, so that many are
 soon through where there is room, and few are rejected where there was room for one; where none waits it ends the hold,
-and all is forgotten.
+and all is forgotten. A pod that the API server did not let go was not tried: all is as before.
 
 Admission has to know of an owner before its fourth pod is made, which is some milliseconds after the third one has
 failed: so an owner is armed by its first rejection. A pod that is gated before the third one is let go after a moment:
@@ -13,7 +13,7 @@ the rejection before it may be heard of later than the pod.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import msgspec
 from msgspec.structs import replace
@@ -28,25 +28,40 @@ from numafit.cluster.guard.instructions import (
     NotHeld,
     Remember,
 )
+from numafit.cluster.guard.patience import (
+    LONGEST_PATIENCE,
+    REJECTIONS,
+    WINDOW,
+    came_after,
+    failed_try,
+    loops,
+    made_late,
+    newest,
+    patience,
+    pause,
+    recent,
+    seconds,
+)
 from numafit.cluster.guard.record import MOST_REJECTIONS, LoopRecord, PodRejection, new_record
 from numafit.cluster.live.pods import ClusterPod, PodController
 from numafit.cluster.live.words import HOLD_GATE, OUR_GATES
 
-REJECTIONS, WINDOW = 3, timedelta(minutes=1)
-"""So many within so long are a loop."""
-FIRST_PATIENCE, LONGEST_PATIENCE = timedelta(seconds=10), timedelta(minutes=15)
 MOST_HOLDS = 100
 """Owners whose pods may be gated at once, in the cluster."""
 MOST_COUNTED = 1000
 """Owners of which anything is remembered."""
 DOUBT = timedelta(seconds=0.5)
 """For which a pod of an armed owner waits that has no loop yet."""
-KNOWN_BY = timedelta(seconds=5)
-"""After which every API server has heard of an owner that is held."""
 FOLLOWING = 2
 """Pods that are let go for each one that runs."""
 IDLE = timedelta(minutes=5)
 """Without a pod that waits or was let go: the owner is gone, or wants no pod any more."""
+LEFT_BY = timedelta(seconds=30)
+"""After which a pod that was let go has lost its gate, or nobody is at it any more."""
+REFUSED = 2
+"""Times that the API server has to refuse a pod with nodes before it is let go without."""
+UNNAMED = "a node can take it, and the API server lets nobody name it"
+"""Why a pod is let go without nodes."""
 EXPLAINED_AGAIN = timedelta(minutes=1)
 EXPLAINED_ONLY = ("DaemonSet", "Job", "Node")
 """Owners that are not held: a DaemonSet's pod has one node only, and both it and a Job wait longer each time."""
@@ -55,12 +70,25 @@ EXPLAINED_ONLY = ("DaemonSet", "Job", "Node")
 class _Gated(msgspec.Struct):
     pod: ClusterPod
     since: datetime
+    failed: int = 0
+    """Times that it could not be let go."""
+    refused: int = 0
+    """… those among them where the API server did not want its nodes."""
+    rests: datetime | None = None
+    """Until then it is not tried again."""
 
 
-def patience(tries: int) -> timedelta:
-    """After so many pods that came to grief."""
-    longer: timedelta = FIRST_PATIENCE * 2 ** min(tries, 10)
-    return min(longer, LONGEST_PATIENCE)
+class _Leaving(msgspec.Struct, frozen=True):
+    """One that is let go, until that is done."""
+
+    gated: _Gated
+    at: datetime
+    before: datetime | None
+    """What `last` of the record was."""
+
+
+def _ready(gated: _Gated, now: datetime) -> bool:
+    return gated.rests is None or now >= gated.rests
 
 
 def can_be_held(owner: PodController | None) -> bool:
@@ -74,6 +102,8 @@ class LoopRules:
         self.on = True
         self._gated: dict[str, _Gated] = {}
         self._known = {own.pod for record in self.records.values() for own in record.rejections}
+        self._leaving: dict[str, _Leaving] = {}
+        """Both by UID of the pod."""
         self._living: set[str] = set()
         """UIDs of pods that were let go and live."""
         self._ran: set[str] = set()
@@ -102,11 +132,11 @@ class LoopRules:
         rejections = (*record.rejections, rejection)[-MOST_REJECTIONS:]
         record = replace(record, rejections=rejections, rejected=record.rejected + 1)
         begun = False
-        slipped = record.held is not None and pod.uid not in record.released and _made_late(pod, record.held)
+        slipped = record.held is not None and pod.uid not in record.released and made_late(pod, record.held)
         if pod.uid in record.released:
-            record = _failed_try(record, pod.uid, now)
+            record = failed_try(record, pod.uid, now)
             self._following.pop(owner.uid, None)
-        elif record.held is None and _loops(record, now) and self._may_hold(owner.uid):
+        elif record.held is None and loops(record, now) and self._may_hold(owner.uid):
             record, begun = replace(record, held=now, last=now, tries=0), True
         explained = record.rejected <= REJECTIONS or record.told is None or now - record.told >= EXPLAINED_AGAIN
         if explained:
@@ -127,17 +157,20 @@ class LoopRules:
             return self._nobodys(pod, now)
         record = self.records.get(owner.uid)
         if HOLD_GATE in pod.gates:
-            known = self._gated.get(pod.uid)
-            self._gated[pod.uid] = _Gated(pod, known.since if known else now)
+            left = self._leaving.get(pod.uid)
+            if left is None or now - left.at >= LEFT_BY:
+                known = self._gated.setdefault(pod.uid, _Gated(pod, now))
+                known.pod = pod
             if record is None or not self.on:
                 return self._nobodys(pod, now)
             return []
         self._gated.pop(pod.uid, None)
+        self._leaving.pop(pod.uid, None)
         if record is None:
             return []
         if pod.uid in record.released:
             self._living.add(pod.uid)
-        if pod.phase == "Running" and _came_after(pod, record):
+        if pod.phase == "Running" and came_after(pod, record):
             if record.held is None or not self._waiting(owner.uid):
                 return self._ended(owner.uid, record, "a pod of it runs")
             if pod.uid not in self._ran:
@@ -150,6 +183,7 @@ class LoopRules:
     def gone(self, uid: str) -> None:
         """It was deleted, or has ended."""
         self._gated.pop(uid, None)
+        self._leaving.pop(uid, None)
         self._living.discard(uid)
         self._ran.discard(uid)
 
@@ -163,9 +197,37 @@ class LoopRules:
         if gated is None or gated.pod.owner is None:
             return []
         record = self.records.get(gated.pod.owner.uid)
-        if record is None or record.held is None or record.mistrusted or not nodes:
+        if record is None or record.held is None or record.mistrusted or not nodes or not _ready(gated, now):
             return []
+        if gated.refused >= REFUSED:
+            return self._let_go(gated, record, now, UNNAMED, cause="engine")
         return self._let_go(gated, record, now, "a node can take it", nodes)
+
+    def kept(self, own: LetGo, pod: ClusterPod, now: datetime, *, refused: bool) -> list[Instruction]:
+        """It could not be let go, and has our gate still: `pod`, as it is now. Then nothing has been tried. `refused`:
+        the API server does not want its nodes."""
+        left = self._leaving.pop(pod.uid, None)
+        owner = pod.owner
+        record = self.records.get(owner.uid) if owner is not None else None
+        if left is None or record is None or owner is None:
+            # The next sweep finds it again.
+            return []
+        gated = left.gated
+        gated.pod, gated.failed, gated.refused = pod, gated.failed + 1, gated.refused + refused
+        gated.rests = now + pause(gated.failed)
+        self._gated[pod.uid] = gated
+        self._living.discard(pod.uid)
+        if own.cause == "running":
+            self._following[owner.uid] = self._following.get(owner.uid, 0) + 1
+        record = replace(
+            record,
+            last=left.before if record.last == left.at else record.last,
+            released=tuple(uid for uid in record.released if uid != pod.uid),
+            foreseen=tuple(uid for uid in record.foreseen if uid != pod.uid),
+        )
+        if refused and gated.refused == REFUSED:
+            return self._let_go(gated, record, now, UNNAMED, cause="engine")
+        return [self._remember(owner.uid, record)]
 
     def switched(self, on: bool, now: datetime) -> list[Instruction]:
         """Off: all that waits is let go, and nothing is remembered."""
@@ -202,20 +264,21 @@ class LoopRules:
                     if now - own.since >= DOUBT:
                         found.append(LetGo(own.pod, "doubt", "there is no loop yet"))
                         del self._gated[own.pod.uid]
-                if not _recent(record, now) and not waiting:
+                if not recent(record, now) and not waiting:
                     found += self._forget(uid)
                 continue
-            follow = self._following.pop(uid, 0)
+            ready = [own for own in waiting if _ready(own, now)]
+            follow = self._following.pop(uid, 0) if ready or not waiting else 0
             if follow:
-                for own in [own for own in waiting if not hopeless(own.pod)][:follow]:
+                for own in [own for own in ready if not hopeless(own.pod)][:follow]:
                     found += self._let_go(own, self.records[uid], now, "another pod of it runs", cause="running")
-            elif waiting and now - (record.last or now) >= patience(record.tries):
-                first = waiting[0]
+            elif ready and now - (record.last or now) >= patience(record.tries):
+                first = ready[0]
                 late = now - (record.last or now) >= LONGEST_PATIENCE
                 if late or not hopeless(first.pod):
                     waited = LONGEST_PATIENCE if late else patience(record.tries)
-                    found += self._let_go(first, record, now, f"tried again after {_seconds(waited)}")
-            elif not waiting and not self._living & set(record.released) and now - _newest(record) >= IDLE:
+                    found += self._let_go(first, record, now, f"tried again after {seconds(waited)}")
+            elif not waiting and not self._living & set(record.released) and now - newest(record) >= IDLE:
                 found += self._ended(uid, record, "it has made no pod for a while")
         return found
 
@@ -228,6 +291,13 @@ class LoopRules:
         record = self.records.get(pod.owner.uid) if pod.owner else None
         return record is not None and pod.uid in record.released
 
+    def held_pods(self) -> Iterator[tuple[ClusterPod, LoopRecord]]:
+        """Those that wait behind our gate, also where others hold them back, too."""
+        for own in self._gated.values():
+            record = self.records.get(own.pod.owner.uid) if own.pod.owner is not None else None
+            if record is not None and record.held is not None:
+                yield own.pod, record
+
     @property
     def held(self) -> int:
         """Owners."""
@@ -237,12 +307,6 @@ class LoopRules:
     def gated(self) -> int:
         """Pods that wait."""
         return len(self._gated)
-
-    def next_try(self, uid: str) -> datetime | None:
-        record = self.records.get(uid)
-        if record is None or record.last is None:
-            return None
-        return record.last + patience(record.tries)
 
     # --- how ----------------------------------------------------------------------------------------------------------
 
@@ -283,9 +347,10 @@ class LoopRules:
         owner = gated.pod.owner
         assert owner is not None
         del self._gated[uid]
-        self._living.add(uid)
+        self._leaving[uid] = _Leaving(gated, now, record.last)
         living = tuple(own for own in record.released if own in self._living)
         foreseen = tuple(own for own in record.foreseen if own in self._living)
+        self._living.add(uid)
         record = replace(record, released=(*living, uid), foreseen=(*foreseen, uid) if nodes else foreseen, last=now)
         return [self._remember(owner.uid, record), LetGo(gated.pod, "engine" if nodes else cause, why, nodes)]
 
@@ -319,54 +384,3 @@ class LoopRules:
                     found.append(HoldEnded(uid, record, why))
                 found += self._forget(uid)
         return found
-
-
-def _failed_try(record: LoopRecord, uid: str, now: datetime) -> LoopRecord:
-    return replace(
-        record,
-        tries=record.tries + 1,
-        last=now,
-        released=tuple(own for own in record.released if own != uid),
-        foreseen=tuple(own for own in record.foreseen if own != uid),
-        mistrusted=record.mistrusted or uid in record.foreseen,
-    )
-
-
-def _made_late(pod: ClusterPod, held: datetime) -> bool:
-    """When admission has long known of the hold."""
-    made = moment(pod.metadata.creationTimestamp)
-    return made is not None and made - held > KNOWN_BY
-
-
-def _loops(record: LoopRecord, now: datetime) -> bool:
-    return sum(now - own.at <= WINDOW for own in record.rejections) >= REJECTIONS
-
-
-def _recent(record: LoopRecord, now: datetime) -> bool:
-    return now - _newest(record) <= WINDOW
-
-
-def _newest(record: LoopRecord) -> datetime:
-    times = [own.at for own in record.rejections]
-    return max([*times, *([record.last] if record.last else [])], default=datetime(1970, 1, 1, tzinfo=UTC))
-
-
-def _came_after(pod: ClusterPod, record: LoopRecord) -> bool:
-    """It was let go by us, or made in a later second than any rejection: pods that ran before say nothing."""
-    if pod.uid in record.released:
-        return True
-    made = moment(pod.metadata.creationTimestamp)
-    return made is not None and all(made > own.at for own in record.rejections)
-
-
-def moment(text: str) -> datetime | None:
-    """As the API server writes it."""
-    try:
-        return datetime.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def _seconds(time: timedelta) -> str:
-    seconds = int(time.total_seconds())
-    return f"{seconds} s" if seconds < 60 else f"{seconds // 60} min {seconds % 60} s".replace(" 0 s", "")

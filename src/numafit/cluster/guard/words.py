@@ -14,8 +14,6 @@ HOLD_POLICY, JOB_POLICY = f"{GUARD}-hold", f"{GUARD}-jobs"
 ANCHOR = f"{GUARD}-anchor"
 """Another binding of the first policy, which applies to nothing."""
 
-HELD_ANNOTATION = "numafit.io/held"
-"""On a pod: who put the gate there, and where it is told why."""
 RELEASED_ANNOTATION = "numafit.io/released"
 """On a pod: when and why the gate was removed."""
 

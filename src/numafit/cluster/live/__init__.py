@@ -3,6 +3,7 @@
     words       names of ours that stand in objects of the cluster
     spec        from the spec of a pod to the engine's pod, made once for equal specs
     pods        a pod of the cluster, and as the API server sends it
+    trust       who is believed which nodes a pod counts on
     placed      the condition that tells a pod why it waits
     nodes       a Node, as far as it says who may come
     kinds       nodes of one kind are started once; a report makes the state of one of them

@@ -10,8 +10,9 @@ from numafit.cluster.admission.configuration import SERVICE_PORT
 from numafit.cluster.admission.options import WebhookOptions
 from numafit.cluster.admission.rights import cluster_rules, namespace_rules
 from numafit.cluster.kube.objects import ObjectJson
-from numafit.cluster.kube.rights import bound_role, lease_rules, policy_objects, rule, unbound_only
-from numafit.cluster.live.words import NODES_ANNOTATION, PLACER
+from numafit.cluster.kube.rights import bound_role, lease_rules, rule, unbound_only
+from numafit.cluster.live.trust import offer_rules, offers_of_ours_only
+from numafit.cluster.live.words import PLACER
 from numafit.cluster.place.waiting.sizes import group_rules
 from numafit.cluster.topology.definition import with_definition
 from numafit.cluster.topology.model import GROUP, PLURAL
@@ -22,7 +23,7 @@ ENDING_SECONDS = 30
 
 class PlaceManifest:
     """`arguments`: of the command in the pods. `more_rules`: of the ClusterRole and of the Role in our namespace, for
-    what runs beside."""
+    what runs beside. `more_objects`: what that needs, too."""
 
     def __init__(
         self,
@@ -31,9 +32,10 @@ class PlaceManifest:
         metrics_port: int,
         arguments: Sequence[str] = (),
         more_rules: tuple[Sequence[ObjectJson], Sequence[ObjectJson]] = ((), ()),
+        more_objects: Sequence[ObjectJson] = (),
     ) -> None:
         self._webhook, self._image, self._metrics_port = webhook, image, metrics_port
-        self._arguments, self._more = arguments, more_rules
+        self._arguments, self._more, self._more_objects = arguments, more_rules, more_objects
 
     @property
     def _labels(self) -> ObjectJson:
@@ -51,7 +53,8 @@ class PlaceManifest:
             {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._meta()},
             *self.rights(),
             *unbound_only(self._webhook.name, namespace, "placer"),
-            *self._offers_of_ours_only(),
+            *offers_of_ours_only(self._webhook.name),
+            *self._more_objects,
             self._service(),
             self._budget(),
             self._deployment(),
@@ -65,31 +68,6 @@ class PlaceManifest:
 
     def _meta(self) -> ObjectJson:
         return {"name": self._webhook.name, "namespace": self._webhook.namespace}
-
-    def _offers_of_ours_only(self) -> list[ObjectJson]:
-        """A pod counts on the nodes that its annotation names: whoever could write it would keep nodes from others. The
-        status is a way to write it, too (1.36)."""
-        name, key = f"{self._webhook.name}-offers", NODES_ANNOTATION
-        account = f"system:serviceaccount:{self._webhook.namespace}:{self._webhook.name}"
-        rule = {
-            "apiGroups": [""],
-            "apiVersions": ["v1"],
-            "operations": ["CREATE", "UPDATE"],
-            "resources": ["pods", "pods/status"],
-        }
-        now, before = (f"{own}.metadata.?annotations[?'{key}'].orValue('')" for own in ("object", "oldObject"))
-        spec = {
-            "failurePolicy": "Ignore",
-            "matchConstraints": {"resourceRules": [rule]},
-            "matchConditions": [{"name": "others", "expression": f"request.userInfo.username != '{account}'"}],
-            "validations": [
-                {
-                    "expression": f"{now} == (request.operation == 'CREATE' ? '' : {before})",
-                    "message": f"the annotation {key} is written by the placer only: leave it out",
-                }
-            ],
-        }
-        return policy_objects(name, spec)
 
     def _service(self) -> ObjectJson:
         ports = [{"name": "webhook", "port": SERVICE_PORT, "targetPort": "webhook"}]
@@ -170,6 +148,8 @@ def place_rules() -> list[ObjectJson]:
         rule("", ["pods"], ["get", "list", "watch", "patch", "delete"]),
         # The condition that says why a pod waits.
         rule("", ["pods/status"], ["patch"]),
+        # Which nodes a pod was released to.
+        *offer_rules(),
         rule("", ["events"], ["create", "patch"]),
         # Which nodes reach the volumes of a pod that waits.
         rule("", ["persistentvolumeclaims", "persistentvolumes"], ["get"]),

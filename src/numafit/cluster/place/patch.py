@@ -41,11 +41,20 @@ def has_terms(spec: WaitingSpec) -> bool:
     return bool(_terms(_node_affinity(spec)))
 
 
+NO_NOTES: Mapping[str, str] = {}
+
+
 def release_patch(
-    spec: WaitingSpec, uid: str, names: Sequence[str], hostnames: Mapping[str, str], *, annotated: bool
+    spec: WaitingSpec,
+    uid: str,
+    names: Sequence[str],
+    hostnames: Mapping[str, str],
+    notes: Mapping[str, str] = NO_NOTES,
+    *,
+    annotated: bool,
 ) -> bytes:
     """`names`: the best first. `hostnames`: that label of each of them; needed where the pod has terms of its own and
-    there are several names. `annotated`: the pod has annotations."""
+    there are several names. `notes`: more annotations. `annotated`: the pod has some."""
     before = _node_affinity(spec)
     terms = _terms(before)
     if not terms:
@@ -60,7 +69,7 @@ def release_patch(
         own = before.get(PREFERRED) or []
         best = {"weight": BESIDE if own else FIRST, "preference": {"matchFields": [_field("In", names[0])]}}
         after[PREFERRED] = [*own, best]
-    return _patch(spec, uid, after, {NODES_ANNOTATION: ",".join(names)}, annotated=annotated)
+    return _patch(spec, uid, after, {NODES_ANNOTATION: ",".join(names), **notes}, annotated=annotated)
 
 
 def scale_patch(spec: WaitingSpec, uid: str, excluded: Mapping[str, str], *, annotated: bool) -> bytes:

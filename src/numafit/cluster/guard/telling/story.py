@@ -4,9 +4,10 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
+from numafit.cluster.guard.patience import LONGEST_PATIENCE, REJECTIONS, patience, tried_at
 from numafit.cluster.guard.record import LoopRecord
-from numafit.cluster.guard.rules import LONGEST_PATIENCE, REJECTIONS, patience
 from numafit.cluster.live.pods import ClusterPod
+from numafit.cluster.live.words import OUR_GATES
 from numafit.cluster.place.candidates import PlacedCluster
 from numafit.decision.story.story import decision_sentence
 from numafit.decision.story.terms import upper
@@ -80,6 +81,21 @@ def hold_story(record: LoopRecord, *, enforced: bool) -> str:
     longest = int(LONGEST_PATIENCE.total_seconds()) // 60
     tried = f"one is tried after {wait} s all the same, or after {longest} minutes where all nodes are known"
     return f"{made}{where}: {are} until a node can take one; {tried}."
+
+
+def held_story(
+    pod: ClusterPod, record: LoopRecord, live: PlacedCluster, kept: WhyMemory, unknown: int, *, hopeless: bool
+) -> str:
+    """Of a pod that waits: why, for what, and until when. `hopeless`: each node is known, and none can take it."""
+    why = f"{record.rejected} pods of {record.kind} {record.name} were rejected, so its next ones wait"
+    others = [gate for gate in pod.gates if gate not in OUR_GATES]
+    if others:
+        return f"{why}; this one also for others ({some_of(others, MOST_NODES)})."
+    at = tried_at(record, hopeless=hopeless)
+    until = f"one is tried at {at.strftime('%Y-%m-%dT%H:%M:%SZ')}" if at is not None else "one is tried at times"
+    if record.mistrusted:
+        return f"{why}: {until}."
+    return f"{why} until a node can take one; {until} all the same.{_elsewhere(pod, live, kept, unknown)}"
 
 
 def try_story(why: str, nodes: tuple[str, ...], record: LoopRecord | None, *, enforced: bool) -> str:
