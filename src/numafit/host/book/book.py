@@ -123,6 +123,7 @@ class Book:
         """`ticket` is the caller's own place in the queue. One who will wait is `quiet`: a refusal is kept out of the
         history, and where others wait nobody is asked, which the one who watches does for all."""
         host = looked_at(host, request)
+        unseen = host.usage.unseen if host.usage is not None else ()
         remarks: list[str] = []
         request = bounded(host, request, owner)
         whole, owner = owner.command, replace(owner, command=self._commands.shown(owner.command))
@@ -146,7 +147,7 @@ class Book:
                 if not quiet and not answer.ahead:
                     tx.note("refused", "", owner.user, refused_data(owner, answer, request))
                 return answer
-            remarks[:] = answer.remarks
+            remarks[:] = (*unseen, *answer.remarks)
             if ticket is not None:
                 tx.dequeue(ticket)
             return self.give(tx, host, leases, answer, owner)
