@@ -96,15 +96,20 @@ def test_one_who_waits_is_told_his_place_and_for_what(folder: Path) -> None:
         job(folder, f"--device={FPGA}=3") as holder,
         waiting(folder, "--", "true"),
         waiting(folder, "--name=second", "--", "true", count=2) as second,
+        waiting(folder, "--name=third", "--", "true", count=1) as third,
     ):
         lines = [line for line in numafit(folder, "ps").stdout.splitlines() if line.startswith("waits since")]
         assert [line.split(": ", 1)[1] for line in lines] == [
             f"{ME} for 4 {FPGA} (place 1: 4 {FPGA} are asked for and 1 is free)",
             f"{ME} for 2 {FPGA} (place 2: 2 {FPGA} are asked for and 1 is free)",
+            f"{ME} for 1 {FPGA} (place 3: it would delay {ME}, who waits for 4 {FPGA})",
         ]
         holder.send_signal(signal.SIGTERM)
-        _, errors = second.communicate(timeout=60)
-    assert errors.splitlines()[0] == f"numafit: waits for 2 {FPGA}, place 2 of 2 in the queue"
+        told = [one.communicate(timeout=60)[1].splitlines()[0] for one in (second, third)]
+    assert told == [
+        f"numafit: waits for 2 {FPGA}, place 2 of 2 in the queue: 2 {FPGA} are asked for and 1 is free",
+        f"numafit: waits for 1 {FPGA}, place 3 of 3 in the queue: it would be free, but others wait before it",
+    ]
 
 
 def test_one_who_waits_can_be_cancelled_by_what_ps_calls_him_or_by_his_name(folder: Path) -> None:
