@@ -341,3 +341,17 @@ def test_what_is_said_at_the_start_is_the_same_after_waiting(folder: Path) -> No
     direct = numafit(folder, "run", f"--device={FPGA}=4", "--", "true")
     waited, said = errors.splitlines()[1:], direct.stderr.splitlines()
     assert [line.split(": ", 2)[2] for line in waited] == [line.split(": ", 2)[2] for line in said]
+
+
+def test_one_with_variables_of_his_own_starts_as_quickly_and_is_told_what_contradicts(folder: Path) -> None:
+    """Also with -q, as without waiting; he does not become all of numafit for it."""
+    own = {"OMP_NUM_THREADS": "9", "CUDA_VISIBLE_DEVICES": "7"}
+    show = ["--cpus=1", "--threads", "--", "sh", "-c", "echo $OMP_NUM_THREADS $CUDA_VISIBLE_DEVICES; exec sleep 60"]
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", *show, more=own) as process:
+        holder.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "9 7\n"
+        assert b"wake" in command_line(process.pid)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert errors == "numafit: OMP_NUM_THREADS=9 of your environment is kept, but there is 1 CPU for it\n"
