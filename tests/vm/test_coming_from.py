@@ -189,10 +189,10 @@ def test_each_gpu_has_its_cpus_beside_it(results: dict[str, Result]) -> None:
     assert told(results["gpus"])[0]["cpus"] == "0-3,8-11"
 
 
-def test_devices_single_threads_and_the_whole_host_are_to_be_had(results: dict[str, Result]) -> None:
-    """Threads of a core are side by side here."""
+def test_devices_whole_cores_and_the_whole_host_are_to_be_had(results: dict[str, Result]) -> None:
+    """Threads of a core are side by side here: eight are four cores."""
     assert results["gres"].stdout == "nvidia.com/gpu=gpu0,gpu1\n", results["gres"].stderr
-    assert told(results["hint"])[0]["cpus"] == "0,2,4,6"
+    assert told(results["hint"])[0]["cpus"] == "0-7"
     assert told(results["exclusive"])[0]["cpus"] == "0-15"
 
 
