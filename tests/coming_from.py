@@ -23,6 +23,7 @@ BESIDE = (
     "numactl --preferred",
     "numactl --interleave=all",
     "numactl --interleave=0,1",
+    "numactl -C",
     "taskset",
     "hwloc-bind",
 )
@@ -30,6 +31,7 @@ BESIDE = (
 GUEST = (
     *("OMP_PLACES", "systemd-run", "timeout", "flock", "numactl --hardware", "numastat", "hwloc-ps", "mlc"),
     *("hyperfine", "pidstat", "srun -c 8", "srun --immediate -c", "srun --immediate=60", "srun --mem", "srun --gpus"),
+    *("srun --gres", "srun --hint", "srun --exclusive"),
     *("srun --time", "srun --nice", "squeue", "scancel 1234", "scancel -u", "sacct"),
 )
 """The line of numafit runs there."""

@@ -113,6 +113,7 @@ IN_FUNCTIONS = {
     "host/grant.py": "only a refusal is told: 4 ms",
     "host/session.py": "only where Docker is, a host file, and a ledger that may not be written: 4 to 21 ms",
     "host/run/ending.py": "only where Docker is: 21 ms",
+    "host/run/launcher.py": "nearly no command names a launcher: 8 to 15 ms",
     "host/this_machine.py": "only where NVIDIA's driver is: 2 ms",
     "machine/read/sysfs/archive.py": "zlib only where a tree is packed: a job reads the live one, 0.4 ms",
     "machine/read/recognise.py": "one reader of many: 1 to 6 ms each",

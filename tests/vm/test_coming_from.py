@@ -102,6 +102,9 @@ JOBS = [
     job("nice", ours("srun --nice"), "numafit ps -o json"),
     job("minute", ours("srun --immediate=60")),
     job("gpus", ours("srun --gpus")),
+    job("gres", ours("srun --gres"), "echo $NUMAFIT_DEVICES"),
+    job("hint", ours("srun --hint")),
+    job("exclusive", ours("srun --exclusive")),
     job("held", HELD),
     job("gpu", GPU, "echo $NUMAFIT_DEVICES"),
     job("looked-at", LOOKED_AT),
@@ -132,6 +135,7 @@ def nodes_of(where: dict[str, Any]) -> set[str]:
         ("numactl --preferred", "0-15", "8-15", {"1"}),
         ("numactl --interleave=all", "0-15", "0-15", {"0", "1"}),
         ("numactl --interleave=0,1", "0-15", "0-15", {"0", "1"}),
+        ("numactl -C", "0-7", "0-7", {"0"}),
         ("taskset", "0-7", "0-7", {"0"}),
         ("hwloc-bind", "0-7", "0-7", {"0"}),
     ],
@@ -183,6 +187,13 @@ def test_a_lower_priority_and_a_minute_start_at_once_on_an_idle_host(results: di
 
 def test_each_gpu_has_its_cpus_beside_it(results: dict[str, Result]) -> None:
     assert told(results["gpus"])[0]["cpus"] == "0-3,8-11"
+
+
+def test_devices_whole_cores_and_the_whole_host_are_to_be_had(results: dict[str, Result]) -> None:
+    """Threads of a core are side by side here: eight are four cores."""
+    assert results["gres"].stdout == "nvidia.com/gpu=gpu0,gpu1\n", results["gres"].stderr
+    assert told(results["hint"])[0]["cpus"] == "0-7"
+    assert told(results["exclusive"])[0]["cpus"] == "0-15"
 
 
 def test_leases_are_shown_judged_and_ended(results: dict[str, Result]) -> None:

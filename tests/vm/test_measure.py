@@ -40,6 +40,12 @@ time.sleep(15)
 measuring.send_signal(signal.SIGINT)
 sys.exit(measuring.wait())
 """,
+    "slow.sh": """case $(cat /proc/self/numa_maps) in
+    *prefer:1*) ;;
+    *prefer*) sleep 8 ;;
+    *) sleep 5 ;;
+esac
+""",
     "heed.py": """import os, signal, sys
 # A shell without a terminal may have told its children to take no notice of it.
 signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -62,6 +68,9 @@ ls /var/lib/numafit > $OUT/files
 COMMAND = """
 numafit measure --rounds 1 --cpus 1 --node 1 -o json -- python3 -IS look.py > $OUT/answer; echo $?
 cp seen $OUT/
+"""
+DIFFERENT = """
+numafit measure --rounds 5 --cpus 1 --node 1 -o json -- sh slow.sh > $OUT/different; echo $?
 """
 STOPPED = """
 python3 -IS stop.py > $OUT/machine; echo $?
@@ -88,7 +97,14 @@ echo $$ > /sys/fs/cgroup/cgroup.procs
 
 @pytest.fixture(scope="module")
 def booted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
-    jobs = {"machine": MACHINE, "command": COMMAND, "stopped": STOPPED, "held": HELD, "one-node": ONE_NODE}
+    jobs = {
+        "machine": MACHINE,
+        "command": COMMAND,
+        "different": DIFFERENT,
+        "stopped": STOPPED,
+        "held": HELD,
+        "one-node": ONE_NODE,
+    }
     made = [Job(name, script, FILES, timeout=SECONDS) for name, script in jobs.items()]
     return run_jobs(SHAPE, made, tmp_path_factory.mktemp("measure"))
 
@@ -162,6 +178,17 @@ def test_a_command_is_run_as_it_is_and_bound_in_two_ways(booted: dict[str, Resul
     assert (answer["cpus"], answer["near"], answer["far"]) == ("2", 1, slowest)
     assert answer["farBy"] == "slowest as measured"
     assert [gain["moreThanNoise"] for gain in answer["gains"]] == [None, None]
+
+
+def test_a_difference_that_is_there_is_more_than_noise(booted: dict[str, Result]) -> None:
+    """A command that looks where its memory is preferred from, and sleeps where that is not the node of its CPUs: bound
+    well it is quicker in each of five rounds, which noise alone does two times in 252."""
+    result = booted["different"]
+    assert result.stdout.split() == ["0"], result.stdout
+    answer = record(result, "different")
+    assert [len(times) for times in answer["seconds"].values()] == [5] * 3
+    verdicts = [(gain["slow"], gain["quick"], gain["moreThanNoise"], gain["low"] > 1) for gain in answer["gains"]]
+    assert sorted(verdicts) == [("as it is", "bound well", True, True), ("bound badly", "bound well", True, True)]
 
 
 def test_ctrl_c_gives_what_was_measured(booted: dict[str, Result]) -> None:

@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -16,6 +15,7 @@ from numafit.machine.model import Machine
 from numafit.machine.read.sysfs.archive import LARGEST_FILE
 from numafit.machine.read.sysfs.machine import read_sysfs
 from numafit.machine.read.sysfs.tree import live_tree
+from numafit.machine.read.text import pci_address
 from numafit.machine.source import Source
 
 TIMEOUT = 20.0
@@ -32,6 +32,12 @@ TOOLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "lstopo.xml": (("lstopo-no-graphics", "--of", "xml"), ("lstopo", "--of", "xml")),
 }
 """File name -> command lines, of which the first that answers counts."""
+
+GPU_MEMORY = (("nvidia-smi", "--query-gpu=uuid,pci.bus_id,memory.used", "--format=csv,noheader,nounits"),)
+GPUS_UNSEEN = (
+    "whether GPUs that nobody holds are in use was not looked at: neither NVML (install numafit[gpu]) nor nvidia-smi "
+    "answers"
+)
 
 
 def live_machine(*, devices: bool = True) -> Machine:
@@ -76,14 +82,33 @@ def looked_at(host: Host, request: JobRequest) -> Host:
     for GPUs only."""
     if not host.live or not request.holds:
         return host
-    gpus: Mapping[str, int] = {}
-    if request.devices.get(NVIDIA):
-        from numafit.host.gpu.nvml import memory_in_use
-
-        with suppress(InputError):
-            gpus = memory_in_use()
+    asked = any(device.resource == NVIDIA and device.bus for device in host.machine.devices)
+    gpus = _gpu_memory_in_use() if asked and request.devices.get(NVIDIA) else {}
     nodes = [node.id for node in host.machine.numa_nodes if node.memory]
-    return replace(host, usage=Usage(read_nodes(nodes, live_tree().text), gpus))
+    unseen = () if gpus is not None else (GPUS_UNSEEN,)
+    return replace(host, usage=Usage(read_nodes(nodes, live_tree().text), gpus or {}, unseen))
+
+
+def _gpu_memory_in_use() -> Mapping[str, int] | None:
+    """By UUID and by PCI address; None: neither the driver's library, which is an extra, nor its tool answers."""
+    from numafit.host.gpu.nvml import memory_in_use
+
+    try:
+        return memory_in_use()
+    except InputError:
+        told = first_answer(GPU_MEMORY)
+        return gpu_memory(told) if told else None
+
+
+def gpu_memory(told: str) -> dict[str, int]:
+    """Bytes, from lines of nvidia-smi with UUID, PCI address and MiB; a GPU that does not tell is left out."""
+    found: dict[str, int] = {}
+    for line in told.splitlines():
+        uuid, _, rest = line.partition(",")
+        bus, _, used = rest.partition(",")
+        if used.strip().isdecimal():
+            found.update(dict.fromkeys({uuid.strip(), pci_address(bus.strip()) or ""} - {""}, int(used) << 20))
+    return found
 
 
 def tool_outputs() -> dict[str, str]:

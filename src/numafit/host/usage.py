@@ -24,6 +24,8 @@ class Usage(msgspec.Struct, frozen=True):
     nodes: Mapping[int, MemoryUsage]
     gpus: Mapping[str, int] = {}
     """Device -> bytes of its memory that programs use."""
+    unseen: tuple[str, ...] = ()
+    """What was not looked at, and why, as sentences."""
 
 
 def read_nodes(nodes: Iterable[int], text_of: Callable[[str], str | None]) -> dict[int, MemoryUsage]:

@@ -96,15 +96,20 @@ def test_one_who_waits_is_told_his_place_and_for_what(folder: Path) -> None:
         job(folder, f"--device={FPGA}=3") as holder,
         waiting(folder, "--", "true"),
         waiting(folder, "--name=second", "--", "true", count=2) as second,
+        waiting(folder, "--name=third", "--", "true", count=1) as third,
     ):
         lines = [line for line in numafit(folder, "ps").stdout.splitlines() if line.startswith("waits since")]
         assert [line.split(": ", 1)[1] for line in lines] == [
             f"{ME} for 4 {FPGA} (place 1: 4 {FPGA} are asked for and 1 is free)",
             f"{ME} for 2 {FPGA} (place 2: 2 {FPGA} are asked for and 1 is free)",
+            f"{ME} for 1 {FPGA} (place 3: it would delay {ME}, who waits for 4 {FPGA})",
         ]
         holder.send_signal(signal.SIGTERM)
-        _, errors = second.communicate(timeout=60)
-    assert errors.splitlines()[0] == f"numafit: waits for 2 {FPGA}, place 2 of 2 in the queue"
+        told = [one.communicate(timeout=60)[1].splitlines()[0] for one in (second, third)]
+    assert told == [
+        f"numafit: waits for 2 {FPGA}, place 2 of 2 in the queue: 2 {FPGA} are asked for and 1 is free",
+        f"numafit: waits for 1 {FPGA}, place 3 of 3 in the queue: it would be free, but others wait before it",
+    ]
 
 
 def test_one_who_waits_can_be_cancelled_by_what_ps_calls_him_or_by_his_name(folder: Path) -> None:
@@ -336,3 +341,17 @@ def test_what_is_said_at_the_start_is_the_same_after_waiting(folder: Path) -> No
     direct = numafit(folder, "run", f"--device={FPGA}=4", "--", "true")
     waited, said = errors.splitlines()[1:], direct.stderr.splitlines()
     assert [line.split(": ", 2)[2] for line in waited] == [line.split(": ", 2)[2] for line in said]
+
+
+def test_one_with_variables_of_his_own_starts_as_quickly_and_is_told_what_contradicts(folder: Path) -> None:
+    """Also with -q, as without waiting; he does not become all of numafit for it."""
+    own = {"OMP_NUM_THREADS": "9", "CUDA_VISIBLE_DEVICES": "7"}
+    show = ["--cpus=1", "--threads", "--", "sh", "-c", "echo $OMP_NUM_THREADS $CUDA_VISIBLE_DEVICES; exec sleep 60"]
+    with job(folder, f"--device={FPGA}=4") as holder, waiting(folder, "-q", *show, more=own) as process:
+        holder.send_signal(signal.SIGTERM)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "9 7\n"
+        assert b"wake" in command_line(process.pid)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert errors == "numafit: OMP_NUM_THREADS=9 of your environment is kept, but there is 1 CPU for it\n"

@@ -42,6 +42,7 @@ def test_what_only_other_jobs_need_is_not_loaded() -> None:
             "urllib.parse",
             "zlib",
             "numafit.machine.combine.machine",
+            "numafit.host.run.programs",
         )
         == ""
     )

@@ -26,7 +26,7 @@ def _gomp() -> None:
     try:
         ctypes.CDLL("libgomp.so.1")
     except OSError:
-        pytest.skip("libgomp.so.1 is not installed here")
+        pytest.skip("libgomp.so.1 is not installed here: Debian's libgomp1, which .ci/run installs as root")
 
 
 def workers(folder: Path, *options: str) -> list[str]:

@@ -24,6 +24,7 @@ LEASE = {"NUMAFIT_LEASE": "x", "NUMAFIT_CPUS": "0-3", "NUMAFIT_MEMS": "0-1"}
     ("environment", "expected"),
     [
         ({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}, ("torchrun", 1, 4)),
+        ({"LOCAL_RANK": "1", "LOCAL_SIZE": "2"}, ("DeepSpeed", 1, 2)),
         ({"OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, ("Open MPI", 0, 2)),
         ({"MPI_LOCALRANKID": "2", "MPI_LOCALNRANKS": "3"}, ("MPICH", 2, 3)),
         ({"SLURM_LOCALID": "3", "SLURM_NTASKS_PER_NODE": "4"}, ("Slurm", 3, 4)),

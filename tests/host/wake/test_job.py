@@ -22,6 +22,9 @@ LEASE = "0123abcd"
 HEAVY = ("msgspec", "typing", "re", "pathlib", "sqlite3", "json", "subprocess", "contextlib")
 
 
+WRITTEN_WITH = " ".join(["written", b"numafit: a note\n".hex(), b"numafit: sentence \x1b[2J\n".hex()])
+
+
 class Waked:
     """What a shell becomes that has heard `start`; the test is the one who watches over the queue."""
 
@@ -109,19 +112,27 @@ def test_the_command_runs_once_it_is_written_down(waked: Callable[..., Waked]) -
     _, lease, child, _, policy, marked = job.report()
     assert (lease, policy, marked) == (LEASE, NOTHING, "1")
     assert os.sched_getaffinity(int(child)) == {min(os.sched_getaffinity(0))}
-    job.answer("written " + b"numafit: sentence \x1b[2J\n".hex())
+    job.answer(WRITTEN_WITH)
     out, errors = job.process.communicate(timeout=60)
     found = environment_of(out.split("\n"))
     assert (found["OWN"], found["NUMAFIT_LEASE"], VARIABLE in found) == ("kept", LEASE, False)
-    assert errors == "numafit: sentence ?[2J\n"
+    assert errors == "numafit: a note\nnumafit: sentence ?[2J\n"
     heard = [line for line in out.split("\n") if line.startswith("numafit ")]
     assert [line.split()[3:6] for line in heard] == [["running", LEASE, child]]
+
+
+def test_with_q_only_what_is_said_of_variables_is_told(waked: Callable[..., Waked]) -> None:
+    """As of a command that did not wait."""
+    job = waked(["true"], quiet=True)
+    job.report()
+    job.answer(WRITTEN_WITH)
+    assert job.process.communicate(timeout=60)[1] == "numafit: a note\n"
 
 
 def test_numafit_hears_which_signal_came(waked: Callable[..., Waked]) -> None:
     job = waked(["sleep", "60"])
     child = int(job.report()[2])
-    job.answer("written")
+    job.answer("written - -")
     eventually(lambda: Path(f"/proc/{child}/comm").read_text() == "sleep\n")
     job.process.send_signal(signal.SIGUSR1)
     # All of its output ends with the command only, which goes on.
@@ -132,7 +143,7 @@ def test_numafit_hears_which_signal_came(waked: Callable[..., Waked]) -> None:
     end(child)
 
 
-@pytest.mark.parametrize("answer", ["lost", "", "written xyz"])
+@pytest.mark.parametrize("answer", ["lost", "", "written xyz -", "written -"])
 def test_who_is_not_written_down_begins_anew_as_numafit(
     tmp_path: Path, waked: Callable[..., Waked], answer: str
 ) -> None:
@@ -182,7 +193,7 @@ def test_other_variables_than_those_of_leases_are_not_taken(waked: Callable[...,
     """Or another user of the ledger could have this one's command load what he likes."""
     job = waked(["env"], ours={"LD_PRELOAD": "/tmp/evil.so", "NUMAFIT_LEASE": LEASE, "OWN": "changed"})
     job.report()
-    job.answer("written")
+    job.answer("written - -")
     found = environment_of(job.out())
     assert ("LD_PRELOAD" in found, found["NUMAFIT_LEASE"], found["OWN"]) == (False, LEASE, "kept")
 
@@ -201,6 +212,6 @@ def test_a_command_that_is_not_there_is_told_to_numafit(waked: Callable[..., Wak
     """Which reads it from the descriptor that it gets."""
     job = waked(["/nonexistent/command"])
     job.report()
-    job.answer("written")
+    job.answer("written - -")
     words = job.out()[0].split()
     assert (words[3], int(words[7])) == ("running", signal.SIGCHLD)

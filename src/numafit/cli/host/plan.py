@@ -34,7 +34,7 @@ def show_job_plan(
     if isinstance(plan, Refused):
         warn(f"no lease for {options.request.words()}: {sentence_of(plan)}")
         return REFUSED
-    for remark in plan.placed.remarks:
+    for remark in (*(host.usage.unseen if host.usage is not None else ()), *plan.placed.remarks):
         warn(remark)
     variables = lease_variables(plan.lease, plan.cpus, host.cores, omp=omp)
     # Who exports them holds nothing: a process with this one would be taken for a part of a job.

@@ -14,7 +14,7 @@ from numafit.host.bind.ladder import group_pids, remove_group
 from numafit.host.book.bell import ring
 from numafit.host.book.commands import Commands
 from numafit.host.book.folder import make_folder
-from numafit.host.book.line import in_turn, lease_of, places
+from numafit.host.book.line import behind, in_turn, lease_of, places
 from numafit.host.book.store import DamagedError, Store
 from numafit.host.book.tables import LeaseEvent, Transaction
 from numafit.host.book.work import LEASE_VARIABLE, as_shared_work, can_be_seen, cgroup_of, is_in_use, move_to_pool
@@ -122,16 +122,16 @@ class Book:
         self, host: Host, request: JobRequest, owner: Owner, *, ticket: int | None = None, quiet: bool = False
     ) -> Lease | Refused:
         """`ticket` is the caller's own place in the queue. One who will wait is `quiet`: a refusal is kept out of the
-        history, and where others wait nobody is asked, which the one who watches does for all."""
+        history, and where others wait he gets nothing here but the reason: the one who watches decides for all."""
         host = looked_at(host, request)
         remarks: list[str] = []
         request = bounded(host, request, owner)
         whole, owner = owner.command, replace(owner, command=self._commands.shown(owner.command))
 
         def run(tx: Transaction) -> Lease | Refused:
-            if quiet and tx.is_waiting():
-                return Refused()
             leases = self.swept(tx, None)
+            if quiet and tx.is_waiting():
+                return behind(host, leases, request, owner)
             # Most of it is shared work on a host without quotas where nobody waits: that starts without the engine.
             shared = None if host.quotas.users or host.quotas.groups else shared_place(host, leases, request)
             if shared is not None and not places(tx):
@@ -147,7 +147,7 @@ class Book:
                 if not quiet and not answer.ahead:
                     tx.note("refused", "", owner.user, refused_data(owner, answer, request))
                 return answer
-            remarks[:] = answer.remarks
+            remarks[:] = (*(host.usage.unseen if host.usage is not None else ()), *answer.remarks)
             if ticket is not None:
                 tx.dequeue(ticket)
             return self.give(tx, host, leases, answer, owner)

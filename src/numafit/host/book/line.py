@@ -9,15 +9,19 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.host.book.tables import Transaction
-from numafit.host.grant import Owner, QueuePlace, Refused, sentence_about
+from numafit.host.grant import Owner, QueuePlace, Refused, granted_to, sentence_about
 from numafit.host.host import Host
 from numafit.host.lease import Lease
 from numafit.host.pool import SharedPlace
 from numafit.host.process.identity import Liveness
 from numafit.host.quota import group_of
+from numafit.host.request import JobRequest
 
 if TYPE_CHECKING:
     from numafit.host.place import Placed
+
+
+OTHERS_WAIT = "it would be free, but others wait before it"
 
 
 def places(tx: Transaction) -> list[QueuePlace]:
@@ -69,6 +73,12 @@ def lease_of(placed: "Placed | SharedPlace", owner: Owner, host: Host, taken: se
         seconds=placed.request.seconds,
         group=group_of(host.quotas, owner.uid),
     )
+
+
+def behind(host: Host, leases: Sequence[Lease], request: JobRequest, owner: Owner) -> Refused:
+    """What one lacks who will wait behind others, by what is held now; who of them starts first is not asked."""
+    answer = granted_to(host, leases, request, owner)
+    return answer if isinstance(answer, Refused) else Refused(why=OTHERS_WAIT)
 
 
 def in_turn(

@@ -4,7 +4,7 @@ here before its command may run. Several that report at the same time are one tr
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -17,7 +17,7 @@ from numafit.host.bind.target import AFFINITY, AFFINITY_AND_POLICY, CPUSET_RUNGS
 from numafit.host.book.book import Book
 from numafit.host.book.tables import Transaction
 from numafit.host.book.work import with_command
-from numafit.host.environment import lease_variables
+from numafit.host.environment import lease_variables, merged
 from numafit.host.grant import QueuePlace
 from numafit.host.lease import Lease
 from numafit.host.process.identity import PROC, ProcessId, identify, read_stat
@@ -94,8 +94,7 @@ class Starts:
         line = LOST
         if lease is not None:
             told = [*lease.remarks, *start_sentences(lease, report.bound, report.start.place.request.cpus)]
-            text = "".join(f"numafit: {sentence}\n" for sentence in told)
-            line = f"{WRITTEN} {text.encode().hex()}"
+            line = " ".join([WRITTEN, _as_word(_variable_notes(report.start)), _as_word(told)])
         with suppress(OSError):
             os.write(report.start.pipe, f"{line}\n".encode())
         self._close(report.start.place.ticket)
@@ -132,6 +131,16 @@ def _bound(start: GivenStart, mems: int, policy: str) -> Bound:
     group = os.path.join(foreseen.folder, lease.id) if foreseen.folder else ""
     notes = tuple(note.replace("LEASE", lease.id) for note in foreseen.notes)
     return Bound(rung, start.cpus, mems, group, policy, notes)
+
+
+def _variable_notes(start: GivenStart) -> list[str]:
+    """What is said of his own variables, as where he starts without waiting."""
+    assert start.place.foreseen is not None
+    return merged(start.place.foreseen.variables, lease_variables(start.lease, start.cpus, ()))[1]
+
+
+def _as_word(sentences: Sequence[str]) -> str:
+    return "".join(f"numafit: {sentence}\n" for sentence in sentences).encode().hex() or NOTHING
 
 
 def _write(tx: Transaction, report: Report) -> Lease | None:

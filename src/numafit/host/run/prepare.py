@@ -21,7 +21,7 @@ from numafit.host.bind.target import CGROUP_V1, CPUSET_RUNGS, SCOPE, Bound, Targ
 from numafit.host.book.bell import BELL
 from numafit.host.book.book import Book
 from numafit.host.book.folder import VARIABLE
-from numafit.host.environment import CUDA, HOST, NVIDIA, OF_LEASE, OPENMP, THREADS
+from numafit.host.environment import CUDA, HOST, NVIDIA, OF_LEASE, THREADS
 from numafit.host.grant import Owner
 from numafit.host.request import JobRequest
 from numafit.host.run.asked import StartAsked
@@ -40,10 +40,13 @@ def prepared(
     book: Book, request: JobRequest, owner: Owner, asked: StartAsked, environment: Mapping[str, str]
 ) -> Prepared | None:
     """None: his start is not the usual one, and numafit begins anew as a whole. So it is with limits that somebody has
-    to watch, and where variables of the user's may stand against those of the lease."""
+    to watch, and inside of another job, whose variables are not the user's."""
     if request.limit_memory or request.seconds or not asked.command:
         return None
-    if environment.keys() & ({*OF_LEASE, CUDA, NVIDIA, *OPENMP} - {HOST}) and not asked.no_env:
+    if environment.keys() & (OF_LEASE - {HOST}) and not asked.no_env:
+        return None
+    own = {name: environment[name] for name in (CUDA, NVIDIA, THREADS) if name in environment and not asked.no_env}
+    if not all(map(str.isascii, own.values())):
         return None
     allowed = let_out(kernel.allowed_by_cpuset())
     bound = expected_group()
@@ -73,7 +76,7 @@ def prepared(
         "commands": file,
         "line": line,
     }
-    return Prepared(Foreseen(bound.rung, folder, notes), plan, file)
+    return Prepared(Foreseen(bound.rung, folder, notes, own), plan, file)
 
 
 def _tried(target: Target, probe: str) -> Bound | None:

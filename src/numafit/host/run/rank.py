@@ -35,6 +35,7 @@ class Launcher(msgspec.Struct, frozen=True):
 
 LAUNCHERS = (
     Launcher("torchrun", "LOCAL_RANK", ("LOCAL_WORLD_SIZE",), binds=False),
+    Launcher("DeepSpeed", "LOCAL_RANK", ("LOCAL_SIZE",), binds=False),
     Launcher("Open MPI", "OMPI_COMM_WORLD_LOCAL_RANK", ("OMPI_COMM_WORLD_LOCAL_SIZE",)),
     Launcher("MPICH", "MPI_LOCALRANKID", ("MPI_LOCALNRANKS",)),
     Launcher(SLURM, "SLURM_LOCALID", ("SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE")),

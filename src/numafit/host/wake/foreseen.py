@@ -1,5 +1,7 @@
 """How one who waits will be bound, as he found out before he slept; he tells it with his place in the queue."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 
@@ -10,3 +12,5 @@ class Foreseen(msgspec.Struct, frozen=True):
     """In which the cgroup of his lease will be made; empty: none will."""
     notes: tuple[str, ...] = ()
     """Why no stronger rung can be reached; `LEASE` stands for the lease's id."""
+    variables: Mapping[str, str] = {}
+    """Those of the user's own that may stand against the lease."""

@@ -91,7 +91,7 @@ class _Job:
         word, _, rest = _line(self.pipe, PATIENCE).partition(" ")
         if word != WRITTEN:
             raise Unforeseen
-        sentences = bytes.fromhex(rest)
+        notes, sentences = (bytes.fromhex(told if told != NOTHING else "") for told in rest.split())
         try:
             os.write(self.give, b"go")
         except BrokenPipeError:
@@ -99,7 +99,7 @@ class _Job:
             self.pooled = False
         os.close(self.give)
         self.give = -1
-        self._tell(sentences)
+        self._tell(notes if self.plan["quiet"] else notes + sentences)
 
     def _fork(
         self, cpus: str, mems: str, way: str, environment: dict[bytes, bytes], mask: set[int | signal.Signals]
@@ -145,8 +145,7 @@ class _Job:
         try:
             if self.plan["commands"] >= 0:
                 os.write(self.plan["commands"], b'["%s",%s]\n' % (self.lease.encode(), self.plan["line"]))
-            if not self.plan["quiet"]:
-                os.write(2, _printable(sentences))
+            os.write(2, _printable(sentences))
         except OSError:
             # A command does not fail because nobody listens to what is said about it.
             signal.sigtimedwait([signal.SIGPIPE], 0)

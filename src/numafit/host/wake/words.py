@@ -9,7 +9,8 @@ HELLO, GO, START, OVER, LEAD, LOST = "hello", "go", "start", "over", "lead", "lo
 """The first word of what a waiter hears: you are seen; you have this lease; the same, and start it so; your time is
 over, because; watch; ask again."""
 WRITTEN = "written"
-"""What it hears then: its command is in the ledger and may run. What is said of that follows, in hexadecimal."""
+"""What it hears then: its command is in the ledger and may run. What is said of the user's variables, and of the
+lease, follows as two words in hexadecimal."""
 RUNNING = "running"
 """What numafit hears from `wake`: the command of this lease runs, as this process."""
 REPORT = b"="
