@@ -44,9 +44,9 @@ def placer(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> I
     make_namespace(cluster, NAMESPACE)
     make_namespace(cluster, SPACE)
     with simulated(cluster.kubeconfig, tmp_path_factory.mktemp("sim"), [group("known")], "--remove") as own:
-        with allowed_placer(cluster) as kubeconfig:
-            with placing(kubeconfig, tmp_path_factory.mktemp("place"), "--scale") as placer:
-                yield placer
+        folder = tmp_path_factory.mktemp("place")
+        with allowed_placer(cluster) as kubeconfig, placing(kubeconfig, folder, "--scale") as placer:
+            yield placer
         own.stop()
     forget_webhook(cluster)
 
