@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.live.pods import ClusterPod, PodController
+from numafit.cluster.place import successors
 from numafit.cluster.place.successors import Successors
 from tests.cluster.place.clusters import waiting
 from tests.cluster.place.played import PlayedApi, PlayedFleet
@@ -71,3 +72,37 @@ def test_other_controllers_make_another_one_and_nobody_makes_one_that_nobody_own
     assert found(owned("DaemonSet", "apps/v1"), None) == [False, False]
     assert found(replace(owned("Job"), owner=None), None) == [False, False]
     assert found(owned("Job", "batch.volcano.sh/v1alpha1"), job_with(IGNORED)) == [False, False]
+
+
+def test_a_job_is_read_once_and_one_that_may_not_be_read_again_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        api, asked = PlayedApi(PlayedFleet()), list[ClusterPod]()
+        api.objects["/jobs/train"] = job_with(IGNORED)
+        own, pod = Successors(api, ApiHealth(), asked.append), owned("Job")
+
+        async def read() -> int:
+            """How often it was asked for."""
+            own.free(pod)
+            number = len(asked)
+            for each in asked:
+                await own.read(each)
+            asked.clear()
+            return number
+
+        api.refuse = lambda _: 403
+        assert [await read(), await read(), own.free(pod)] == [1, 0, False]
+        own = Successors(api, ApiHealth(), asked.append)
+        monkeypatch.setattr(successors, "AGAIN_SECONDS", 0.0)
+        assert [await read(), await read()] == [1, 1]
+        api.refuse = lambda _: None
+        assert [await read(), await read(), own.free(pod)] == [1, 0, True]
+
+    asyncio.run(test())
+
+
+def test_only_some_jobs_are_read_at_the_same_time() -> None:
+    asked: list[ClusterPod] = []
+    own = Successors(PlayedApi(PlayedFleet()), ApiHealth(), asked.append)
+    for number in range(100):
+        assert own.free(replace(owned("Job"), owner=PodController("Job", "j", f"uid-{number}", "batch/v1"))) is None
+    assert len(asked) == 64

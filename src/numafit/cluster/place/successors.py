@@ -17,8 +17,9 @@ from numafit.cluster.live.pods import ClusterPod
 from numafit.errors import ApiServerError, InputError
 
 AGAIN_SECONDS = 60.0
-"""After which a Job is read again: its pod failure policy never changes, another one of its name may have come."""
-MOST_KNOWN = 20_000
+"""After which a Job is read again that could not be read; what was read of one never changes."""
+MOST_KNOWN, MOST_ASKED = 20_000, 64
+"""Jobs that are remembered, and that are read at the same time."""
 JOB, DISRUPTION = "Job", "DisruptionTarget"
 NO_SUCCESSOR = ("Node", "DaemonSet")
 """Kinds of owners that make none, or for the same node."""
@@ -53,7 +54,7 @@ class Successors:
     def __init__(self, api: KubeApi, health: ApiHealth, ask: Callable[[ClusterPod], None]) -> None:
         self._api, self._health, self._ask = api, health, ask
         self._known: dict[str, tuple[float, bool]] = {}
-        """UID of a Job -> when it was read, and whether it forgives."""
+        """UID of a Job -> when it is to be read again, and whether it forgives."""
         self._asked: set[str] = set()
 
     def free(self, pod: ClusterPod) -> bool | None:
@@ -69,7 +70,8 @@ class Successors:
         if owner is None or owner.kind != JOB or not owner.apiVersion.startswith("batch/"):
             return False
         known = self._known.get(owner.uid)
-        if (known is None or time.monotonic() - known[0] >= AGAIN_SECONDS) and owner.uid not in self._asked:
+        due = known is None or time.monotonic() >= known[0]
+        if due and owner.uid not in self._asked and len(self._asked) < MOST_ASKED:
             self._asked.add(owner.uid)
             self._ask(pod)
         return None if known is None else known[1]
@@ -77,11 +79,11 @@ class Successors:
     async def read(self, pod: ClusterPod) -> None:
         owner = pod.owner
         assert owner is not None
-        forgives = False
+        forgives, again = False, time.monotonic() + AGAIN_SECONDS
         try:
             path = f"/apis/batch/v1/namespaces/{pod.metadata.namespace}/jobs/{owner.name}"
             job = msgspec.json.decode(await self._api.get(path), type=_Job)
-            forgives = job.metadata.uid == owner.uid and _forgives(job)
+            forgives, again = job.metadata.uid == owner.uid and _forgives(job), float("inf")
         except ApiServerError as error:
             if error.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.FORBIDDEN):
                 self._health.failed(error)
@@ -95,7 +97,7 @@ class Successors:
             self._asked.discard(owner.uid)
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
-        self._known[owner.uid] = (time.monotonic(), forgives)
+        self._known[owner.uid] = (again, forgives)
 
 
 def _forgives(job: _Job) -> bool:
