@@ -118,7 +118,7 @@ class Load(threading.Thread):
             self.api.post(SETS, {"metadata": {"name": f"set-{index}"}, "spec": wanted})
 
     def run(self) -> None:
-        works: list[Callable[[], None]] = [self._scale, self._single, self._single, self._delete]
+        works: list[Callable[[], None]] = [self._scale, self._single, self._single, self._delete_one]
         while not self.ended.wait(PAUSE):
             try:
                 self.chance.choice(works)()
@@ -136,7 +136,7 @@ class Load(threading.Thread):
         metadata["annotations"] = {RUN_SECONDS: str(self.chance.randint(1, 20))}
         self.api.post(PODS, {"metadata": metadata, "spec": {**pod_spec(cpus, gpus), "restartPolicy": "Never"}})
 
-    def _delete(self) -> None:
+    def _delete_one(self) -> None:
         names = [name for name in self.api.pods(SPACE) if name.startswith("single")]
         if names:
             name = self.chance.choice(names)
