@@ -1,5 +1,7 @@
 """Where a pod would go among many nodes: a new shape, a shape that is known, why one waits, and what a fleet takes."""
 
+import gc
+import multiprocessing
 import random
 from collections.abc import Iterator
 from functools import partial
@@ -26,6 +28,8 @@ from numafit.workload.pod import Pod
 
 SIZES = ((500, 50), (1_000, 100), (5_000, 500))
 """Nodes, and distinct states among them."""
+UNEVEN = ((500, 500), (5_000, 50))
+"""For memory alone: what is due to the nodes, and what to their states."""
 ALLOCATABLE = {"cpu": parse_quantity("126"), "memory": parse_quantity("127Gi"), "pods": parse_quantity("110")}
 MOST = 8
 NEW_SHAPE, KNOWN_SHAPE, FLEET, NEED = 50e-3, 1e-3, 300.0, 5e-3
@@ -33,17 +37,16 @@ WHY, RESERVED = 100e-3, 100e-3
 
 
 def rows() -> Iterator[Row]:
+    for nodes, states in UNEVEN:
+        what = f"fleet/{nodes} nodes in {states} states/memory"
+        yield Row(what, partial(_memory, nodes, states), unit="MB", measured=True)
     for nodes, states in SIZES:
         made: dict[str, Fleet] = {}
         what = f"fleet/{nodes} nodes in {states} states"
         largest = nodes == SIZES[-1][0]
-        yield Row(
-            f"{what}/memory",
-            partial(_memory, made, nodes, states),
-            FLEET if largest else None,
-            unit="MB",
-            measured=True,
-        )
+        memory = partial(_memory, nodes, states)
+        yield Row(f"{what}/memory", memory, FLEET if largest else None, unit="MB", measured=True)
+        made["fleet"] = _fleet(nodes, states)
         for name, cpus, gpus in (("fits everywhere", 2, 0), ("fits here and there", 24, 2), ("fits nowhere", 64, 4)):
             budget = NEW_SHAPE if largest else None
             yield Row(f"{what}/new shape, {name}", partial(_new, made, cpus, gpus), budget, measured=True)
@@ -70,10 +73,20 @@ def _resident() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
 
 
-def _memory(made: dict[str, Fleet], nodes: int, states: int) -> float:
-    """Ten pods on each node, as its report tells them."""
+def _memory(nodes: int, states: int) -> float:
+    """Ten pods on each node, as its report tells them; in a process of its own, which has nothing to use again."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_grown, (nodes, states))
+
+
+def _grown(nodes: int, states: int) -> float:
+    # What each process needs once is there already.
+    _fleet(1, 1)
+    gc.collect()
     before = _resident()
-    made["fleet"] = _fleet(nodes, states)
+    fleet = _fleet(nodes, states)
+    gc.collect()
+    assert len(fleet.nodes) == nodes
     return _resident() - before
 
 

@@ -51,14 +51,22 @@ class Fleet(msgspec.Struct, frozen=True):
     """What is promised to nodes that are not here: a pod may be seen bound before its node is."""
 
     def reported(
-        self, name: str, state: NodeState, facts: NodeFacts = NO_FACTS, *, schedulable: bool = True
+        self,
+        name: str,
+        state: NodeState,
+        facts: NodeFacts = NO_FACTS,
+        *,
+        schedulable: bool = True,
+        refused: Mapping[bytes, str] = {},
     ) -> "Fleet":
-        """Pods that are active in the report are promised no longer: they are there."""
+        """Pods that are active in the report are promised no longer: they are there. `refused`: what a node that was
+        away said before, when it stood as it does now."""
         before = self.nodes.get(name)
         active = state.ledger.active
         expected = self.awaited.get(name, ()) if before is None else before.promised
         promised = tuple(own for own in expected if own.pod.uid not in active)
-        refused = before.refused if before is not None and before.state.key == state.key else {}
+        if before is not None:
+            refused = before.refused if before.state.key == state.key else {}
         fleet = self._with((FleetNode(name, state, facts, schedulable, promised, refused),))
         if name in fleet.awaited:
             fleet = replace(fleet, awaited=_without(fleet.awaited, name))

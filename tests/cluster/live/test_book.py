@@ -137,6 +137,32 @@ def test_a_rejection_is_remembered_until_the_node_changes(book: FleetBook) -> No
     assert names(book, again) == ["n1", "n2"]
 
 
+@pytest.mark.parametrize("gone", ["report", "node"])
+def test_a_rejection_is_remembered_while_the_node_or_its_report_is_away(book: FleetBook, gone: str) -> None:
+    bad = pod("bad", node="n1")
+    book.pod_told(bad)
+    book.rejected(replace(bad, phase="Failed", reason="TopologyAffinityError", message="no"))
+
+    def away() -> None:
+        if gone == "report":
+            book.unreported("n1")
+        else:
+            book.node_gone("n1")
+        assert names(book, pod("new")) == ["n2"]
+        assert book.fleet.refusing == frozenset()
+
+    for _ in range(2):
+        away()
+        book.node_told(node("n1"))
+        report(book, "n1")
+        assert names(book, pod("new")) == ["n2"]
+        assert reasons(book, pod("new")) == {REFUSED}
+    away()
+    book.node_told(node("n1"))
+    report(book, "n1", pod("other", node="n1"))
+    assert names(book, pod("new")) == ["n1", "n2"]
+
+
 def test_two_watches_may_tell_of_a_rejection_in_any_order(book: FleetBook) -> None:
     bad = pod("bad", gpus=8, node="n1")
     book.rejected(replace(bad, phase="Failed", reason="OutOfcpu"))

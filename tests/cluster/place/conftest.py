@@ -2,7 +2,7 @@
 
 import pytest
 
-from numafit.cluster.place import placer, replacer, stuck
+from numafit.cluster.place import placer, replacer, scale, stuck
 from numafit.cluster.place.waiting import helped, notices, telling
 
 
@@ -12,7 +12,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         (placer, "START_SECONDS", 0.0),
         (placer, "TICK_SECONDS", 0.02),
         (telling, "TELL_SECONDS", 0.02),
-        (placer, "SCALE_SECONDS", 0.1),
+        (scale, "SCALE_SECONDS", 0.1),
+        (scale, "LOOK_SECONDS", 0.02),
         (placer, "RETRY_SECONDS", 0.05),
         (notices, "QUIET_SECONDS", 0.05),
         (notices, "AGAIN_SECONDS", 0.1),

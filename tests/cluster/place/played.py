@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from numafit.cluster.kube.api import KubeApi
@@ -14,10 +15,14 @@ from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.live.book import FleetBook
 from numafit.cluster.live.fleet import LiveChange
 from numafit.cluster.live.pods import NOTHING, ClusterPod
+from numafit.cluster.live.spec import PodShapes
 from numafit.cluster.place.counts import PlaceCounts
 from numafit.cluster.place.placer import Placer, PlacerOptions
 from numafit.errors import ApiServerError
 from tests.cluster.kube.scripted_server import NOWHERE, eventually
+
+SHAPES = PodShapes()
+AFFINITY = ("add", "/spec/affinity")
 
 
 class PlayedFleet(FleetBook):
@@ -105,6 +110,8 @@ class PlayedApi(KubeApi):
             if self.lost_answers:
                 self.lost_answers -= 1
                 raise ApiServerError("nobody answers", status=0)
+        if path.endswith("/status") and method == "PATCH":
+            return self._present(path)
         if method == "GET":
             for end, value in self.objects.items():
                 if path.endswith(end):
@@ -143,7 +150,14 @@ class PlayedApi(KubeApi):
             elif own["path"].startswith("/metadata/annotations/"):
                 added = {own["path"].rpartition("/")[2].replace("~1", "/"): own["value"]}
         annotations = {**pod.metadata.annotations, **added}
-        self.fleet.tell(replace(pod, gates=(), metadata=replace(pod.metadata, annotations=annotations)))
+        spec = json.loads(bytes(pod.spec))
+        for own in asked.content:
+            if (own["op"], own["path"]) == AFFINITY:
+                spec["affinity"] = own["value"]
+        raw = msgspec.Raw(json.dumps(spec).encode())
+        narrowed = SHAPES.pod(raw, pod.metadata.name, pod.metadata.namespace, pod.uid)
+        meta = replace(pod.metadata, annotations=annotations)
+        self.fleet.tell(replace(pod, gates=(), metadata=meta, spec=raw, pod=narrowed))
         if self.binds and annotations.get("numafit.io/nodes"):
             self.fleet.bind(pod.uid, annotations["numafit.io/nodes"].split(",")[0])
 
@@ -170,6 +184,15 @@ class PlayedApi(KubeApi):
             for own in self.requests
             if own.path.endswith("/status")
         ]
+
+    def excluded(self, name: str) -> list[str]:
+        """Nodes that a pod without terms of its own was released without."""
+        (release,) = [own for own in self.requests if "json-patch" in own.kind and own.path.endswith(f"/{name}")]
+        (affinity,) = [own["value"] for own in release.content if (own["op"], own["path"]) == AFFINITY]
+        (term,) = affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+        ((rule,),) = term.values()
+        assert (rule["key"], rule["operator"]) == ("kubernetes.io/hostname", "NotIn")
+        return list(rule["values"])
 
     @property
     def events(self) -> list[tuple[str, str, str]]:

@@ -202,23 +202,6 @@ def test_no_pod_goes_to_the_node_that_has_just_refused_one_like_it() -> None:
     run(test())
 
 
-def test_with_scale_a_pod_that_fits_nowhere_is_released_for_nodes_to_come() -> None:
-    async def test() -> None:
-        fleet = fleet_of("n1")
-        async with Play(fleet, PlacerOptions(scale=True)) as play:
-            fleet.tell(waiting("p", gpus=9))
-            await play.until(lambda: fleet.pods["p"].gates == ())
-            (release,) = [own for own in play.api.requests if "json-patch" in own.kind]
-            (affinity,) = [own["value"] for own in release.content if own["path"] == "/spec/affinity" and own["value"]]
-            (term,) = affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-            assert term == {
-                "matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "NotIn", "values": ["n1"]}]
-            }
-            assert fleet.fleet.offers == {}
-
-    run(test())
-
-
 def test_unknown_nodes_are_offered_when_no_other_fits_and_one_that_rejected_comes_last() -> None:
     async def test() -> None:
         fleet = fleet_of()

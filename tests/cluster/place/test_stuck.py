@@ -64,8 +64,24 @@ def test_one_that_waits_for_nodes_to_come_is_replaced_only_for_one_that_is_there
     book = StuckBook()
     pod = released("p", names="")
     book.told(pod, 0.0)
+    assert book.answer(pod, NODES, elsewhere=False, now=59.0) == ""
+    assert book.answer(pod, NODES, elsewhere=False, now=600.0) == "tell"
+    book.was_told("p")
     assert book.answer(pod, NODES, elsewhere=False, now=600.0) == ""
     assert book.answer(pod, NODES, elsewhere=True, now=600.0) == "replace"
+
+
+def test_of_a_job_one_that_waits_for_nodes_to_come_is_replaced_where_that_is_forgiven_and_told_twice_else() -> None:
+    """None has come; and a known one has room now."""
+    book, pod = StuckBook(), released("p", names="")
+    assert pod.owner is not None
+    pod = replace(pod, owner=replace(pod.owner, kind="Job"))
+    book.told(pod, 0.0)
+    assert book.answer(pod, NODES, elsewhere=True, now=60.0, forgiven=True) == "replace"
+    for elsewhere in (False, True):
+        assert book.answer(pod, NODES, elsewhere=elsewhere, now=60.0) == "tell"
+        book.was_told("p", elsewhere=elsewhere)
+        assert book.answer(pod, NODES, elsewhere=elsewhere, now=61.0) == ""
 
 
 def test_deletions_are_some_seconds_apart() -> None:

@@ -2,11 +2,12 @@
 
     python -m tests.kube.counted.unrest --minutes 10 --seed 1 --guard on
 
-What must hold: a pod that a placer released is not rejected; a pod that runs is touched by nobody but the load; once
-all run again nobody stays gated; and with all placers stopped pods are scheduled as on a stock cluster. Two kinds of
-rejections are counted apart: where a pod that came past a dead webhook was bound to the same node meanwhile; and where
-the kubelet started again before it had decided, since it decides about all that it finds while its files still have the
-shares of those who have gone.
+What must hold: a pod that a placer released is not rejected; no request of a placer changes or deletes a pod that is
+bound and has not ended, by the audit log of the API server, and none that came alone and ran goes by itself; no CPU and
+no device is held by two pods, by the kubelets' state files; once all run again nobody stays gated; and with all placers
+stopped pods are scheduled as on a stock cluster. Two kinds of rejections are counted apart: where a pod that came past
+a dead webhook was bound to the same node meanwhile; and where the kubelet started again and found the pod there, since
+it decides about all that it finds while its files still have the shares of those who have gone.
 """
 
 import argparse
@@ -30,7 +31,9 @@ import msgspec
 from tests.kube.api import MERGE, Api, Json
 from tests.kube.build import binaries, missing
 from tests.kube.chaos.components import Component, Killer
+from tests.kube.chaos.holdings import in_folder
 from tests.kube.control_plane import ControlPlane
+from tests.kube.counted.audited import audit, requests, touching
 from tests.kube.counted.fleet import RUN_SECONDS, pod_spec
 from tests.kube.counted.owners import OWNER, SPACE
 from tests.kube.counted.watched import PodCourse, Watched
@@ -48,6 +51,11 @@ STORY_SECONDS = 40.0
 """Of what is told about a rejection."""
 BESIDE_SECONDS = 30.0
 """Between a binding past a dead webhook and a rejection on the same node that it may have caused."""
+FOUND_SECONDS, DECIDED_SECONDS = 15.0, 30.0
+"""After its start a kubelet has listed its pods, and has decided about all of them, on a busy machine, too."""
+LOOK_SECONDS = 1.0
+PLACERS = "placers"
+"""A user, who may do everything: what he does not do is due to him alone."""
 
 
 class Forwarder(threading.Thread):
@@ -99,8 +107,7 @@ class Load(threading.Thread):
         self.api, self.chance = api, chance
         self.ended = threading.Event()
         self.deleted: set[str] = set()
-        """Names of what somebody asked to go, of pods and of ReplicaSets."""
-        self.shrunk: set[str] = set()
+        """Names of pods that were asked to go."""
         self.failures = 0
         self.made = 0
 
@@ -111,7 +118,7 @@ class Load(threading.Thread):
             self.api.post(SETS, {"metadata": {"name": f"set-{index}"}, "spec": wanted})
 
     def run(self) -> None:
-        works: list[Callable[[], None]] = [self._scale, self._single, self._single, self._delete]
+        works: list[Callable[[], None]] = [self._scale, self._single, self._single, self._delete_one]
         while not self.ended.wait(PAUSE):
             try:
                 self.chance.choice(works)()
@@ -120,7 +127,6 @@ class Load(threading.Thread):
 
     def _scale(self) -> None:
         index = self.chance.randrange(len(SHAPES))
-        self.shrunk.add(f"set-{index}")
         self.api.ask("PATCH", f"{SETS}/set-{index}", {"spec": {"replicas": self.chance.randint(0, 4)}}, MERGE)
 
     def _single(self) -> None:
@@ -130,12 +136,40 @@ class Load(threading.Thread):
         metadata["annotations"] = {RUN_SECONDS: str(self.chance.randint(1, 20))}
         self.api.post(PODS, {"metadata": metadata, "spec": {**pod_spec(cpus, gpus), "restartPolicy": "Never"}})
 
-    def _delete(self) -> None:
+    def _delete_one(self) -> None:
         names = [name for name in self.api.pods(SPACE) if name.startswith("single")]
         if names:
             name = self.chance.choice(names)
             self.deleted.add(name)
             self.api.delete(f"{PODS}/{name}")
+
+
+class Holders(threading.Thread):
+    """Looks into the state files of all kubelets again and again."""
+
+    def __init__(self, state: Path) -> None:
+        super().__init__(daemon=True)
+        self._state = state
+        self._ended = threading.Event()
+        self.looks = 0
+        """At nodes where somebody held something."""
+        self.twice: set[str] = set()
+
+    def run(self) -> None:
+        while not self._ended.wait(LOOK_SECONDS):
+            self.look()
+
+    def look(self) -> None:
+        for folder in sorted(self._state.iterdir()):
+            found = in_folder(folder) if folder.is_dir() else None
+            if found is not None and (found.cpus or found.devices):
+                self.looks += 1
+                self.twice.update(f"{folder.name}: {each}" for each in found.twice())
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.join()
+        self.look()
 
 
 class Unrest(msgspec.Struct, frozen=True):
@@ -149,7 +183,11 @@ class Unrest(msgspec.Struct, frozen=True):
     excused: int
     """Rejected ones that a placer had released, and beside whose binding one was bound that no webhook had gated."""
     restarted: int
-    """Rejected ones that a placer had released, and that a kubelet decided which had started again meanwhile."""
+    """Rejected ones that a placer had released, and that a kubelet found when it started again."""
+    requests: int
+    """Of the placers, that changed a pod."""
+    looks: int
+    """Into the state files of a node."""
     recovery: float
     stock: float
     violations: tuple[str, ...]
@@ -160,8 +198,10 @@ def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], N
     with ExitStack() as stack:
         way = stack.enter_context(begun("stock", folder, binaries(), 1e9))
         cluster = way.cluster
+        log = audit(cluster, folder, PLACERS)
         placers, forwarder = _placers(way, stack, guard)
-        components = [*placers, _kubelets(way, stack), *_control_plane(cluster)]
+        starts: list[float] = []
+        components = [*placers, _kubelets(way, stack, starts), *_control_plane(cluster)]
         killed: list[tuple[float, str]] = []
 
         def tell(text: str) -> None:
@@ -172,6 +212,8 @@ def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], N
         load = Load(cluster.api_as("load", "load", "system:masters"), chance)
         load.prepare()
         load.start()
+        holders = Holders(way.sim.state)
+        holders.start()
         killer.kill_for(seconds)
         load.ended.set()
         began = time.monotonic()
@@ -183,15 +225,22 @@ def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], N
         stock, unscheduled = _stock(cluster, Killer(components[len(placers) :], chance, tell))
         forwarder.stop()
         way.watched.stop()
-        courses = list(way.watched.courses.values())
-        starts = [at for at, text in killed if KUBELETS in text]
+        holders.stop()
+        courses, changes = list(way.watched.courses.values()), requests(log)
         left = unexcused(courses)
-        rejected = [own for own in left if not decided_after_start(own, way.watched.reports.get(own.node, ()), starts)]
+        rejected = [own for own in left if not found_at_start(own, starts)]
         for each in left:
             say(_story(each, way.watched, killed))
         faults = [f"{each.name} was released to {each.node}, and rejected there: {each.message}" for each in rejected]
         excused = sum(own.gated and bool(own.rejected) for own in courses) - len(left)
-        violations = (*stuck, *faults, *touched(courses, load), *unscheduled)
+        violations = (
+            *stuck,
+            *faults,
+            *touched(courses, load),
+            *touching(changes),
+            *sorted(holders.twice),
+            *unscheduled,
+        )
         past = sum(bool(own.rejected) and not own.gated for own in courses)
         gated, ran = sum(own.gated for own in courses), sum(own.ran is not None for own in courses)
         restarted = len(left) - len(rejected)
@@ -204,6 +253,8 @@ def live_through(seed: int, seconds: float, folder: Path, say: Callable[[str], N
             past,
             excused,
             restarted,
+            len(changes),
+            holders.looks,
             recovery,
             stock,
             tuple(violations),
@@ -215,12 +266,14 @@ def _placers(way: Way, stack: ExitStack, guard: str) -> tuple[list[Component], F
     forwarder = Forwarder(ports[:2])
     forwarder.start()
     found = []
+    cluster = way.cluster
+    kubeconfig = cluster.authority.kubeconfig(PLACERS, cluster.server, PLACERS, "system:masters")
     for index in (0, 1):
         flags = [
             *("--address=127.0.0.1", f"--port={ports[index]}", f"--metrics-port={ports[2 + index]}"),
             *(f"--url=https://127.0.0.1:{forwarder.port}", f"--identity=placer-{index}", f"--guard={guard}"),
         ]
-        command = [sys.executable, "-m", "numafit", "place", f"--kubeconfig={way.cluster.kubeconfig}", *flags]
+        command = [sys.executable, "-m", "numafit", "place", f"--kubeconfig={kubeconfig}", *flags]
         begin = partial(_begin, command, way.folder / f"placer-{index}.log")
         own = Component(f"placer {index}", begin, begin())
         stack.callback(own.kill)
@@ -239,12 +292,18 @@ def _is_ready(port: int) -> bool:
     return False
 
 
-def _kubelets(way: Way, stack: ExitStack) -> Component:
-    """All nodes and their agents at once."""
+def _kubelets(way: Way, stack: ExitStack, starts: list[float]) -> Component:
+    """All nodes and their agents at once. `starts`: when they start again is written there."""
     process = way.sim.process
     assert process is not None
     assert isinstance(process.args, list)
-    own = Component(KUBELETS, partial(_begin, process.args, way.sim.log), process)
+    command = process.args
+
+    def begin() -> subprocess.Popen[bytes]:
+        starts.append(time.monotonic() - way.watched.began)
+        return _begin(command, way.sim.log)
+
+    own = Component(KUBELETS, begin, process)
     stack.callback(own.kill)
     return own
 
@@ -324,11 +383,11 @@ def unexcused(courses: Sequence[PodCourse]) -> list[PodCourse]:
     return [own for own in courses if own.rejected and own.gated and not is_excused(own)]
 
 
-def decided_after_start(own: PodCourse, reports: Sequence[tuple[float, object]], starts: Sequence[float]) -> bool:
-    """Whether its kubelet ended after the last report that its placer can have known, and before it was rejected."""
+def found_at_start(own: PodCourse, starts: Sequence[float]) -> bool:
+    """Whether its kubelet started again and found it there: it was bound before the kubelet had listed its pods, and
+    rejected when that decided about them."""
     bound, ended = own.bound or own.made, own.ended or float("inf")
-    known = max((at for at, _ in reports if at <= bound), default=0.0)
-    return any(known <= at <= ended for at in starts)
+    return any(bound <= at + FOUND_SECONDS and at <= ended <= at + DECIDED_SECONDS for at in starts)
 
 
 def _story(own: PodCourse, watched: Watched, kills: list[tuple[float, str]]) -> str:
@@ -346,14 +405,12 @@ def _story(own: PodCourse, watched: Watched, kills: list[tuple[float, str]]) -> 
 
 
 def touched(courses: Sequence[PodCourse], load: Load) -> list[str]:
-    """A pod that ran is gone, and nobody asked for that: those of ReplicaSets go when these shrink."""
+    """A pod that came alone and ran is gone, and nobody asked for that. Those of ReplicaSets go as these shrink: of
+    them only the audit log tells who touched them."""
     return [
         f"{own.name} ran, and is gone"
         for own in courses
-        if own.ran is not None
-        and not own.there
-        and own.name not in load.deleted
-        and not (own.owner in load.shrunk or own.owner.startswith("set-"))
+        if own.ran is not None and not own.there and own.owner == "single" and own.name not in load.deleted
     ]
 
 

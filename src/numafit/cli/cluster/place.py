@@ -34,7 +34,11 @@ Examples:
 @click.option(
     "--names", type=click.IntRange(1, 64), default=8, show_default=True, help="Nodes that a pod is offered at most."
 )
-@click.option("--scale", is_flag=True, help="Release what fits nowhere for nodes that an autoscaler adds.")
+@click.option(
+    "--scale",
+    is_flag=True,
+    help="Release what no node has room for, if it can come back, for nodes that an autoscaler adds.",
+)
 @click.option("--opt-in", is_flag=True, help="Only namespaces with the label numafit.io/place=enabled.")
 @click.option(
     "--reserve-seconds",

@@ -8,7 +8,7 @@ NodeTopology that can be used.
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -28,6 +28,8 @@ LEAVING_SECONDS = 10.0
 """So long a pod that has vanished counts on a node that reports nothing."""
 MOST_REJECTED = 10_000
 """Rejected pods that are remembered: of the same pod two watches tell, in any order."""
+MOST_REFUSED = 1_000
+"""Nodes that are away, and whose refusals are remembered: with an autoscaler most never come back."""
 
 
 class LeavingPod(NamedTuple):
@@ -59,6 +61,8 @@ class FleetBook:
         self._mirrors: dict[str, str] = {}
         """UID of the API server -> that of the kubelet, where they are not the same."""
         self._rejected: OrderedDict[str, None] = OrderedDict()
+        self._refused: OrderedDict[str, tuple[bytes, Mapping[bytes, str]]] = OrderedDict()
+        """Nodes that are away, and refused something: how they stood, and what they said."""
 
     # --- nodes --------------------------------------------------------------------------------------------------------
 
@@ -76,7 +80,7 @@ class FleetBook:
 
     def node_gone(self, name: str) -> None:
         self.nodes.pop(name, None)
-        self.fleet = self.fleet.removed(name)
+        self._remove(name)
 
     def read(self, topology: NodeTopology) -> NodeState:
         """How the node stands by this report. Raises InputError for one that makes no sense."""
@@ -100,6 +104,14 @@ class FleetBook:
         if trouble:
             self.troubles[name] = trouble
         self._states.pop(name, None)
+        self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        node = self.fleet.nodes.get(name)
+        if node is not None and node.refused:
+            self._refused[name] = (node.state.key, node.refused)
+            if len(self._refused) > MOST_REFUSED:
+                self._refused.popitem(last=False)
         self.fleet = self.fleet.removed(name)
 
     def _up_to_date(self, name: str, state: NodeState) -> NodeState:
@@ -115,7 +127,9 @@ class FleetBook:
         node, state = self.nodes.get(name), self._states.get(name)
         if node is None or state is None:
             return
-        fleet = self.fleet.reported(name, state, node.facts, schedulable=not node.unschedulable)
+        key, refused = self._refused.pop(name, (b"", {}))
+        refused = refused if key == state.key else {}
+        fleet = self.fleet.reported(name, state, node.facts, schedulable=not node.unschedulable, refused=refused)
         for uid in sorted(self._bound.get(name, ())):
             if uid not in state.ledger.active and fleet.offers.get(uid) != (name,):
                 fleet = fleet.bound(self.pods[uid].pod, name)

@@ -7,9 +7,12 @@
     around/       what decides beside the known nodes: wishes about other pods, and nodes that nobody knows
     candidates    which nodes one pod is offered now
     waiting/      the queue, who of it could be helped, and what waiting pods are told
+    narrowed      what a released pod wished before
+    successors    whether another one is made of a pod that is deleted, and what that costs
     stuck         pods that were released, and that the scheduler cannot bind
     replacer      what is done about those
     decider       where a pod or a group goes, or why it sleeps on
+    scale         who is released for nodes that an autoscaler is to add
     placer        the leader's loop over all that
     troubles      nodes that cannot be used and rights that are missing, as they come and go
     ungate        all gates are taken away, for an uninstall

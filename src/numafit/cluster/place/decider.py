@@ -5,7 +5,7 @@ pod, one node for each, and all of it is taken back where too few find one.
 """
 
 import time
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -16,7 +16,7 @@ from numafit.cluster.place.around.preempt import preempts
 from numafit.cluster.place.around.volumes import NO_LIMITS
 from numafit.cluster.place.candidates import Candidates, CandidateSearch, PlacedCluster, wanted_names
 from numafit.cluster.place.faults import Faults
-from numafit.cluster.place.patch import HOSTNAME, has_terms, release_patch, scale_patch, ungate_patch, waiting_spec
+from numafit.cluster.place.patch import has_terms, release_patch, ungate_patch, waiting_spec
 from numafit.cluster.place.releases import MadePatch
 from numafit.cluster.place.stuck import StuckBook
 from numafit.cluster.place.waiting.claimed import ClaimedVolumes
@@ -33,6 +33,8 @@ MOST_TRIES = 4
 """Times in a round a node is looked for that could be kept: with thousands of kinds each costs."""
 LOOK_SECONDS = 1.0
 """Between two looks for one at the begin of a round."""
+NO_NODE = "no_node"
+"""Why a pod waits that no known node has room for."""
 
 
 class PodRelease(msgspec.Struct, frozen=True):
@@ -64,12 +66,19 @@ class Asleep(msgspec.Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """For the metric."""
-        if self.found.unwished:
-            return "other_pods"
-        if self.found.kept:
-            return "reserved"
-        return "volumes" if self.found.unreached else "no_node"
+        return reason_of(self.found)
+
+
+FoundPod = tuple[ClusterPod, Candidates]
+
+
+def reason_of(found: Candidates) -> str:
+    """Why it waits, for the metric."""
+    if found.unwished:
+        return "other_pods"
+    if found.kept:
+        return "reserved"
+    return "volumes" if found.unreached else NO_NODE
 
 
 class Decider:
@@ -117,9 +126,7 @@ class Decider:
         try:
             return self._decided(key)
         except Exception as error:
-            state = self._groups.state(key)
-            uids = (key,) if state is None else state.waiting
-            pods = [self._cluster.pods[uid] for uid in uids if uid in self._cluster.pods]
+            pods = [self._cluster.pods[uid] for uid in self._uids(key) if uid in self._cluster.pods]
             self._faults.happened(pods[0].full_name if pods else key, error)
             self._queue.remove(key)
             return [self.as_it_came(pod) for pod in pods if is_ours(pod)]
@@ -149,30 +156,37 @@ class Decider:
             self._sleep(key, Asleep(found, pod))
             return ()
         self._offer(pod, found)
-        return (self._release(pod, found),)
+        return (self.release(pod, found),)
 
     def _group(self, key: str, pods: Sequence[ClusterPod], needed: int) -> Sequence[PodRelease]:
+        offered, refused = self.offered_together(key, pods)
+        if offered and len(offered) >= needed:
+            return [self.release(pod, found) for pod, found in offered]
+        self.take_back(pod for pod, _ in offered)
+        if refused:
+            pod, found = refused[0]
+            self._sleep(key, Asleep(found, pod, {own.uid: beside.names[0] for own, beside in offered}))
+        else:
+            self._queue.remove(key)
+        return ()
+
+    def offered_together(self, key: str, pods: Sequence[ClusterPod]) -> tuple[list[FoundPod], list[FoundPod]]:
+        """Those that find a node, each beside those before it: from now on they count there. And those that do not."""
         own = {pod.uid: pod for pod in pods}
-        offered: list[tuple[ClusterPod, Candidates]] = []
-        refused: tuple[ClusterPod, Candidates] | None = None
+        offered: list[FoundPod] = []
+        refused: list[FoundPod] = []
         for each in large_first(self._cluster.fleet, [pod.pod for pod in pods]):
             pod = own[each.uid]
             found = self._candidates(pod, key, 1)
             if found.names:
                 self._offer(pod, found)
-                offered.append((pod, found))
-            else:
-                refused = refused or (pod, found)
-        if offered and len(offered) >= needed:
-            return [self._release(pod, found) for pod, found in offered]
-        for pod, _ in offered:
+            (offered if found.names else refused).append((pod, found))
+        return offered, refused
+
+    def take_back(self, pods: Iterable[ClusterPod]) -> None:
+        for pod in pods:
             self._cluster.withdraw(pod.uid)
             self._search.told(pod)
-        if refused is None:
-            self._queue.remove(key)
-        else:
-            self._sleep(key, Asleep(refused[1], refused[0], {pod.uid: found.names[0] for pod, found in offered}))
-        return ()
 
     def _candidates(self, pod: ClusterPod, key: str, most: int) -> Candidates:
         last = {*self._stuck.tried(pod), *self._helped.refusing(pod)}
@@ -190,7 +204,7 @@ class Decider:
         if found.unknown:
             self._search.offered_unknown()
 
-    def _release(self, pod: ClusterPod, found: Candidates) -> PodRelease:
+    def release(self, pod: ClusterPod, found: Candidates) -> PodRelease:
         spec = waiting_spec(pod.spec)
         hosts = self._search.hostnames() if has_terms(spec) and len(found.names) > 1 else {}
         patch = partial(release_patch, spec, pod.metadata.uid, found.names, hosts)
@@ -205,13 +219,6 @@ class Decider:
 
         return PodRelease(pod, patch, "any", ())
 
-    def for_more_nodes(self, pod: ClusterPod) -> PodRelease:
-        """Released for nodes that are still to come: an autoscaler does not see pods with gates."""
-        nodes = self._cluster.nodes
-        impossible = {name: nodes[name].labels.get(HOSTNAME, "") for name in self._cluster.fleet.nodes if name in nodes}
-        patch = partial(scale_patch, waiting_spec(pod.spec), pod.metadata.uid, impossible)
-        return PodRelease(pod, patch, "scale", ())
-
     # --- who waits ----------------------------------------------------------------------------------------------------
 
     def _sleep(self, key: str, asleep: Asleep) -> None:
@@ -220,7 +227,7 @@ class Decider:
         self._queue.sleep(kind)
         # Where the scheduler can make room for it depends on others, too: on whoever comes and goes.
         self._helped.sleeps(kind, others=bool(asleep.found.unwished) or preempts(asleep.pod))
-        if asleep.reason == "no_node" and self._tries:
+        if asleep.reason == NO_NODE and self._tries:
             # Those that come after it in this very round shall not take its node.
             self._tries -= 1
             self._reserve()
@@ -239,7 +246,7 @@ class Decider:
         """The first of each kind that no node takes; the others of its kind wait for the same."""
         found = []
         for kind, own in self._asleep.items():
-            if own.reason != "no_node" or kind not in self._queue.sleeping:
+            if own.reason != NO_NODE or kind not in self._queue.sleeping:
                 continue
             key = self._queue.first_of(kind)
             state = self._groups.state(key)
@@ -254,9 +261,25 @@ class Decider:
         """UIDs of those that sleep, and their kinds."""
         for kind in list(self._queue.sleeping):
             for key in self._queue.entries(kind):
-                state = self._groups.state(key)
-                for uid in (key,) if state is None else state.waiting:
+                for uid in self._uids(key):
                     yield uid, kind
+
+    def without_room(self) -> Iterator[tuple[str, Sequence[ClusterPod]]]:
+        """Keys of those that sleep since no known node has room for them, and their pods."""
+        for kind, own in list(self._asleep.items()):
+            if own.reason == NO_NODE and kind in self._queue.sleeping:
+                for key in self._queue.entries(kind):
+                    pods = [self._cluster.pods[uid] for uid in self._uids(key) if uid in self._cluster.pods]
+                    yield key, [pod for pod in pods if is_ours(pod)]
+
+    def _uids(self, key: str) -> tuple[str, ...]:
+        state = self._groups.state(key)
+        return (key,) if state is None else state.waiting
+
+    def sentences(self) -> Iterator[tuple[str, Callable[[], str]]]:
+        """Why those wait who sleep; made when somebody asks."""
+        for uid, kind in self.asleep():
+            yield uid, partial(self.sentence, uid, kind)
 
     def reasons(self) -> Iterator[tuple[str, int]]:
         """Why they sleep, and how many."""

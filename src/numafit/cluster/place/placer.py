@@ -24,7 +24,9 @@ from numafit.cluster.place.decider import Decider, PodRelease
 from numafit.cluster.place.faults import Faults
 from numafit.cluster.place.releases import ReleaseOutcome, Releaser
 from numafit.cluster.place.replacer import Replacer
+from numafit.cluster.place.scale import ScaleReleases
 from numafit.cluster.place.stuck import StuckBook
+from numafit.cluster.place.successors import Successors
 from numafit.cluster.place.waiting.claimed import ClaimedVolumes
 from numafit.cluster.place.waiting.entries import EntryMaker, is_ours, waits
 from numafit.cluster.place.waiting.grouped import GroupBook
@@ -44,8 +46,6 @@ TICK_SECONDS = 1.0
 MOST_IN_FLIGHT = 48
 YIELD_SECONDS = 0.01
 """So long decisions are made without letting others come in between."""
-SCALE_SECONDS = 10.0
-"""A pod waits so long before it is released for nodes that are still to come."""
 RETRY_SECONDS, MOST_RETRY_SECONDS = 0.5, 60.0
 MOST_REJECTED = 10_000
 LAST_SECONDS = 3.0
@@ -64,7 +64,7 @@ class PlacerOptions(msgspec.Struct, frozen=True):
     names: int = 8
     """Nodes that a pod is offered at most."""
     scale: bool = False
-    """What fits nowhere is released for nodes that are still to come."""
+    """What no known node has room for is released for nodes that are still to come."""
     unknown_nodes: bool = True
     """Nodes without a NodeTopology are offered where no other one fits."""
     reserve_seconds: float = 600.0
@@ -105,8 +105,9 @@ class Placer:
         self._helped = HelpedKinds(self._cluster)
         self._notices, self._stuck = NoticeBook(), StuckBook()
         self._volumes = ClaimedVolumes(self._api, self._health, self._ask_volumes)
-        known = (self._cluster, self._search, self._stuck, self._volumes, self._teller, self._counts, self._health)
-        self._replacer = Replacer(self._api, *known, self._say, self._faults)
+        self._successors = Successors(self._api, self._health, lambda pod: self._spawn(self._successors.read(pod)))
+        known = (self._cluster, self._search, self._stuck, self._successors, self._volumes, self._teller, self._counts)
+        self._replacer = Replacer(self._api, *known, self._health, self._say, self._faults)
         self._telling = WaitingTeller(self._cluster, self._due, self._notices, self._teller, self._counts, self._faults)
         self._sizes = GroupSizes(self._api, self._health, self._ask_size)
         self._groups = GroupBook(self._queue, self._sizes)
@@ -123,6 +124,7 @@ class Placer:
             names=self._options.names,
             reserve_seconds=self._options.reserve_seconds,
         )
+        self._scale = ScaleReleases(self._cluster, self._decider, self._notices, self._successors)
         self._changed: dict[str, ClusterPod | None] = {}
         """UIDs of which something was heard; the pod where it is gone."""
         self._in_flight: set[str] = set()
@@ -306,15 +308,10 @@ class Placer:
 
     async def _release_for_more_nodes(self) -> None:
         """Whoever has waited for long enough."""
-        for uid, _ in list(self._decider.asleep()):
-            if self._notices.waited(uid, time.monotonic()) < SCALE_SECONDS:
-                continue
-            await self._slots.acquire()
-            pod = self._cluster.pods.get(uid)
-            if pod is None or not is_ours(pod):
-                self._slots.release()
-                continue
-            self._send(self._decider.for_more_nodes(pod), slot=True)
+        for releases in self._scale.due(time.monotonic()):
+            for release in releases:
+                self._send(release, slot=False)
+            await asyncio.sleep(0)
 
     def _send(self, release: PodRelease, *, slot: bool) -> None:
         """`slot`: there is one for it already."""
@@ -385,8 +382,7 @@ class Placer:
     # --- what is told -------------------------------------------------------------------------------------------------
 
     def _due(self) -> Iterator[tuple[str, Callable[[], str]]]:
-        for uid, kind in self._decider.asleep():
-            yield uid, partial(self._decider.sentence, uid, kind)
+        yield from self._scale.sentences() if self._options.scale else self._decider.sentences()
         for uid, state in self._groups.incomplete():
             yield uid, partial(group_sentence, state)
 

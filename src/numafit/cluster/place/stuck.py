@@ -2,7 +2,8 @@
 
 A released pod cannot be changed any more. Where a controller owns it, it is deleted, and the next one gets other nodes
 first. That is done seldom: with patience that doubles for each owner, and only while nothing of the pod can have begun.
-A Job counts each of its pods that goes as a failed one, so its pods are told only, as those that nobody owns are.
+A Job counts each of its pods that goes as a failed one, so its pods are told only, as those that nobody owns are; but
+for one whose rules ignore pods with the condition DisruptionTarget, which such a pod gets before it is deleted.
 """
 
 from collections.abc import Collection, Mapping
@@ -11,13 +12,15 @@ from typing import Literal
 
 import msgspec
 
-from numafit.cluster.kube.api import KubeApi
+from numafit.cluster.kube.api import STRATEGIC, KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.kube.objects import ObjectMeta
 from numafit.cluster.live.nodes import ClusterNode
 from numafit.cluster.live.pods import ClusterPod
 from numafit.cluster.live.words import SCALED_ANNOTATION
+from numafit.cluster.place.successors import DISRUPTION
 from numafit.errors import ApiServerError, InputError
+from numafit.show.records.time import time_text
 
 PATIENCE, LOST_PATIENCE, MOST_PATIENCE = 60.0, 10.0, 900.0
 """Seconds: for the first pod of an owner; where none of its nodes is left; at most."""
@@ -27,8 +30,10 @@ BETWEEN_SECONDS = 2.0
 """Between two deletions in the whole cluster."""
 MOST_OWNERS = 10_000
 NOT_REPLACED = ("Job", "Node", "DaemonSet")
-"""Kinds of owners whose pods are told only."""
+"""Kinds of owners whose pods are told only, unless a Job forgives."""
 UNSCHEDULABLE = "Unschedulable"
+DISRUPTED = "NumafitReplacement"
+"""Reason of the condition by which a Job need not count a pod."""
 
 StuckAnswer = Literal["", "tell", "replace"]
 
@@ -47,7 +52,8 @@ class StuckBook:
     def __init__(self) -> None:
         self._since: dict[str, float] = {}
         """UID of a pod -> since when the scheduler says that it cannot bind it."""
-        self._told: set[str] = set()
+        self._told: dict[str, bool] = {}
+        """UIDs of those that were told; whether it was that another node would take it."""
         self._owners: dict[str, StuckOwner] = {}
         self._last = -BETWEEN_SECONDS
 
@@ -60,13 +66,22 @@ class StuckBook:
 
     def gone(self, uid: str) -> None:
         self._since.pop(uid, None)
-        self._told.discard(uid)
+        self._told.pop(uid, None)
 
     def stuck(self) -> Collection[str]:
         return tuple(self._since)
 
-    def answer(self, pod: ClusterPod, nodes: Mapping[str, ClusterNode], *, elsewhere: bool, now: float) -> StuckAnswer:
-        """`elsewhere`: another node would take it than those that it was offered."""
+    def answer(
+        self,
+        pod: ClusterPod,
+        nodes: Mapping[str, ClusterNode],
+        *,
+        elsewhere: bool,
+        now: float,
+        forgiven: bool = False,
+    ) -> StuckAnswer:
+        """`elsewhere`: another node would take it than those that it was offered. `forgiven`: its Job does not count
+        it as failed."""
         lost = bool(pod.offered) and not any(_open(nodes.get(name)) for name in pod.offered)
         waited = now - self._since.get(pod.uid, now)
         owner = pod.owner
@@ -74,12 +89,15 @@ class StuckBook:
         patience = min((LOST_PATIENCE if lost else PATIENCE) * 2**times, MOST_PATIENCE)
         if waited < patience:
             return ""
-        if owner is None or owner.kind in NOT_REPLACED or not (lost or elsewhere):
-            return "" if pod.uid in self._told or SCALED_ANNOTATION in pod.metadata.annotations else "tell"
+        kept = owner is None or (owner.kind in NOT_REPLACED and not forgiven)
+        if kept or not (lost or elsewhere):
+            # That a known node has room now is news for one that waits for nodes to come, and stays.
+            news = is_scaled(pod) and elsewhere and not self._told.get(pod.uid, False)
+            return "tell" if news or pod.uid not in self._told else ""
         return "replace" if now - self._last >= BETWEEN_SECONDS else ""
 
-    def was_told(self, uid: str) -> None:
-        self._told.add(uid)
+    def was_told(self, uid: str, *, elsewhere: bool = False) -> None:
+        self._told[uid] = elsewhere
 
     def replaced(self, pod: ClusterPod, now: float) -> None:
         self._last = now
@@ -102,8 +120,17 @@ class StuckBook:
 
 def is_released(pod: ClusterPod) -> bool:
     """By us, and not bound yet."""
-    annotated = bool(pod.offered) or SCALED_ANNOTATION in pod.metadata.annotations
-    return annotated and not pod.node and not pod.gates and pod.metadata.deletionTimestamp is None
+    return (
+        (bool(pod.offered) or is_scaled(pod))
+        and not pod.node
+        and not pod.gates
+        and pod.metadata.deletionTimestamp is None
+    )
+
+
+def is_scaled(pod: ClusterPod) -> bool:
+    """It was released for nodes that are still to come."""
+    return SCALED_ANNOTATION in pod.metadata.annotations
 
 
 def scheduler_refuses(pod: ClusterPod) -> bool:
@@ -130,14 +157,19 @@ class _Seen(msgspec.Struct):
     status: _SeenStatus = msgspec.field(default_factory=_SeenStatus)
 
 
-async def delete_unbound(api: KubeApi, pod: ClusterPod, health: ApiHealth) -> bool:
+async def delete_unbound(api: KubeApi, pod: ClusterPod, health: ApiHealth, *, disrupted: bool = False) -> bool:
     """Whether it is deleted now: only the pod that was seen last, by UID and version, so that a binding that comes in
-    between wins; and never one for which the scheduler is making room."""
+    between wins; and never one for which the scheduler is making room. `disrupted`: it gets the condition by which a
+    Job need not count it. Where a binding wins after that, Kubernetes takes the condition back after two minutes."""
     try:
         seen = msgspec.json.decode(await api.get(pod.path), type=_Seen)
         if seen.metadata.uid != pod.metadata.uid or seen.spec.nodeName or seen.status.nominatedNodeName:
             return False
-        preconditions = {"uid": seen.metadata.uid, "resourceVersion": seen.metadata.resourceVersion}
+        meta = seen.metadata
+        if disrupted:
+            patch = _disruption(meta, api.clock.now())
+            meta = msgspec.json.decode(await api.patch(f"{pod.path}/status", patch, STRATEGIC), type=_Seen).metadata
+        preconditions = {"uid": meta.uid, "resourceVersion": meta.resourceVersion}
         options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
         await api.delete(pod.path, msgspec.json.encode(options))
     except InputError as error:
@@ -145,3 +177,16 @@ async def delete_unbound(api: KubeApi, pod: ClusterPod, health: ApiHealth) -> bo
             health.failed(error)
         return False
     return True
+
+
+def _disruption(meta: ObjectMeta, now: float) -> bytes:
+    """Of this pod as it was seen, and no other."""
+    condition = {
+        "type": DISRUPTION,
+        "status": "True",
+        "reason": DISRUPTED,
+        "message": "numafit deletes it, so that another one goes to a node that has room",
+        "lastTransitionTime": time_text(now),
+    }
+    own = {"uid": meta.uid, "resourceVersion": meta.resourceVersion}
+    return msgspec.json.encode({"metadata": own, "status": {"conditions": [condition]}})
