@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.study.page import tables_in, with_tables
-from bench.study.plays import Play, Player, each_tenth
+from bench.study.plays import Play, Player, all_of, each_tenth
 from bench.study.questions import LOADS, QUESTIONS
 from bench.study.tables import FATE, USE, Cells, fates, one_of_both_scopes, rows_of, spread
 
@@ -15,7 +15,7 @@ TRACES = ROOT.parent / "shared" / "traces"
 NODES, PODS = TRACES / "openb_node_list_all_node.csv", TRACES / "openb_pod_list_default.csv"
 PAGE = (ROOT / "docs" / "study.md").read_text()
 BUSY = LOADS[-1]
-CHECKED = ("least-allocated", "least-allocated, blind")
+CHECKED = ("stock, blind", "least-allocated")
 """Of the fullest fleet: the first always, all with NUMAFIT_ALL=1, since each takes some seconds."""
 SMALL_NODES = "name,count,cpu,memory,nvidia.com/gpu\nbox,11,16,64Gi,4\n"
 SMALL_PODS = "arrival,run,cpu,memory,nvidia.com/gpu,owner\n" + "".join(
@@ -59,6 +59,15 @@ def test_a_line_is_what_a_reader_can_type(player: Player) -> None:
     play = Play("x", ("--speed", "2"), ("none",), ("least-allocated, blind",), tenth=True)
     line = "numafit fleet simulate TENTH.csv pods.csv --speed 2 --policy none --rule 'least-allocated, blind'"
     assert player.line(play) == line
+
+
+def test_pods_of_one_owner_are_those_of_the_trace_with_another_class(player: Player) -> None:
+    pods = 'name,qos,gpu_spec\na,LS,\nb,BE,"V100,P100"\n'
+    assert all_of(pods, "Job") == pods.replace("LS", "BE")
+    assert all_of(pods, "ReplicaSet") == pods.replace("BE", "LS")
+    play = Play("x", (), (), ("numafit",), owner="Job")
+    assert player.line(play) == "numafit fleet simulate nodes.csv OF-JOBS.csv --rule numafit"
+    assert player.key(play) != player.key(play._replace(owner="ReplicaSet"))
 
 
 def test_of_each_ten_nodes_the_first_is_taken() -> None:

@@ -1,5 +1,7 @@
 """What is played: lines of `numafit fleet simulate`, and what came of each policy and rule in them."""
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -16,6 +18,7 @@ import msgspec
 
 from numafit.fleet.simulation.outcome import RuleOutcome
 from numafit.fleet.simulation.rules import RULES
+from numafit.fleet.simulation.trace import SERVICE, SERVICE_OWNER
 from numafit.show.records.fleet_run import FleetRunAnswer
 
 TENTH = 10
@@ -23,13 +26,15 @@ ALL = tuple(rule.name for rule in RULES)
 
 
 class Play(NamedTuple):
-    """`name`: how its rows are called. `tenth`: on each tenth node only. Without policies: that which is assumed."""
+    """`name`: how its rows are called. `tenth`: on each tenth node only. `owner`: whose pods they all are, `Job` or
+    `ReplicaSet`; empty: as the trace is read. Without policies: that which is assumed."""
 
     name: str
     options: tuple[str, ...]
     policies: tuple[str, ...] = ()
     rules: tuple[str, ...] = ALL
     tenth: bool = False
+    owner: str = ""
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -70,11 +75,12 @@ class Player:
     def line(self, play: Play) -> str:
         """As a reader types it."""
         nodes = "TENTH.csv" if play.tenth else self.nodes.name
+        pods = f"OF-{play.owner.upper()}S.csv" if play.owner else self.pods.name
         words = [f"'{word}'" if " " in word else word for word in play.words]
-        return " ".join(("numafit fleet simulate", nodes, self.pods.name, *words))
+        return " ".join(("numafit fleet simulate", nodes, pods, *words))
 
     def key(self, play: Play) -> str:
-        told = json.dumps([self._files, play.words, play.tenth]).encode()
+        told = json.dumps([self._files, play.words, play.tenth, play.owner]).encode()
         return blake2b(told, digest_size=10).hexdigest()
 
     def _answer(self, play: Play) -> Answer:
@@ -93,7 +99,9 @@ class Player:
         with tempfile.TemporaryDirectory(prefix="numafit-study-") as folder:
             nodes = Path(folder) / "nodes.csv"
             nodes.write_text(each_tenth(self.nodes.read_text()) if play.tenth else self.nodes.read_text())
-            command = [sys.executable, "-m", "numafit", "fleet", "simulate", str(nodes), str(self.pods)]
+            pods = Path(folder) / "pods.csv"
+            pods.write_text(all_of(self.pods.read_text(), play.owner) if play.owner else self.pods.read_text())
+            command = [sys.executable, "-m", "numafit", "fleet", "simulate", str(nodes), str(pods)]
             with (Path(folder) / "answer.json").open("w+b") as told:
                 process = subprocess.Popen([*command, *play.words, "-o", "json"], stdout=told)
                 _, status, used = os.wait4(process.pid, 0)
@@ -110,3 +118,13 @@ def each_tenth(nodes: str) -> str:
     """The first node of each ten, in the order of the file."""
     head, *rows = nodes.splitlines()
     return "\n".join((head, *rows[::TENTH], ""))
+
+
+def all_of(pods: str, owner: str) -> str:
+    """All pods of one class, by which the reader of this trace knows who owns them."""
+    head, *rows = csv.reader(pods.splitlines())
+    place, told = head.index("qos"), SERVICE if owner == SERVICE_OWNER else "BE"
+    written = io.StringIO()
+    changed = ((*row[:place], told, *row[place + 1 :]) for row in rows)
+    csv.writer(written, lineterminator="\n").writerows((head, *changed))
+    return written.getvalue()

@@ -51,9 +51,12 @@ FATE = (
     Column("at once", lambda own: f"{own.at_once / own.pods:.1%}" if own.pods else "-"),
     Column("wait", lambda own: duration_text(own.mean_wait)),
     Column("99 %", lambda own: duration_text(own.late_wait)),
+    Column("left", lambda own: f"{own.left_waiting:,}"),
     Column("never", lambda own: f"{own.unplaced:,}"),
 )
-FATE_IN_SHORT = tuple(column for column in FATE if column.title != "99 %")
+GIVEN_UP = Column("given up", lambda own: f"{own.given_up:,}")
+FATE_OF_POLICIES = tuple(column for column in FATE if column.title != "again")
+FATE_IN_SHORT = tuple(column for column in FATE if column.title not in ("again", "99 %", "left"))
 """Where each cell has two numbers, and a line of a page has an end."""
 LARGEST = Column("8 GPUs", lambda own: _at_once(own, 8))
 ALIGNED = (

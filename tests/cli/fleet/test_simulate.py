@@ -50,7 +50,7 @@ def test_it_prints_a_line_for_each_rule(files: tuple[Path, Path], capsys: pytest
     text = told(capsys, *files)
     assert text.startswith("7 pods in 8.3 min on 2 nodes; 1 of them fit no empty node, and are left out\n")
     lines = [line for line in text.splitlines() if line.startswith("numafit ")]
-    assert lines[0].split() == ["numafit", "0", "0", "83.3%", "15", "s", "90", "s", "0"]
+    assert lines[0].split() == ["numafit", "0", "0", "83.3%", "15", "s", "90", "s", "0", "0"]
     assert all(len(line) <= 80 for line in text.splitlines() if not line.startswith(("Such", "Alignment", "(10")))
 
 
@@ -59,7 +59,7 @@ def test_json_has_all_of_it(files: tuple[Path, Path], capsys: pytest.CaptureFixt
     assert (found["nodes"], found["pods"], found["seconds"]) == (2, 7, 500.0)
     ours, blind = found["rules"]
     assert (ours["rule"], ours["pods"], ours["impossible"], ours["rejections"]) == ("numafit", 6, 1, 0)
-    assert (ours["meanWait"], ours["lateWait"], len(ours["moments"])) == (15.0, 90.0, 6)
+    assert (ours["meanWait"], ours["lateWait"], len(ours["moments"])) == (15.0, 90.0, 200)
     assert ours["alignment"]["cpusTogether"] == ours["alignment"]["cpus"] == 5
     assert blind["rejections"] > 0
     assert [own["devices"] for own in ours["sizes"]] == [0, 1]
@@ -202,7 +202,7 @@ def test_ctrl_c_stops_all_processes_without_a_traceback(files: tuple[Path, Path]
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
     assert err == f"numafit: stopped; the same command goes on from {kept}\n"
-    assert json.loads(kept.read_text())["format"] == "numafit/fleet-run/v1"
+    assert json.loads(kept.read_text())["format"] == "numafit/fleet-run/v2"
 
 
 def _children(pid: int) -> list[str]:

@@ -59,7 +59,7 @@ def test_changes_are_played_each_by_itself_and_ordered_by_what_they_gain(
     assert (answer["nodes"], answer["pods"], answer["rule"], answer["by"]) == (
         3,
         13,
-        "least-allocated, blind",
+        "stock, blind",
         "overdue",
     )
     names = [own["change"] for own in answer["changes"]]
@@ -95,7 +95,7 @@ def test_the_usual_changes_are_played_where_nobody_names_any(
 ) -> None:
     page = files[0].parent / "page.html"
     text = told(capsys, *files, "--html", page)
-    assert text.startswith("13 pods in 10.0 min on 3 nodes, placed by least-allocated, blind.\n")
+    assert text.startswith("13 pods in 10.0 min on 3 nodes, placed by stock, blind.\n")
     for word in ("policy=none", "numa=4", "nodes=+10%", "scheduler=numafit", "memory-manager=Static"):
         assert word in text
     assert "policy=single-numa-node " not in text

@@ -4,17 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from numafit.fleet.simulation.board import DOES_NOT_FIT, ScoreBoard
-from numafit.fleet.simulation.rules import least_score
+from numafit.fleet.simulation.scores import SCORINGS
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.verdicts import shape_digest, tried
 from tests.fleet.fleets import pod
 from tests.fleet.simulation.nodes import idle, named
 
+SCORING = SCORINGS["stock"]
 SHAPES = [pod("small", "1"), pod("wide", "5"), pod("gpus", "2", gpus=2)]
 
 
 def test_a_node_that_is_too_full_by_sums_has_no_score() -> None:
-    board = ScoreBoard(named(2, idle()), SchedulerView(), least_score)
+    board = ScoreBoard(named(2, idle()), SchedulerView(), SCORING)
     own = pod("all", "15")
     assert DOES_NOT_FIT not in board.points(own, shape_digest(own))
     after = tried(idle(), pod("there", "1"))[1]
@@ -29,7 +30,7 @@ def test_kept_scores_are_those_of_a_new_board(steps: list[tuple[int, int, int]])
     """Whatever changed in between, and whoever was asked for."""
     states = named(4, idle())
     view = SchedulerView()
-    board = ScoreBoard(states, view, least_score)
+    board = ScoreBoard(states, view, SCORING)
     for number, (place, comes, asked) in enumerate(steps):
         name = f"n{place}"
         after = tried(states[name], pod(f"p{number}", str(comes + 1)))[1]
@@ -37,5 +38,5 @@ def test_kept_scores_are_those_of_a_new_board(steps: list[tuple[int, int, int]])
             states[name] = after
             board.changed(name, after)
         own = SHAPES[asked]
-        fresh = ScoreBoard(states, view, least_score)
+        fresh = ScoreBoard(states, view, SCORING)
         assert board.points(own, shape_digest(own)) == fresh.points(own, shape_digest(own))

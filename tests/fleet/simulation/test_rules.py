@@ -5,14 +5,12 @@ import pytest
 from numafit.fleet.simulation.rules import (
     RULES,
     Chooser,
-    NodeOrder,
     PlacingRule,
     StockScheduler,
-    least_score,
-    most_score,
     sampled,
 )
 from numafit.fleet.simulation.run import fleet_of
+from numafit.fleet.simulation.scores import NodeOrder
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.state import NodeState
 from numafit.fleet.verdicts import VerdictMemory, shape_digest, tried
@@ -33,12 +31,6 @@ def chosen(order: NodeOrder, states: dict[str, NodeState], own: Pod, *, exact: b
     fleet = fleet_of(states)
     chooser = Chooser(PlacingRule(order, exact), VerdictMemory(), SchedulerView(), fleet)
     return chooser.choose(fleet, own, shape_digest(own))
-
-
-def test_scores_are_those_of_the_scheduler() -> None:
-    """kube-scheduler 1.36: whole numbers, cut off."""
-    assert [least_score(asked, 7) for asked in (0, 1, 7, 8)] == [100, 85, 0, 0]
-    assert [most_score(asked, 7) for asked in (0, 1, 7, 8)] == [0, 14, 100, 100]
 
 
 def test_one_spreads_and_the_other_packs() -> None:
@@ -95,6 +87,8 @@ def test_ours_is_exact_and_all_have_names_of_their_own() -> None:
         "numafit",
         "most-allocated",
         "least-allocated",
+        "stock",
         "most-allocated, blind",
         "least-allocated, blind",
+        "stock, blind",
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from numafit.fleet.simulation.rules import SCORES
+from numafit.fleet.simulation.scores import SCORINGS
 from tests.kube.build import binaries, missing
 from tests.kube.trace_played.choices import UNTOLD, followed, judged
 from tests.kube.trace_played.compared import delays, made_at_once, pauses, rows, table
@@ -94,7 +94,7 @@ def _tell(way: PlayedWay, piece: TraceSlice, real: RealRun) -> None:
             f"nodes stood then; of the others {order.untold} within {UNTOLD:.0f} s after a change of one of both nodes"
         )
         return
-    scoring = SCORES[way.rule.order]
+    scoring = SCORINGS[way.rule.order]
     found = judged(piece, real.courses, scoring)
     print(
         f"  of {found.bindings} bindings {found.best} to a node with the best score of the model, "

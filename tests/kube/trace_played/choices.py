@@ -13,9 +13,9 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.fleet.places import places
-from numafit.fleet.simulation.board import Scoring
 from numafit.fleet.simulation.rules import WANTED
 from numafit.fleet.simulation.run import fleet_of, without
+from numafit.fleet.simulation.scores import Scoring
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.state import NodeState
 from numafit.fleet.verdicts import VerdictMemory, shape_digest, tried
@@ -51,8 +51,9 @@ def judged(own: TraceSlice, courses: Sequence[PodCourse], scoring: Scoring) -> J
         gaps = []
         for moment in (course.bound, course.bound - LATE, course.bound + LATE):
             states = _states(own, pods, shapes, view, bound, course, moment)
-            points = {name: _points(view, state, pod, shape, scoring) for name, state in states.items()}
-            known = {name: each for name, each in points.items() if each is not None}
+            known = {
+                name: scoring(view, state, pod, shape) for name, state in states.items() if view.fits(state, pod, shape)
+            }
             chosen = known.get(course.node)
             if chosen is not None:
                 highest = max(known.values())
@@ -97,13 +98,6 @@ def _there(bound: Sequence[PodCourse], course: PodCourse, moment: float) -> Iter
         assert course.bound is not None
         if other is not course and other.bound <= course.bound and (not ends or min(ends) > moment):
             yield other
-
-
-def _points(view: SchedulerView, state: NodeState, pod: Pod, shape: bytes, scoring: Scoring) -> int | None:
-    if not view.fits(state, pod, shape):
-        return None
-    parts = view.parts(state, pod, shape)
-    return sum(scoring(asked, offered) for asked, offered in parts) // len(parts)
 
 
 class FollowedOrder(msgspec.Struct, frozen=True):

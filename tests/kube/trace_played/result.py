@@ -5,6 +5,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from numafit.fleet.simulation.outcome import late_of
+
 SOON = 3.0
 """Seconds within which a pod that did not have to wait runs, on a busy machine, too."""
 
@@ -44,8 +46,7 @@ class PlayedResult(msgspec.Struct, frozen=True):
     @property
     def late_wait(self) -> float:
         """Of 100 pods 99 wait no longer."""
-        ordered = sorted(self.waits.values())
-        return ordered[min(int(len(ordered) * 0.99), len(ordered) - 1)]
+        return late_of([*self.waits.values()])
 
     def per_node(self) -> Counter[str]:
         return Counter(self.nodes.values())

@@ -29,7 +29,7 @@ WAYS = {
     for own in (
         PlayedWay("fit", PlacingRule("least-allocated", exact=False), "LeastAllocated"),
         PlayedWay("packed", PlacingRule("most-allocated", exact=False), "MostAllocated"),
-        PlayedWay("stock", PlacingRule("least-allocated", exact=False)),
+        PlayedWay("stock", PlacingRule("stock", exact=False)),
         PlayedWay("place", PlacingRule("numafit"), placer=True),
     )
 }

@@ -70,6 +70,8 @@ def test_each_rule_has_its_share_its_row_and_its_line() -> None:
     page = fleet_run_page(run(""))
     assert page.count("3 had a node at once, 0 waited for one, 1 never had one") == 2
     assert '<th scope="row">most-allocated, blind</th><td>7</td><td>2,625.1 M</td><td>30 s</td>' in page
+    assert ">left waiting</th>" in page
+    assert "<td>30 s</td><td>2</td><td>1</td>" in page
     assert '<path class="rule most blind"' in page
     assert "2 pods fit no empty node, and are left out." in page
     assert "Room for large pods: 4 GPUs" in page

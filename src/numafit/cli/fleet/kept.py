@@ -11,7 +11,7 @@ from numafit.cli.files import read_bytes, write_whole
 from numafit.cli.fleet.plays import PlayedRule, Playing
 from numafit.errors import InputError
 
-FORMAT = "numafit/fleet-run/v1"
+FORMAT = "numafit/fleet-run/v2"
 
 
 class KeptPlays(msgspec.Struct, frozen=True):

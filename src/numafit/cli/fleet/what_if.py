@@ -30,7 +30,7 @@ from numafit.show.records.fleet_what_if import FleetWhatIfAnswer, RefusedChange
 from numafit.show.text.fleet.what_if import fleet_size_text, what_if_text
 
 NAMES = tuple(rule.name for rule in RULES)
-STOCK_RULE = "least-allocated, blind"
+STOCK_RULE = "stock, blind"
 """That of kube-scheduler as it comes."""
 
 

@@ -3,7 +3,8 @@
     controllers   who makes a rejected pod again, and how soon
     sums          nodes as a scheduler sees them: what they offer, and what is asked for on them
     trace         which pods come when, for how long: read from CSV or JSON lines
-    board         what a scheduler's score makes of each node, kept as nodes change
+    scores        what kube-scheduler makes of a node for a pod
+    board         what that is for each node, kept as nodes change
     rules         which node a pod goes to: ours, and the scores of kube-scheduler
     outcome       what is counted, as values
     large         large pods that nobody sends: how many of them could still come

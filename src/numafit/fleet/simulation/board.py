@@ -1,20 +1,19 @@
-"""What kube-scheduler's plugin NodeResourcesFit makes of each node for pods of a shape, kept as nodes change.
+"""What a score of kube-scheduler makes of each node for pods of a shape, kept as nodes change.
 
 A shape is scored once on all nodes; after that only nodes that have changed since are scored again. Equal nodes are
 scored once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
+from numafit.fleet.simulation.scores import Scoring
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.state import NodeState
 from numafit.workload.pod import Pod
 
 DOES_NOT_FIT = -1
-Scoring = Callable[[int, int], int]
-"""(asked for, offered) -> 0 to 100"""
 
 
 class _Scored(msgspec.Struct):
@@ -61,5 +60,4 @@ class ScoreBoard:
     def _score(self, state: NodeState, pod: Pod, shape: bytes) -> int:
         if not self._view.fits(state, pod, shape):
             return DOES_NOT_FIT
-        parts = self._view.parts(state, pod, shape)
-        return sum(self._scoring(asked, offered) for asked, offered in parts) // len(parts) if parts else 0
+        return self._scoring(self._view, state, pod, shape)

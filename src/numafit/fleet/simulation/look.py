@@ -1,13 +1,28 @@
-"""How a fleet stands at some moments: what is used and stranded, and which large pods could still come."""
+"""How a fleet stands at some moments: what is used and stranded, and which large pods could still come.
+
+Moments are spread evenly over the time from the first arrival to the last, so that a mean over them is one over time: a
+burst of arrivals weighs no more than the seconds that it takes.
+"""
 
 from collections.abc import Iterator, Sequence
 
 from numafit.fleet.fleet import Fleet
 from numafit.fleet.look.usage import NodeUsage, usage_of
 from numafit.fleet.simulation.large import LargePod, RoomCounter
-from numafit.fleet.simulation.outcome import FleetMoment, LargeLeft
+from numafit.fleet.simulation.outcome import FleetMoment, LargeLeft, mean_of
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.state import NodeState
+
+MOMENTS = 200
+
+
+def moments_of(arrivals: Sequence[float]) -> tuple[float, ...]:
+    """From the first to the last, both included; one where all come at once."""
+    if not arrivals:
+        return ()
+    first, last = arrivals[0], arrivals[-1]
+    step = (last - first) / (MOMENTS - 1)
+    return tuple(dict.fromkeys((*(first + step * place for place in range(MOMENTS - 1)), last)))
 
 
 class FleetLooker:
@@ -57,8 +72,3 @@ class FleetLooker:
             found = [own.large[place] for own in self.moments]
             none = mean_of([float(not count) for count in found])
             yield LargeLeft(counter.large.asks, mean_of(found), min(found, default=0), none)
-
-
-def mean_of(values: Sequence[float]) -> float:
-    """0 of none."""
-    return sum(values) / len(values) if values else 0.0

@@ -1,6 +1,6 @@
 """What is counted of one rule."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -59,7 +59,7 @@ class Alignment(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FleetMoment(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How the fleet stood before a pod arrived."""
+    """How the fleet stood, with all that happened at that moment."""
 
     at: float
     """Seconds since the first arrival."""
@@ -98,16 +98,19 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Pods that controllers made again after that."""
     rejected_pods: int
     mean_wait: float
-    """Seconds from arrival to admission; of those that never came, to the end, or until they were given up."""
+    """Seconds from arrival to admission; of those that never came, until they were given up, or nothing ended any more
+    by which they could come."""
     late_wait: float
     """Of 100 pods 99 wait no longer."""
     longest_wait: float
     limit: float = LIMIT
     """Seconds that a pod may wait."""
     overdue: int = 0
-    """Waited longer than that, or had no node at the end."""
+    """Waited longer than that, or never had a node."""
+    left_waiting: int = 0
+    """Had no node when the last pod came; most of them come to one after that."""
     unplaced: int
-    """Without a node at the end."""
+    """Never had a node, as long as something ended after the last pod came, too."""
     given_up: int
     """Of these: pods that no controller makes again after a rejection, as of a Job that has failed."""
     used_cpus: float
@@ -127,3 +130,24 @@ class RuleOutcome(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """By devices."""
     alignment: Alignment
     moments: tuple[FleetMoment, ...] = ()
+
+
+def sizes_of(pods: Iterable[tuple[int, bool, float]]) -> Iterator[SizeOutcome]:
+    """`pods`: (devices, at once, wait) of each."""
+    found: dict[int, list[tuple[bool, float]]] = {}
+    for devices, at_once, wait in pods:
+        found.setdefault(devices, []).append((at_once, wait))
+    for devices, own in sorted(found.items()):
+        yield SizeOutcome(devices, len(own), sum(at_once for at_once, _ in own), mean_of([wait for _, wait in own]))
+
+
+def mean_of(values: Sequence[float]) -> float:
+    """0 of none."""
+    return sum(values) / len(values) if values else 0.0
+
+
+def late_of(waits: Sequence[float]) -> float:
+    """Of 100 pods 99 wait no longer; 0 of none."""
+    ordered = sorted(waits)
+    # So many of them, rounded up, in whole numbers: 99 of 100, and not the hundredth.
+    return ordered[-(-99 * len(ordered) // 100) - 1] if ordered else 0.0

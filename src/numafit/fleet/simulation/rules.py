@@ -1,8 +1,8 @@
-"""Which node a pod goes to: our order, and what kube-scheduler makes of its two strategies.
+"""Which node a pod goes to: our order, and scores of kube-scheduler.
 
-`LeastAllocated` is its default and spreads pods; `MostAllocated` is what clusters with GPUs are told to use instead. Of
-both the formula is that of 1.36: whole numbers from 0 to 100 for each resource, and their mean by weight. CPUs and
-memory weigh 1 each, as by default, and so do devices, for pods that ask for them.
+`stock` is the scheduler as it comes. It counts no devices; where it is told to, so that CPUs, memory and devices weigh
+1 each, its strategy `LeastAllocated` spreads pods, and `MostAllocated` packs them, as clusters with GPUs are told to
+do. Both are the score of its plugin `NodeResourcesFit` alone.
 
 A rule is blind where it knows sums only, as a scheduler does: the kubelet of the node that it chooses may reject the
 pod. It is exact where it asks the engine first, and chooses among nodes that admit the pod; then it looks at all nodes,
@@ -15,25 +15,22 @@ seed.
 
 from collections.abc import Iterator
 from hashlib import blake2b
-from typing import Literal
 
 import msgspec
 
 from numafit.fleet.fleet import Fleet
 from numafit.fleet.places import places
-from numafit.fleet.simulation.board import DOES_NOT_FIT, ScoreBoard, Scoring
+from numafit.fleet.simulation.board import DOES_NOT_FIT, ScoreBoard
+from numafit.fleet.simulation.scores import SCORINGS, NodeOrder
 from numafit.fleet.simulation.sums import SchedulerView
 from numafit.fleet.state import NodeState
 from numafit.fleet.verdicts import VerdictMemory
 from numafit.workload.pod import Pod
 
-MOST_SCORE = 100
 WANTED = 8
 """Nodes that `numafit place` offers to a pod: it compares three times as many. The pod goes to the best of them."""
 FEWEST_SAMPLED = 100
 LEAST_PERCENT, FIRST_PERCENT, NODES_PER_PERCENT = 5, 50, 125
-
-NodeOrder = Literal["numafit", "least-allocated", "most-allocated"]
 
 
 class PlacingRule(msgspec.Struct, frozen=True):
@@ -51,10 +48,13 @@ RULES = (
     PlacingRule("numafit"),
     PlacingRule("most-allocated"),
     PlacingRule("least-allocated"),
+    PlacingRule("stock"),
     PlacingRule("most-allocated", exact=False),
     PlacingRule("least-allocated", exact=False),
+    PlacingRule("stock", exact=False),
 )
-"""Ours is exact: without the engine there is no such order."""
+"""Ours is exact: without the engine there is no such order. The last is what a cluster does of which nobody has said
+anything else."""
 
 
 class StockScheduler(msgspec.Struct, frozen=True):
@@ -66,17 +66,6 @@ class StockScheduler(msgspec.Struct, frozen=True):
 
 
 STOCK = StockScheduler()
-
-
-def least_score(asked: int, offered: int) -> int:
-    return (offered - asked) * MOST_SCORE // offered if asked <= offered else 0
-
-
-def most_score(asked: int, offered: int) -> int:
-    return min(asked, offered) * MOST_SCORE // offered
-
-
-SCORES: dict[NodeOrder, Scoring] = {"least-allocated": least_score, "most-allocated": most_score}
 
 
 def sampled(nodes: int, percent: int) -> int:
@@ -109,7 +98,7 @@ class Chooser:
         stock: StockScheduler = STOCK,
     ) -> None:
         self.rule, self.memory, self.view, self.stock = rule, memory, view, stock
-        scoring = SCORES.get(rule.order)
+        scoring = SCORINGS.get(rule.order)
         states = {name: node.state for name, node in fleet.nodes.items()}
         self.board = None if scoring is None else ScoreBoard(states, view, scoring)
         self.first = 0

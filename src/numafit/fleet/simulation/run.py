@@ -2,7 +2,8 @@
 
 A pod for which the rule knows no node waits, and is looked at when another one ends, by the node that this one leaves;
 the oldest first, and whoever fits goes. A pod that a kubelet rejects is made again by its controller, as soon as that
-does so, until the controller gives up. It ends with the last arrival: who has no node then has waited until there.
+does so, until the controller gives up. After the last arrival it goes on until nobody waits, or nothing ends any more
+by which somebody could come: who has no node then never has one.
 """
 
 import heapq
@@ -15,9 +16,9 @@ from numafit.fleet.fleet import Fleet
 from numafit.fleet.simulation.board import DOES_NOT_FIT
 from numafit.fleet.simulation.controllers import CONTROLLERS, Controller
 from numafit.fleet.simulation.large import LargePod
-from numafit.fleet.simulation.look import FleetLooker, mean_of
+from numafit.fleet.simulation.look import FleetLooker, moments_of
 from numafit.fleet.simulation.loops import Loop, LoopKey, SharedPace, TriesInVain, unplayed
-from numafit.fleet.simulation.outcome import LIMIT, RuleOutcome, SizeOutcome
+from numafit.fleet.simulation.outcome import LIMIT, RuleOutcome, late_of, mean_of, sizes_of
 from numafit.fleet.simulation.reached import AlignmentCounter
 from numafit.fleet.simulation.rules import STOCK, Chooser, PlacingRule, StockScheduler
 from numafit.fleet.simulation.saved import NodeEvent, SavedLoop, SavedRun
@@ -26,10 +27,6 @@ from numafit.fleet.simulation.trace import TracePod
 from numafit.fleet.state import NodeState, state_with
 from numafit.fleet.verdicts import VerdictMemory, shape_digest, tried
 from numafit.workload.pod import Pod
-
-MOMENTS = 200
-"""Arrivals at which the fleet is looked at, spread evenly over all of them."""
-LATE = 0.99
 
 
 def fleet_of(states: Mapping[str, NodeState]) -> Fleet:
@@ -65,21 +62,23 @@ def play_rule(
     limit: float = LIMIT,
 ) -> RuleOutcome | SavedRun:
     """`fleet`: as it stands before the first pod. `done` is told how many more pods have arrived. `stopped` is asked
-    before each: what there is then is returned, and goes on as `saved`, with all else the same. `limit`: who waits
-    longer is overdue."""
+    before each, and after the last one before whatever else happens: what there is then is returned, and goes on as
+    `saved`, with all else the same. `limit`: who waits longer is overdue."""
     run = _Run(fleet, pods, Chooser(rule, memory, SchedulerView(), fleet, stock), large)
     if saved is not None:
         run.restore(saved)
         done(run.arrived)
-    moments = {index * len(pods) // MOMENTS for index in range(MOMENTS)}
     for index, own in enumerate(pods[run.arrived :], run.arrived):
         if stopped():
             return run.saved()
         run.until(own.arrival)
-        if index in moments:
-            run.look()
         run.arrives(index)
         done(1)
+    run.all_came()
+    while run.goes_on():
+        if stopped():
+            return run.saved()
+        run.until(run.due[0][0])
     return run.outcome(limit)
 
 
@@ -103,20 +102,25 @@ class _Run:
         self.loops: dict[LoopKey, Loop] = {}
         self.paces = {own.kind: SharedPace() for own in CONTROLLERS.values() if own.storms}
         self.arrived = 0
+        self.left_waiting: int | None = None
+        """When the last one came; None: it has not."""
         self.happened: list[NodeEvent] = []
         self.at_once: set[int] = set()
         self.reached = AlignmentCounter()
         self.look_at = FleetLooker(large, chooser.view)
+        self.moments = moments_of([own.arrival for own in pods])
 
     # --- what happens -------------------------------------------------------------------------------------------------
 
     def until(self, moment: float) -> None:
         while self.due and self.due[0][0] <= moment:
+            self._looks(self.due[0][0])
             self.now, _, index, node = heapq.heappop(self.due)
             if node:
                 self._ends(index, node)
             else:
                 self._tries(index)
+        self._looks(moment)
         self.now = moment
 
     def arrives(self, index: int) -> None:
@@ -125,9 +129,30 @@ class _Run:
         if index in self.began:
             self.at_once.add(index)
 
-    def look(self) -> None:
-        waiting = self.arrived - len(self.began) - len(self.gave_up)
-        self.look_at.look(self.fleet, self.now - self.pods[0].arrival, waiting, self._rejections())
+    def all_came(self) -> None:
+        if self.left_waiting is None:
+            self.left_waiting = self._waiting()
+        self._looks(float("inf"))
+
+    def goes_on(self) -> bool:
+        """Whether one that waits may still come to a node: a pod ends, or it is made again and not in vain."""
+        return self._waiting() > 0 and any(node or not self._hopeless(index) for _, _, index, node in self.due)
+
+    def _waiting(self) -> int:
+        return self.arrived - len(self.began) - len(self.gave_up)
+
+    def _hopeless(self, index: int) -> bool:
+        """It would be made again for ever, and was rejected wherever it could begin in a fleet that stands as now."""
+        vain = self.vain.get(index)
+        return vain is not None and vain.change == self.changes and vain.tries >= self.chooser.windows
+
+    def _looks(self, moment: float) -> None:
+        """At the moments before this one, with all that happened at each."""
+        for at in self.moments[len(self.look_at.moments) :]:
+            if at >= moment:
+                break
+            self.now = at
+            self.look_at.look(self.fleet, at - self.pods[0].arrival, self._waiting(), self._rejections())
 
     def _tries(self, index: int) -> None:
         pod, shape = self.pods[index].pod, self.shapes[index]
@@ -203,6 +228,8 @@ class _Run:
         if pause is None:
             self.gave_up[index] = self.now
         elif not controller.storms:
+            if controller.most is None:
+                self._in_vain(index, name)
             self._plan(self.now + pause, index, "")
         else:
             pace = self._pace(index)
@@ -274,6 +301,7 @@ class _Run:
         }
         return SavedRun(
             arrived=self.arrived,
+            left_waiting=self.left_waiting,
             now=self.now,
             due=tuple(self.due),
             number=self.number,
@@ -302,6 +330,7 @@ class _Run:
                 self.reached.admitted(state.kind, state.node, decision)
             self._changed(own.node, after)
         self.arrived, self.now, self.number, self.changes = saved.arrived, saved.now, saved.number, saved.changes
+        self.left_waiting = saved.left_waiting
         self.due, self.happened = list(saved.due), list(saved.happened)
         self.waiting = {self.shapes[own[0]]: deque(own) for own in saved.waiting}
         self.began, self.gave_up = dict(saved.began), dict(saved.gave_up)
@@ -315,8 +344,8 @@ class _Run:
     # --- what came of it ----------------------------------------------------------------------------------------------
 
     def outcome(self, limit: float) -> RuleOutcome:
-        waits = [self._until_when(index) - own.arrival for index, own in enumerate(self.pods)]
-        ordered = sorted(waits)
+        until = {**dict.fromkeys(range(len(self.pods)), self.now), **self.gave_up, **self.began}
+        waits = [until[index] - own.arrival for index, own in enumerate(self.pods)]
         moments = self.look_at.moments
         rejections = self._rejections()
         return RuleOutcome(
@@ -327,10 +356,11 @@ class _Run:
             recreations=rejections - len(self.gave_up),
             rejected_pods=len(self.times_rejected),
             mean_wait=mean_of(waits),
-            late_wait=ordered[min(int(len(ordered) * LATE), len(ordered) - 1)] if ordered else 0.0,
-            longest_wait=ordered[-1] if ordered else 0.0,
+            late_wait=late_of(waits),
+            longest_wait=max(waits, default=0.0),
             limit=limit,
             overdue=sum(index not in self.began or wait > limit for index, wait in enumerate(waits)),
+            left_waiting=self.left_waiting or 0,
             unplaced=len(self.pods) - len(self.began),
             given_up=len(self.gave_up),
             used_cpus=mean_of([own.used_cpus for own in moments]),
@@ -341,13 +371,10 @@ class _Run:
             largest=mean_of([own.largest for own in moments]),
             largest_gpus=mean_of([own.largest_gpus for own in moments]),
             large=tuple(self.look_at.left()),
-            sizes=tuple(self._sizes(waits)),
+            sizes=tuple(sizes_of(self._sized(waits))),
             alignment=self.reached.found(),
             moments=tuple(moments),
         )
-
-    def _until_when(self, index: int) -> float:
-        return self.began.get(index, self.gave_up.get(index, self.now))
 
     def _rejections(self) -> int:
         return sum(self.times_rejected.values()) + sum(self._uncounted())
@@ -358,13 +385,9 @@ class _Run:
             for index, since in loop.pods:
                 yield unplayed(since, self._pace(index).until(self.now), self._controller(index).first)
 
-    def _sizes(self, waits: Sequence[float]) -> Iterator[SizeOutcome]:
-        sizes: dict[int, list[int]] = {}
+    def _sized(self, waits: Sequence[float]) -> Iterator[tuple[int, bool, float]]:
         for index, own in enumerate(self.pods):
-            sizes.setdefault(_devices_of(own.pod), []).append(index)
-        for devices, indices in sorted(sizes.items()):
-            at_once = sum(index in self.at_once for index in indices)
-            yield SizeOutcome(devices, len(indices), at_once, mean_of([waits[index] for index in indices]))
+            yield _devices_of(own.pod), index in self.at_once, waits[index]
 
 
 def without(state: NodeState, uid: str) -> NodeState:

@@ -27,6 +27,7 @@ class SavedLoop(msgspec.Struct, frozen=True):
 
 class SavedRun(msgspec.Struct, frozen=True, kw_only=True):
     arrived: int
+    left_waiting: int | None
     now: float
     due: tuple[tuple[float, int, int, str], ...]
     number: int

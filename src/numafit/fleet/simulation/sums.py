@@ -43,12 +43,22 @@ class SchedulerView:
                 return False
         return True
 
-    def parts(self, state: NodeState, pod: Pod, shape: bytes) -> list[tuple[int, int]]:
+    def parts(self, state: NodeState, pod: Pod, shape: bytes, *, devices: bool = True) -> list[tuple[int, int]]:
         """(asked for, offered) of each resource that NodeResourcesFit scores, the pod included: CPUs and memory, and
-        devices that the pod asks for."""
+        where it is told to, devices that the pod asks for."""
         offered, used, wanted = self.offered(state), state.load.amounts, self.wanted(state, pod, shape)
         found = []
-        for name in (*LEAST_ASKED, *(own for own in wanted if "/" in own)):
+        for name in (*LEAST_ASKED, *(own for own in wanted if devices and "/" in own)):
             if offered.get(name, 0):
                 found.append((used.get(name, 0) + (wanted.get(name, 0) or LEAST_ASKED.get(name, 0)), offered[name]))
         return found
+
+    def parts_in_full(
+        self, state: NodeState, pod: Pod, shape: bytes
+    ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        """(asked for, offered) of CPUs and of memory, without the pod and with it; who asks for none counts as that."""
+        offered, used, wanted = self.offered(state), state.load.amounts, self.wanted(state, pod, shape)
+        names = [name for name in LEAST_ASKED if offered.get(name, 0)]
+        before = [(used.get(name, 0), offered[name]) for name in names]
+        after = [(used.get(name, 0) + wanted.get(name, 0), offered[name]) for name in names]
+        return before, after

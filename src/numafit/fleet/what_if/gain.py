@@ -1,7 +1,8 @@
 """One run against another: what is better and what is worse, and which change gains most.
 
-All pods of the trace count alike in both: one that fits no empty node has no node, as one that never found one. So a
-policy that turns pods away for good gains nothing by it.
+By `overdue` and `never` all pods of the trace count alike in both: one that fits no empty node has no node, as one that
+never found one, so that a policy that turns pods away for good gains nothing. By the other aims it may gain by that:
+whoever is turned away does not wait, is not rejected and strands nothing.
 """
 
 from collections.abc import Iterable

@@ -37,7 +37,8 @@ def _policy(policy: str, rules: Sequence[RuleOutcome]) -> Iterator[str]:
     yield "</div></div>"
     yield f"<h2>Rejections and waiting{where}</h2>"
     yield table_html(
-        ("rule", "pods rejected", "made again", "mean wait", "99 % wait", "never placed"), map(_waits, rules)
+        ("rule", "pods rejected", "made again", "mean wait", "99 % wait", "left waiting", "never placed"),
+        map(_waits, rules),
     )
     yield f"<h2>How aligned it is{where}</h2>"
     yield (
@@ -75,6 +76,7 @@ def _waits(own: RuleOutcome) -> tuple[str, ...]:
         many_text(own.recreations),
         duration_text(own.mean_wait),
         duration_text(own.late_wait),
+        f"{own.left_waiting:,}",
         f"{own.unplaced:,}",
     )
 
@@ -138,7 +140,8 @@ def _plot(
 def _told(run: FleetRunAnswer) -> Iterator[str]:
     """What the numbers stand on."""
     said = [note.text for note in run.notes]
-    said.append("nodes are looked at when pods arrive, at most 200 times; what is drawn holds until the next time")
+    said.append("nodes are looked at 200 times, evenly from the first arrival to the last")
+    said.append("left waiting are those without a node when the last pod came; it is played on until nobody waits")
     said.append("stranded is what is free and cannot be used with the rest of its NUMA node")
     if run.skipped:
         said.append(skipped_text(run.skipped))

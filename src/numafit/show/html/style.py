@@ -26,7 +26,7 @@ DARK = {
     "bad": "#ff9d90",
     "warn": "#f0be6a",
 }
-OF_RULES = {"most": ("#b4540a", "#f2a65a"), "least": ("#7b3fb0", "#c4a1f5")}
+OF_RULES = {"most": ("#b4540a", "#f2a65a"), "least": ("#7b3fb0", "#c4a1f5"), "stock": ("#0f7a72", "#5fd0c5")}
 """Light and dark; ours has the accent of the page."""
 FONT = '14px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif'
 _FRAME = """\
@@ -70,6 +70,7 @@ main > .note { margin-top: 12px; }
 .rule.numafit { stroke: var(--accent); stroke-width: 2.5; }
 .rule.most { stroke: var(--most); }
 .rule.least { stroke: var(--least); }
+.rule.stock { stroke: var(--stock); }
 .rule.blind { stroke-dasharray: 5 3; }
 .rule.now { stroke: var(--strong-line); }
 .rule.first { stroke: var(--accent); stroke-width: 2.5; }

@@ -23,6 +23,7 @@ def outcome(wait: float, large: tuple[LargeLeft, ...] = (), memory: float = 0.0)
         mean_wait=wait,
         late_wait=wait,
         longest_wait=wait,
+        left_waiting=2,
         unplaced=1,
         given_up=0,
         used_cpus=0.5,

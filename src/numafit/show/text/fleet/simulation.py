@@ -62,7 +62,7 @@ def _heads(run: FleetRunAnswer) -> tuple[str, ...]:
 
 
 def _waits(run: FleetRunAnswer) -> list[tuple[str, ...]]:
-    rows: list[tuple[str, ...]] = [(*_heads(run), "REJECTED", "AGAIN", "AT ONCE", "WAIT", "99 %", "NEVER")]
+    rows: list[tuple[str, ...]] = [(*_heads(run), "REJECTED", "AGAIN", "AT ONCE", "WAIT", "99 %", "LEFT", "NEVER")]
     for own in run.rules:
         rows.append(
             (
@@ -72,6 +72,7 @@ def _waits(run: FleetRunAnswer) -> list[tuple[str, ...]]:
                 f"{own.at_once / own.pods:.1%}" if own.pods else "-",
                 duration_text(own.mean_wait),
                 duration_text(own.late_wait),
+                f"{own.left_waiting:,}",
                 f"{own.unplaced:,}",
             )
         )

@@ -52,7 +52,7 @@ def pins_memory(outcomes: Iterable[RuleOutcome]) -> bool:
 def _head(answer: FleetWhatIfAnswer | FleetSizeAnswer) -> str:
     return (
         f"{_many(answer.pods, 'pod')} in {duration_text(answer.seconds)} on {_many(answer.nodes, 'node')}, placed by "
-        f"{answer.rule}.\nOverdue is who waits longer than {duration_text(answer.limit)}, or has no node at the end."
+        f"{answer.rule}.\nOverdue is who waits longer than {duration_text(answer.limit)}, or never has a node."
     )
 
 
