@@ -267,8 +267,24 @@ export interface Proposal {
   patch: unknown;
 }
 
+export interface Advised {
+  pod: string;
+  fault: string;
+  why: string;
+  proposals: Proposal[];
+  /** Notes about this pod. */
+  notes?: Note[];
+  /** Other pods of the same shape with the same fault, for which this one speaks. */
+  same: string[];
+  /** Other pods of its object that are badly off in another way. */
+  replicas: string[];
+}
+
 export interface Advice {
-  advice: { pod: string; fault: string; why: string; proposals: Proposal[] }[];
+  advice: Advised[];
+  notes: Note[];
+  /** Pods that the kubelet did not come to, since it would crash before. */
+  undecided: string[];
 }
 
 export interface Note {
@@ -287,6 +303,8 @@ export interface WhatIfAnswer {
   before?: LedgerView["nodes"];
   ledger: LedgerView;
   advice: Advice | null;
+  /** Why there is none, where one was asked for. */
+  adviceProblem?: string;
   settings: Resolved;
   kubelet: string;
   notes: Note[];

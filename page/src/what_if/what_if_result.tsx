@@ -5,6 +5,7 @@ import { plural } from "../values/amounts";
 import type { Proposal, WhatIfAnswer } from "../agent/api_types";
 import type { ComponentChildren } from "preact";
 import { AdviceList } from "../telling/advice";
+import { moreNotes } from "../telling/advised";
 import { Drawing } from "../drawing/drawing";
 import { GuessMark, restsOnGuess } from "../telling/guess";
 import { LyingMark } from "../telling/lying";
@@ -141,14 +142,17 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
         label={`The machine as it would be${name ? `, answer ${name}` : ""}`}
       />
       {told && <Chapters story={told.story} admitted={told.admitted} />}
-      <Notes notes={notes} />
+      <Notes notes={[...notes, ...moreNotes(notes, answer.advice)]} />
+      {answer.adviceProblem && (
+        <p class="note cut">What would help is not known: {answer.adviceProblem}</p>
+      )}
       {told && answer.advice && (
         <AdviceList
           advice={answer.advice}
           pod={told.pod}
           answer={answer}
           place={place}
-          onApply={onApply && ((proposal) => onApply(told.pod, proposal, answer.kubelet))}
+          onApply={onApply && ((pod, proposal) => onApply(pod, proposal, answer.kubelet))}
         />
       )}
     </>
