@@ -208,6 +208,17 @@ export interface Story {
   sentence: string;
   chapters: Chapter[];
   doubts?: string[];
+  /** Absent where a log tells the story. Of a node that is short as a whole it has amounts, of CPUs in thousandths. */
+  cause?: Short & { kind: string; short?: Short[] };
+  /** Of a refusal that no merge made: `fits` of its cells says nothing. */
+  wanted?: { rows: GridRow[]; stops: string[] } | null;
+}
+
+interface Short {
+  resource?: string;
+  asked?: number;
+  used?: number;
+  capacity?: number;
 }
 
 export interface DecisionAnswer extends Summary {

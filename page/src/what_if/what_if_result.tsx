@@ -1,12 +1,13 @@
 // An answer: the verdicts, the machine as it would be, the grid and the merge of one pod, and what to change.
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { plural } from "../values/amounts";
 import type { Proposal, WhatIfAnswer } from "../agent/api_types";
 import type { ComponentChildren } from "preact";
 import { AdviceList } from "../telling/advice";
 import { moreNotes } from "../telling/advised";
 import { Drawing } from "../drawing/drawing";
+import { demandOf } from "../drawing/ghost";
 import { GuessMark, restsOnGuess } from "../telling/guess";
 import { LyingMark } from "../telling/lying";
 import type { Machine } from "../machine/machine";
@@ -14,7 +15,7 @@ import { Notes } from "../telling/notes";
 import type { WhatIfPlace } from "../values/place";
 import { dragStart } from "../drawing/pod_drag";
 import { outcomeOf, RunStory } from "../telling/run_story";
-import { Chapters, demandOf, Verdict } from "../telling/telling";
+import { Chapters, Verdict } from "../telling/telling";
 import { WhyNotMenu } from "../telling/why_not";
 import { Name } from "../telling/name";
 
@@ -50,6 +51,10 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
   const number = found >= 0 && found < stories.length ? found : first;
   const told = stories[number];
   const decision = answer.decisions[number];
+  const demand = useMemo(
+    () => (told && !told.admitted && !events ? demandOf(told.story) : undefined),
+    [told, events],
+  );
   const admitted = stories.filter((story) => story.admitted).length;
   const lyingOf = (pod: string) => answer.ledger.holders.find((holder) => holder.new && holder.name === pod)?.alignment;
   return (
@@ -138,7 +143,7 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
         inText
         before={answer.before}
         onNode={onWhy && ((node) => onWhy(node))}
-        demand={told && !told.admitted && !events ? demandOf(told.story) : undefined}
+        demand={demand}
         label={`The machine as it would be${name ? `, answer ${name}` : ""}`}
       />
       {told && <Chapters story={told.story} admitted={told.admitted} />}

@@ -12,6 +12,7 @@ from numafit.decision.history.step import with_evictions
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.decision.story.story import Chapter, story_of
+from numafit.decision.story.wanted import Wanted
 from numafit.notes import Note
 from numafit.show.records.advice import AdviseAnswer
 from numafit.show.records.ledger import LedgerView, NodeAmounts
@@ -29,6 +30,7 @@ class StoryWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sentence: str
     chapters: tuple[ChapterWalked, ...]
     cause: CauseRecord
+    wanted: Wanted | UnsetType = UNSET
 
 
 class ExplainedWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,5 +84,5 @@ def _walked(node: Node, decision: Decision) -> ExplainedWalked:
         ChapterWalked(*astuple(chapter), walk=walk_of(step, node.topology.policy, ground, equal_masks=equal))
         for chapter, step in zip(story.chapters, decision.merges or (), strict=True)
     )
-    told = StoryWalked(story.sentence, chapters, cause_record(story.cause))
+    told = StoryWalked(story.sentence, chapters, cause_record(story.cause), story.wanted or UNSET)
     return ExplainedWalked(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told)
