@@ -158,6 +158,8 @@ export interface Summary {
   nodes: number[];
   /** A guess about the machine matters to it. */
   guess: boolean;
+  /** How it came to lie; null for who was refused or has gone. */
+  alignment?: Alignment | null;
 }
 
 export interface GridRow {
@@ -266,6 +268,8 @@ export interface ToldPod {
   reason: string;
   message: string;
   story: Story;
+  /** How it came to lie, where it was admitted. */
+  alignment?: Alignment;
 }
 
 export interface Proposal {

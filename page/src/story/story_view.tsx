@@ -107,6 +107,7 @@ export function StoryView({ machine, latest, returns, place, dropped, onDropped,
               pod={one.pod}
               admitted={one.admitted}
               kind={one.kind}
+              alignment={one.alignment}
               note={one.kind === "release" ? "" : one.admitted ? one.sentence : one.reason}
               guess={one.guess}
               chosen={one.id === shown}

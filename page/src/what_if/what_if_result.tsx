@@ -9,7 +9,7 @@ import { moreNotes } from "../telling/advised";
 import { Drawing } from "../drawing/drawing";
 import { demandOf } from "../drawing/ghost";
 import { GuessMark, restsOnGuess } from "../telling/guess";
-import { LyingMark } from "../telling/lying";
+import { admittedAs, LyingMark } from "../telling/lying";
 import type { Machine } from "../machine/machine";
 import { Notes } from "../telling/notes";
 import type { WhatIfPlace } from "../values/place";
@@ -56,7 +56,6 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
     [told, events],
   );
   const admitted = stories.filter((story) => story.admitted).length;
-  const lyingOf = (pod: string) => answer.ledger.holders.find((holder) => holder.new && holder.name === pod)?.alignment;
   return (
     <>
       <p class="resolved">
@@ -80,7 +79,7 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
           message={told.message}
           guess={restsOnGuess(told.pod, notes)}
           word={events && decision ? outcomeOf(decision) : undefined}
-          alignment={events ? null : lyingOf(told.pod)}
+          alignment={told.alignment}
         />
       )}
       {told && onWhy && !events && (
@@ -103,6 +102,7 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
           events={events}
           chosen={number}
           guessed={(pod) => restsOnGuess(pod, notes)}
+          alignments={stories.map((story) => story.alignment)}
           onChoose={setChosen}
         />
       )}
@@ -113,12 +113,12 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
               <button
                 type="button"
                 aria-pressed={story === told}
-                class={story.admitted ? "admitted" : "rejected"}
+                class={story.admitted ? admittedAs("", story.alignment).look : "rejected"}
                 onClick={() => setChosen(story.pod)}
               >
                 <span class="sign" aria-hidden="true">
-                  {story.admitted && lyingOf(story.pod) ? (
-                    <LyingMark verdict={lyingOf(story.pod)!.verdict} />
+                  {story.admitted && story.alignment ? (
+                    <LyingMark verdict={story.alignment.verdict} />
                   ) : story.admitted ? (
                     "✓"
                   ) : (
@@ -128,7 +128,7 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
                 <Name text={story.pod} />
                 {restsOnGuess(story.pod, notes) && <GuessMark />}
                 <span class="spoken">
-                  {story.admitted ? `admitted, ${lyingOf(story.pod)?.verdict ?? ""}` : "rejected"}
+                  {story.admitted ? admittedAs("admitted", story.alignment).word : "rejected"}
                 </span>
               </button>
             </li>

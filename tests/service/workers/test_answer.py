@@ -198,6 +198,16 @@ def test_a_question_may_hold_events(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert [story["pod"] for story in asked_if["stories"]] == [one["pod"] for one in simulated["decisions"]]
 
 
+def test_a_run_says_of_each_decision_how_its_pod_came_to_lie() -> None:
+    """Three pods of 40 CPUs on two NUMA nodes of 64: what is left of both together makes the third lie apart."""
+    manifest = POD.replace(', nvidia.com/gpu: "1"', "").replace('cpu: "8"', 'cpu: "40"')
+    pods = "---\n".join(manifest.replace("asked", name) for name in ("one", "two", "three", "four"))
+    events = "add one\nadd two\nadd three\nadd four\n"
+    body = {"machine": "gpu8-128cpu", "pods": pods, "settings": {"policy": "best-effort"}, "events": events}
+    stories = answer("whatif", body)["stories"]
+    assert [story.get("alignment", {}).get("verdict") for story in stories] == ["aligned", "aligned", "split", None]
+
+
 @pytest.mark.parametrize(
     ("events", "problem"),
     [
