@@ -69,7 +69,7 @@ class DeviceAmounts(msgspec.Struct, frozen=True):
 
 
 class NodeAmounts(msgspec.Struct, frozen=True):
-    """One NUMA node: CPUs, bytes, devices by resource."""
+    """One NUMA node: CPUs, bytes, devices by resource. Memory of a device is held with it."""
 
     id: int
     cpus: Amounts
@@ -185,10 +185,14 @@ def node_amounts(node: Node, ledger: Ledger) -> Iterator[NodeAmounts]:
             held |= own
     for own in ledger.cpu.pod_entries.values():
         held |= own
+    devices = {device for ids in ledger.device.allocated.values() for device in ids}
     for numa in sorted(node.machine.numa_nodes, key=lambda numa: numa.id):
         own = node.cpu.topology.numa_nodes.get(numa.id, 0)
         cpus = Amounts(*((own & part).bit_count() for part in (own, held, free & ~held, reserved & ~held)))
         memory = _memory_amounts(ledger, numa.id, numa.memory)
+        if numa.device in devices:
+            # Whoever holds a device holds its memory, though no manager counts it.
+            memory = Amounts(memory.total, memory.total - memory.reserved, 0, memory.reserved)
         yield NodeAmounts(numa.id, cpus, memory, _device_amounts(ledger, numa.id), _hugepages(ledger, numa.id))
 
 
