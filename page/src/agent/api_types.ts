@@ -134,6 +134,8 @@ export interface LedgerView {
   reservedCpus: string;
   sharedCpus: string;
   freeCpus: string;
+  /** Of a host: CPUs that leases may have, and that What if keeps back. */
+  keptCpus?: string;
   /** How many holders lie how. */
   alignment?: Record<string, number>;
   nodes: {

@@ -232,7 +232,7 @@ function cell({ x, y, width, height }: Box, first: boolean, last: boolean): stri
 }
 
 function patternOf(state: string, slot: number | undefined): string {
-  if (state === "reserved") return "hatched";
+  if (state === "reserved" || state === "kept") return "hatched";
   if (state === "shared" || state === "pool") return "dotted";
   if (state === "offline") return "crossed";
   return slot !== undefined && slot >= 10 ? "striped" : "";

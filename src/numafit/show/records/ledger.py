@@ -91,6 +91,8 @@ class LedgerView(msgspec.Struct, frozen=True, rename="camel"):
     nodes: tuple[NodeAmounts, ...]
     alignment: Mapping[str, int] = {}
     """How many holders lie how: `aligned` first, then what there is of the others."""
+    kept_cpus: str = ""
+    """Of a host: CPUs that leases may have, and that the kubelet which questions ask would keep back."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -116,6 +118,7 @@ def ledger_view(
     time: str,
     simulation: bool,
     new: frozenset[str] = frozenset(),
+    kept: int = 0,
 ) -> LedgerView:
     """`known` and `new` go by pod UID; holders are sorted by name. What a rejected pod leaves behind is not new."""
     lying = holder_alignments(node, ledger, known)
@@ -131,6 +134,7 @@ def ledger_view(
         cpuset_text(node.cpu.available(ledger.cpu) if node.cpu.static else 0),
         tuple(node_amounts(node, ledger)),
         {str(word): count for word, count in counted(lying.values()).items()},
+        cpuset_text(kept),
     )
 
 
