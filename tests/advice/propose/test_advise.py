@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from numafit.advice.alignment import is_aligned
-from numafit.advice.propose.advise import advise, advices, proposal_notes
+from numafit.advice.propose.advise import advices, advise, proposal_notes
 from numafit.advice.propose.knobs import amount_of, knobs_of, turned
 from numafit.advice.propose.proposal import Proposal
 from numafit.advice.propose.trial import Trial

@@ -251,7 +251,7 @@ def test_advice_that_takes_long_is_given_as_far_as_it_came() -> None:
                 assert one["proposals"] == proposals
             else:
                 assert all(own in proposals for own in one["proposals"])
-                partial = partial or 0 < len(one["proposals"])
+                partial = partial or len(one["proposals"]) > 0
     assert partial
 
 

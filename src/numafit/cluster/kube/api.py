@@ -123,8 +123,8 @@ class KubeApi:
         self, path: str, parameters: Mapping[str, str], rest: float = 0.0, begun: Callable[[], None] | None = None
     ) -> AsyncGenerator[bytes, None]:
         """A watch: one object after the other, until the server ends it. It has a connection of its own. `rest`: so
-        many seconds after one no more are taken: to be woken for each of many takes longer than to read them. `begun` is called once the server has agreed: it may be long
-        until it tells something."""
+        many seconds after one no more are taken: to be woken for each of many takes longer than to read them. `begun`
+        is called once the server has agreed: it may be long until it tells something."""
         target = self._target(path, parameters)
         connection = await self._open()
         try:

@@ -89,9 +89,7 @@ def advice_record(
         now = _in_short(advice.decision)
         own = about.get(pod.full_name, UNSET)
         same, replicas = advice.same, advice.replicas
-        records.append(
-            Advised(pod.full_name, advice.fault, advice.why, now, tuple(proposals), own, same, replicas)
-        )
+        records.append(Advised(pod.full_name, advice.fault, advice.why, now, tuple(proposals), own, same, replicas))
     return AdviseAnswer(tuple(records), tuple(notes), tuple([pod.full_name for pod in undecided]))
 
 
