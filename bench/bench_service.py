@@ -44,9 +44,9 @@ QUESTION = 0.003
 """Seconds of CPU time for one question, agent and workers together: 300 per second leave half of two cores."""
 
 
-ADVISED = 0.02
-"""Seconds of CPU time for one answer with proposals: 50 a second and core. How many answers have some depends on what
-the demonstration holds at the time; the time of the others counts, too."""
+ADVISED = 0.04
+"""Seconds of CPU time for one answer with proposals: 50 a second on two cores. How many answers have some depends on
+what the demonstration holds at the time; the time of the others counts, too."""
 ROUNDS = 8
 POLICIES = ("single-numa-node", "restricted", "best-effort")
 WANTED = ((8, 16, 1), (40, 100, 3), (100, 400, 5), (60, 64, 4), (30, 200, 2))

@@ -24,6 +24,7 @@ def test_the_doctor_examines_the_node_and_any_configuration(open_page: Open, pic
     assert "memory-refused" in first.inner_text()
     assert "kubelet, line 15" in first.inner_text()
     assert "Cure: add 100Mi to reservedMemory" in first.inner_text()
+    page.get_by_text("Go to line 15").click()
     assert page.locator(".check-part").first.locator(".wrong-line").text_content() == "15"
 
 
