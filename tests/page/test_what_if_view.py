@@ -300,7 +300,8 @@ def test_a_run_is_told_event_by_event(open_page: Open, picture: Callable[..., by
         "start",
         "restart reboot plugins=late",
     ]
-    assert page.locator(".run .outcome").all_inner_texts() == ["admitted", "admitted again", "UnexpectedAdmissionError"]
+    outcomes = ["admitted, aligned", "admitted again, aligned", "UnexpectedAdmissionError"]
+    assert page.locator(".run .outcome").all_inner_texts() == outcomes
     assert "No effect: " in page.locator(".run ol > li").nth(2).inner_text()
     assert page.locator(".verdict .reason").inner_text() == "UnexpectedAdmissionError"
     page.locator(".run button").first.click()
