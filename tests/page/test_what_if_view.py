@@ -305,4 +305,4 @@ def test_a_run_is_told_event_by_event(open_page: Open, picture: Callable[..., by
     assert "No effect: " in page.locator(".run ol > li").nth(2).inner_text()
     assert page.locator(".verdict .reason").inner_text() == "UnexpectedAdmissionError"
     page.locator(".run button").first.click()
-    assert page.locator(".verdict .word").inner_text() == "admitted"
+    assert page.locator(".verdict .word").inner_text() == "admitted, aligned"
