@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -43,9 +44,10 @@ QUESTION = 0.003
 """Seconds of CPU time for one question, agent and workers together: 300 per second leave half of two cores."""
 
 
-ADVISED = 0.02
-"""Seconds of CPU time for one question with advice: 50 a second and core. Some are refused, how many depends
-on what the demonstration holds at the time."""
+ADVISED = 0.04
+"""Seconds of CPU time for one answer with proposals: 50 a second on two cores. How many answers have some depends on
+what the demonstration holds at the time; the time of the others counts, too."""
+ROUNDS = 8
 POLICIES = ("single-numa-node", "restricted", "best-effort")
 WANTED = ((8, 16, 1), (40, 100, 3), (100, 400, 5), (60, 64, 4), (30, 200, 2))
 """CPUs, GiB, GPUs."""
@@ -100,23 +102,36 @@ async def _question_cpu(port: int, pid: int) -> float:
 
 async def _advised_cpu(port: int, pid: int) -> float:
     """On top of what the demonstration holds, which changes meanwhile."""
-    requests = [
-        _request(port, {"pods": _pod(*wanted), "settings": {"policy": policy}})
-        for policy in POLICIES
-        for wanted in WANTED
-    ]
     connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+    numbers = count()
 
-    async def ask(times: int) -> None:
+    def question(policy: str, wanted: tuple[int, int, int]) -> bytes:
+        """Each asks for other memory, so that no answer is one that was found before."""
+        return _request(port, {"pods": _pod(*wanted, extra=next(numbers)), "settings": {"policy": policy}})
+
+    async def ask(times: int) -> int:
+        """How many answers have proposals."""
+        answers: list[bytes] = []
         for _ in range(times):
-            for request in requests:
-                await asyncio.gather(*(_ask(connection, request) for connection in connections))
+            for policy, wanted in product(POLICIES, WANTED):
+                asked = [_ask(connection, question(policy, wanted)) for connection in connections]
+                answers += await asyncio.gather(*asked)
+        return sum(map(_has_proposals, answers))
 
     # Two at a time: both workers that give advice have started.
     await ask(2)
     before = _cpu(pid)
-    await ask(8)
-    return (_cpu(pid) - before) / (8 * len(requests) * len(connections))
+    advised = await ask(ROUNDS)
+    return (_cpu(pid) - before) / advised
+
+
+def _has_proposals(answer: bytes) -> bool:
+    """Raises RuntimeError where advice is missing or was cut short: that is no quick answer."""
+    told = json.loads(answer)
+    advice = told["advice"]
+    if advice is None or any(note["code"] == "advice-cut-short" for note in advice["notes"]):
+        raise RuntimeError(told.get("adviceProblem", "advice was cut short"))
+    return any(one["proposals"] for one in advice["advice"])
 
 
 def _cpu(pid: int) -> float:
@@ -152,10 +167,10 @@ def _question(port: int) -> bytes:
     return _request(port, {"pods": POD, "advice": False})
 
 
-def _pod(cpus: int, memory: int, gpus: int) -> str:
-    return POD.replace(
-        'cpu: "8", memory: 16Gi, nvidia.com/gpu: "1"', f"cpu: {cpus}, memory: {memory}Gi, nvidia.com/gpu: {gpus}"
-    )
+def _pod(cpus: int, memory: int, gpus: int, extra: int) -> str:
+    """`memory` in GiB, and `extra` MiB."""
+    amounts = f"cpu: {cpus}, memory: {1024 * memory + extra}Mi, nvidia.com/gpu: {gpus}"
+    return POD.replace('cpu: "8", memory: 16Gi, nvidia.com/gpu: "1"', amounts)
 
 
 def _request(port: int, asked: dict[str, Any]) -> bytes:
@@ -167,7 +182,7 @@ def _request(port: int, asked: dict[str, Any]) -> bytes:
     return head.encode() + body
 
 
-async def _ask(connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], request: bytes) -> None:
+async def _ask(connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], request: bytes) -> bytes:
     reader, writer = connection
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")
@@ -175,7 +190,7 @@ async def _ask(connection: tuple[asyncio.StreamReader, asyncio.StreamWriter], re
         raise RuntimeError(head.decode())
     size = re.search(rb"content-length: (\d+)", head)
     assert size is not None
-    await reader.readexactly(int(size[1]))
+    return await reader.readexactly(int(size[1]))
 
 
 async def _growth(port: int, pid: int) -> float:
@@ -194,15 +209,15 @@ async def _growth(port: int, pid: int) -> float:
 
 
 async def _events(reader: asyncio.StreamReader, seconds: float) -> int:
-    count = 0
+    heard = 0
     end = time.perf_counter() + seconds
     while (left := end - time.perf_counter()) > 0:
         try:
             line = await asyncio.wait_for(reader.readline(), left)
         except TimeoutError:
             break
-        count += line.startswith(b"event: ledger")
-    return count
+        heard += line.startswith(b"event: ledger")
+    return heard
 
 
 def _memory(pid: int) -> float:

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { found, inOrder, nodeText, updated } from "../src/fleet/fleet";
+import { caughtUp, found, inOrder, nodeText, stateText, updated } from "../src/fleet/fleet";
 import type { FleetUpdate, FleetView, Kind, NodeTile } from "../src/fleet/fleet_types";
 
 const NONE: Kind = { total: 0, free: 0, stranded: 0 };
@@ -73,4 +73,24 @@ test("a node is told in words to whoever cannot see it", () => {
     "n: 1 split; 2 of 8 CPUs free; 2 of 4 GPUs free, 1 of them stranded; 1 pod",
   );
   expect(nodeText(tile("n", { known: false, trouble: "it is damaged" }), String)).toBe("n: it is damaged");
+});
+
+test("changes that came while the whole was on its way are laid over it, older ones are not", () => {
+  const change = (revision: number, pods: number): FleetUpdate => ({
+    ...view(tile("a", { pods })),
+    revision,
+    gone: [],
+    waiting: null,
+    loops: null,
+  });
+  const whole = { ...view(tile("a", { pods: 5 })), revision: 5 };
+  const after = caughtUp(whole, [change(4, 4), change(5, 5), change(6, 6)]);
+  expect([after.revision, after.nodes[0]!.pods]).toEqual([6, 6]);
+  expect(caughtUp(whole, [change(4, 4)])).toBe(whole);
+});
+
+test("a cluster that cannot be followed is not called live", () => {
+  expect(stateText("open", "")).toBe("live");
+  expect(stateText("open", "the API server does not answer")).toBe("not live");
+  expect(stateText("lost", "the API server does not answer")).toBe("not connected");
 });

@@ -18,7 +18,7 @@ const POD: Holder = {
 };
 const SHARED: Holder = { ...POD, id: "b", name: "b", kind: "shared", cpus: "" };
 
-function states(holders: Holder[]): string[] {
+function states(holders: Holder[], keptCpus = ""): string[] {
   const ledger: LedgerView = {
     revision: 1,
     time: "",
@@ -27,6 +27,7 @@ function states(holders: Holder[]): string[] {
     reservedCpus: "0",
     sharedCpus: "0,2-3",
     freeCpus: "2",
+    keptCpus,
     nodes: [],
   };
   const occupancy = occupancyOf(ledger);
@@ -36,6 +37,10 @@ function states(holders: Holder[]): string[] {
 test("a free CPU on which shared work runs is told apart from one that is merely free", () => {
   expect(states([POD])).toEqual(["reserved", "held", "free", "shared", "unknown"]);
   expect(states([POD, SHARED])).toEqual(["reserved", "held", "pool", "shared", "unknown"]);
+});
+
+test("a CPU that leases may have and What if keeps back is told as both", () => {
+  expect(states([POD], "0-2")).toEqual(["reserved", "held", "kept", "shared", "unknown"]);
 });
 
 test("a pod that holds a device, but no CPUs, runs in the shared pool", () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { difference } from "../src/what_if/answer";
-import type { ToldPod, WhatIfAnswer } from "../src/agent/api_types";
-import { outcomeOf } from "../src/telling/run_story";
+import type { Alignment, ToldPod, WhatIfAnswer } from "../src/agent/api_types";
+import { choiceOf, outcomeOf } from "../src/telling/run_story";
 
 test.each([
   [{ admitted: true }, "admitted"],
@@ -12,6 +12,16 @@ test.each([
   [{ admitted: false, panic: "a map that is nil" }, "crash"],
 ] as const)("%o came out as %s", (decision, word) => {
   expect(outcomeOf({ pod: "default/a", ...decision })).toBe(word);
+});
+
+test("who was admitted and lies apart is not plainly admitted", () => {
+  const split = { verdict: "split", why: "", parts: [] } as Alignment;
+  expect(choiceOf({ pod: "a", admitted: true }, split)).toEqual({ look: "admitted apart", word: "admitted, split" });
+  expect(choiceOf({ pod: "a", admitted: true }, { ...split, verdict: "aligned" })).toEqual({
+    look: "admitted",
+    word: "admitted, aligned",
+  });
+  expect(choiceOf({ pod: "a", admitted: false, reason: "OutOfcpu" }, undefined)).toEqual({ look: "rejected", word: "OutOfcpu" });
 });
 
 function answer(admitted: boolean[], events: boolean): WhatIfAnswer {

@@ -92,7 +92,7 @@ NOTE_CODES = {
     "cpu-numbers-matter": "the decision depends on a guess about the numbers of the CPUs",
     "cpu-numbers-made-up": "the numbers of the CPUs that the pod gets are made up, not how many and on which NUMA node",
     "tried-on-guess": "proposals are tried on the machine as it is guessed, and not on others that it may be",
-    "advice-cut-short": "proposals were not searched for all pods, since that would have taken too long",
+    "advice-cut-short": "not all that might help was tried, or not for all pods, since that would have taken too long",
     "cores-matter": "the decision depends on a guess about the cores",
     "sockets-matter": "the decision depends on a guess about the sockets",
     "numa-matters": "the decision depends on a guess about the NUMA nodes of the CPUs",

@@ -24,6 +24,8 @@ def test_the_doctor_examines_the_node_and_any_configuration(open_page: Open, pic
     assert "memory-refused" in first.inner_text()
     assert "kubelet, line 15" in first.inner_text()
     assert "Cure: add 100Mi to reservedMemory" in first.inner_text()
+    page.get_by_text("Go to line 15").click()
+    assert page.locator(".check-part").first.locator(".wrong-line").text_content() == "15"
 
 
 def test_files_are_linted(open_page: Open) -> None:
@@ -33,6 +35,7 @@ def test_files_are_linted(open_page: Open) -> None:
     lint.get_by_label("Files to lint").fill(WRONG)
     lint.locator(".findings li").first.wait_for()
     assert "NF110" in lint.inner_text()
+    assert lint.get_by_text("Go to line 15").is_visible()
     lint.get_by_label("Files to lint").fill("")
     big = {"name": "big.yaml", "mimeType": "text/yaml", "buffer": b"#" * (2 << 20)}
     lint.locator("input[type=file]").set_input_files(big)

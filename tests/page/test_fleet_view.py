@@ -66,6 +66,8 @@ async def serve(played: PlayedCluster, ports: "queue.Queue[int]", end: threading
     async with scripted(played) as (server, _):
         ports.put(server.port)
         while not end.is_set():
+            for writer in server.writers if played.halts else ():
+                writer.close()
             await asyncio.sleep(0.05)
 
 
@@ -125,3 +127,17 @@ def test_a_search_and_a_change_are_shown_at_once(open_page: Open, fleet: FleetPa
     fleet.played.lines["nodes"] = [told("MODIFIED", versioned(node_object("gpu-10", unschedulable=True), 9))]
     fleet.played.goes_on = True
     page.wait_for_selector("text=cordoned")
+
+
+def test_a_cluster_that_does_not_answer_is_not_called_live(open_page: Open, fleet: FleetPage) -> None:
+    fleet.played.goes_on = True
+    page = open_page(agent=fleet)
+    page.wait_for_selector(".connection:text-is('live')")
+    fleet.played.halts = True
+    page.wait_for_selector(".notice.doubtful:has-text('API server')")
+    assert page.inner_text(".connection") == "not live"
+    # The shared stream tells a tab that comes later, too, and it asks for the whole.
+    other = page.context.new_page()
+    other.goto(fleet.address)
+    other.wait_for_selector(".notice.doubtful:has-text('API server')")
+    assert names(other) == names(page)

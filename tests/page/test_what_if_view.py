@@ -49,6 +49,24 @@ def test_a_rejected_pod_comes_with_its_reason_and_advice(open_page: Open, pictur
     assert page.locator(".verdict .reason").inner_text() == "TopologyAffinityError"
 
 
+def test_without_a_merge_only_what_stops_the_pod_is_marked(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """127 CPUs may be given in all, whatever their NUMA node; memory, which nobody refused, has no tick."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(HUGE.replace("100", "128"))
+    page.get_by_label("as if it were idle").check()
+    page.get_by_label("Topology policy").select_option("none")
+    page.locator(".wanted .decides").first.wait_for()
+    picture(page)
+    lines = page.locator(".wanted text").all_text_contents()
+    assert [line for line in lines if "CPU" in line] == [
+        "✕ 128 CPUs needed in all, 63 here",
+        "✕ 128 CPUs needed in all, 64 here",
+    ]
+    assert [line for line in lines if "✓" in line] == []
+    assert page.locator("table.grid td.short").count() == 2
+    assert page.locator("table.grid td.fits").count() == 0
+
+
 def test_a_refusal_is_drawn_on_the_picture(open_page: Open, picture: Callable[..., bytes]) -> None:
     """On each NUMA node what is needed and what is there, what stops it marked by sign and colour, and a ghost on free
     CPUs; free counts are told as before and after only where they differ."""
@@ -282,8 +300,9 @@ def test_a_run_is_told_event_by_event(open_page: Open, picture: Callable[..., by
         "start",
         "restart reboot plugins=late",
     ]
-    assert page.locator(".run .outcome").all_inner_texts() == ["admitted", "admitted again", "UnexpectedAdmissionError"]
+    outcomes = ["admitted, aligned", "admitted again, aligned", "UnexpectedAdmissionError"]
+    assert page.locator(".run .outcome").all_inner_texts() == outcomes
     assert "No effect: " in page.locator(".run ol > li").nth(2).inner_text()
     assert page.locator(".verdict .reason").inner_text() == "UnexpectedAdmissionError"
     page.locator(".run button").first.click()
-    assert page.locator(".verdict .word").inner_text() == "admitted"
+    assert page.locator(".verdict .word").inner_text() == "admitted, aligned"

@@ -25,6 +25,24 @@ def test_a_decision_is_kept_with_its_notes_and_marked_where_a_guess_matters() ->
     assert set(guesses) == {True, False}
 
 
+def test_a_decision_says_how_its_pod_came_to_lie() -> None:
+    """As the holder does at that moment; who was refused or has gone does not lie at all."""
+    demo = Demo("gpu8-128cpu")
+    board = Board(demo.place)
+    verdicts = set()
+    for change in [change for _ in range(60) for change in demo.events()]:
+        board.apply(change)
+        if change.happened is None:
+            continue
+        summary = next(reversed(board.history.entries.values())).summary
+        holders = msgspec.json.decode(bytes(board.ledger))["holders"]
+        found = next((one["alignment"] for one in holders if one["id"] == change.happened.uid), None)
+        taken = summary.admitted and summary.kind == "pod"
+        assert msgspec.json.decode(msgspec.json.encode(summary.alignment)) == (found if taken else None)
+        verdicts.add(summary.alignment.verdict if summary.alignment else None)
+    assert {None, "aligned", "shared"} <= verdicts
+
+
 def test_a_doubt_is_told_once_and_taken_back() -> None:
     """Whoever listens hears that the node cannot be read, and that it can again; latecomers read it in `hello`."""
 

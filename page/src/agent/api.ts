@@ -16,6 +16,7 @@ import type {
 } from "./api_types";
 import type { AuditAnswer, CheckupAnswer, FitAnswer, LintAnswer, PatchAnswer, WhyNotAnswer, WhyNotBody } from "./ask_types";
 import type { LogAnswer } from "./log_types";
+import type { FleetView } from "../fleet/fleet_types";
 import type { UseAnswer } from "../machine/use";
 
 /** Where the agent of this page lies: that of one node among many has a path of its own. */
@@ -85,6 +86,7 @@ function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> 
 export const api = {
   events: `${BASE}/events`,
   fleetEvents: `${BASE}/fleet/events`,
+  fleet: () => ask<FleetView>("/fleet"),
   machine: () => ask<MachineAnswer>("/machine"),
   catalogue: (name: string) => ask<{ machine: MachineFile }>(`/catalogue/${encodeURIComponent(name)}`),
   settings: () => ask<SettingsAnswer>("/settings"),

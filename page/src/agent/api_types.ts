@@ -134,6 +134,8 @@ export interface LedgerView {
   reservedCpus: string;
   sharedCpus: string;
   freeCpus: string;
+  /** Of a host: CPUs that leases may have, and that What if keeps back. */
+  keptCpus?: string;
   /** How many holders lie how. */
   alignment?: Record<string, number>;
   nodes: {
@@ -158,6 +160,8 @@ export interface Summary {
   nodes: number[];
   /** A guess about the machine matters to it. */
   guess: boolean;
+  /** How it came to lie; null for who was refused or has gone. */
+  alignment?: Alignment | null;
 }
 
 export interface GridRow {
@@ -208,6 +212,17 @@ export interface Story {
   sentence: string;
   chapters: Chapter[];
   doubts?: string[];
+  /** Absent where a log tells the story. Of a node that is short as a whole it has amounts, of CPUs in thousandths. */
+  cause?: Short & { kind: string; short?: Short[] };
+  /** Of a refusal that no merge made: `fits` of its cells says nothing. */
+  wanted?: { rows: GridRow[]; stops: string[] } | null;
+}
+
+interface Short {
+  resource?: string;
+  asked?: number;
+  used?: number;
+  capacity?: number;
 }
 
 export interface DecisionAnswer extends Summary {
@@ -255,6 +270,8 @@ export interface ToldPod {
   reason: string;
   message: string;
   story: Story;
+  /** How it came to lie, where it was admitted. */
+  alignment?: Alignment;
 }
 
 export interface Proposal {
@@ -267,8 +284,24 @@ export interface Proposal {
   patch: unknown;
 }
 
+export interface Advised {
+  pod: string;
+  fault: string;
+  why: string;
+  proposals: Proposal[];
+  /** Notes about this pod. */
+  notes?: Note[];
+  /** Other pods of the same shape with the same fault, for which this one speaks. */
+  same: string[];
+  /** Other pods of its object that are badly off in another way. */
+  replicas: string[];
+}
+
 export interface Advice {
-  advice: { pod: string; fault: string; why: string; proposals: Proposal[] }[];
+  advice: Advised[];
+  notes: Note[];
+  /** Pods that the kubelet did not come to, since it would crash before. */
+  undecided: string[];
 }
 
 export interface Note {
@@ -287,6 +320,8 @@ export interface WhatIfAnswer {
   before?: LedgerView["nodes"];
   ledger: LedgerView;
   advice: Advice | null;
+  /** Why there is none, where one was asked for. */
+  adviceProblem?: string;
   settings: Resolved;
   kubelet: string;
   notes: Note[];

@@ -2,9 +2,9 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { GridRow, LedgerView } from "../agent/api_types";
+import type { LedgerView } from "../agent/api_types";
 import { Card } from "./card";
-import { ghostOf } from "./ghost";
+import { type Demand, ghostOf, NO_DEMAND } from "./ghost";
 import { Joins } from "./joins";
 import { type Frame, layoutOf, type Room, scaleOf } from "./layout";
 import { Legend } from "./legend";
@@ -34,7 +34,7 @@ interface Properties {
   /** What is really in use; null: it is not known, or not to be shown. */
   use?: UseAnswer | null;
   /** What a refused pod wanted: drawn as a ghost on each NUMA node. */
-  demand?: GridRow[];
+  demand?: Demand | undefined;
   /** The NUMA nodes before the question, where the picture shows them after it. */
   before?: LedgerView["nodes"];
   /** Part of a page that scrolls: as tall as it needs, and the wheel scrolls. */
@@ -44,7 +44,6 @@ interface Properties {
   tools?: ComponentChildren;
 }
 
-const NOTHING: GridRow[] = [];
 /** CPU numbers smaller than this are noise. */
 const SMALLEST_TEXT = 5.6;
 /** Of the window; the style sheet stacks the views at the same width. */
@@ -61,7 +60,7 @@ export function Drawing({
   onNode,
   links = false,
   use = null,
-  demand = NOTHING,
+  demand = NO_DEMAND,
   before = [],
   inText = false,
   label,
@@ -85,8 +84,8 @@ export function Drawing({
     height: scrolls ? (inText && window.innerWidth > NARROW ? 440 : Infinity) : Math.max(1, size.height - 2 * EDGE),
   };
   const layout = useMemo(
-    () => layoutOf(machine, room, demand.length),
-    [machine, demand.length, Math.round(room.width / 8), Math.round(room.height / 8)],
+    () => layoutOf(machine, room, demand.rows.length),
+    [machine, demand.rows.length, Math.round(room.width / 8), Math.round(room.height / 8)],
   );
   const occupancy = useMemo(() => occupancyOf(ledger), [ledger]);
   const ghost = useMemo(
@@ -132,6 +131,7 @@ export function Drawing({
   return (
     <div class={`picture ${inText ? "in-text" : ""}`}>
       <Tally counts={ledger.alignment ?? {}} />
+      {demand.whole !== "" && <p class="demand-whole">✕ {demand.whole}</p>}
       <div
         class={`room ${scrolls ? "scrolls" : ""} ${zoom > 1 ? "zoomed" : ""}`}
         ref={element}
@@ -199,7 +199,7 @@ export function Drawing({
       </div>
       <div class="tools">
         {tools}
-        <Legend machine={machine} ledger={ledger} wanted={demand.length > 0} links={links} use={use} />
+        <Legend machine={machine} ledger={ledger} wanted={demand.rows.length > 0} links={links} use={use} />
         <div class="zoom">
           <button type="button" title="Zoom in (+)" aria-label="Zoom in" onClick={() => port.zoomBy(1.4)}>
             +

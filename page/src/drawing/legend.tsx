@@ -9,6 +9,7 @@ import type { UseAnswer } from "../machine/use";
 const WORDS: [CpuState, string, string][] = [
   ["held", "held", ""],
   ["reserved", "reserved", "hatched"],
+  ["kept", "free for leases, kept back in What if", "hatched"],
   ["shared", "shared pool", "dotted"],
   ["pool", "free, in use by the shared pool", "dotted"],
   ["free", "free: claimed by nobody", ""],

@@ -1,7 +1,7 @@
 // The memory of one NUMA node as a bar: what is reserved, what each holder has, what is free.
 
 import type { Share } from "../agent/api_types";
-import { ghostClass } from "./ghost";
+import { ghostClass, isEnough } from "./ghost";
 import type { Shown } from "./node_tile";
 import type { Segment } from "../machine/occupancy";
 import { SLOTS, slotClass, textureOf } from "./palette";
@@ -46,7 +46,7 @@ export function MemoryBar({ box, node, total, share, hugepages = {}, owner, occu
     taken.set(type, (taken.get(type) ?? 0) + bytes);
     return { x: at, y: box.y, width: width(bytes), height: box.height };
   };
-  const memory = ghost.rows.find((row) => row.resource === "memory");
+  const memory = ghost.demand.rows.find((row) => row.resource === "memory");
   const wanted = memory?.cells.find((cell) => cell.numa === node);
   return (
     <g class="memory">
@@ -96,7 +96,9 @@ export function MemoryBar({ box, node, total, share, hugepages = {}, owner, occu
         );
       })}
       <rect class="edge" {...box} rx={2} />
-      {memory && wanted && <rect class={ghostClass(wanted.fits)} {...place(memory.needed)} />}
+      {memory && wanted && (
+        <rect class={ghostClass(isEnough(ghost.demand, memory, node))} {...place(memory.needed)} />
+      )}
     </g>
   );
 }

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { bytesOfText } from "../values/amounts";
 import type { LedgerView } from "../agent/api_types";
 import { DeviceChip } from "./device_chip";
-import { demandLines, type Ghost, ghostClass } from "./ghost";
+import { demandLines, type Ghost, ghostClass, SIGNS } from "./ghost";
 import type { Machine } from "../machine/machine";
 import { MemoryBar } from "./memory_bar";
 import { cpuState, isSharer, type Occupancy } from "../machine/occupancy";
@@ -40,7 +40,7 @@ export function NodeTile({ tile, machine, ledger, before, onFocus, ...shown }: P
   );
   const share = ledger.nodes.find((one) => one.id === node.id);
   const [free, total] = bytesOfText(share?.memory.free ?? node.memory, share?.memory.total ?? node.memory);
-  const wanted = demandLines(shown.ghost.rows, node.id);
+  const wanted = demandLines(shown.ghost.demand, node.id);
   const [cursor, setCursor] = useState(-1);
   // Left and right walk through the CPUs of the node that has the focus.
   const walk = (event: KeyboardEvent) => {
@@ -120,11 +120,11 @@ export function NodeTile({ tile, machine, ledger, before, onFocus, ...shown }: P
           {wanted.map((line, number) => (
             <text
               key={line.resource}
-              class={line.fits ? "fits" : "short"}
+              class={`${line.look} ${line.decides ? "decides" : ""}`}
               x={tile.lines!.x}
               y={tile.lines!.y + (number + 1) * LINE - 3}
             >
-              {line.fits ? "✓" : "✕"} {line.text}
+              {SIGNS[line.look]} {line.text}
             </text>
           ))}
         </g>
@@ -232,7 +232,7 @@ function cell({ x, y, width, height }: Box, first: boolean, last: boolean): stri
 }
 
 function patternOf(state: string, slot: number | undefined): string {
-  if (state === "reserved") return "hatched";
+  if (state === "reserved" || state === "kept") return "hatched";
   if (state === "shared" || state === "pool") return "dotted";
   if (state === "offline") return "crossed";
   return slot !== undefined && slot >= 10 ? "striped" : "";

@@ -88,6 +88,7 @@ const MOST_SHARERS = 4;
 const STATES = {
   held: "",
   reserved: "Reserved for the system: never given away.",
+  kept: "Free for leases. The example settings that What if asks keep it back for the system.",
   shared: "Shared pool: for everybody without CPUs of their own.",
   pool: "Free; until it is given away the shared pool runs on it",
   free: "Free.",

@@ -1,6 +1,7 @@
 // The fleet as a value: changes laid over it, and what of it is shown in which order.
 
 import { plural } from "../values/amounts";
+import type { Connection } from "../agent/live";
 import type { FleetUpdate, FleetView, Kind, NodeTile } from "./fleet_types";
 
 export function updated(fleet: FleetView, update: FleetUpdate): FleetView {
@@ -20,6 +21,17 @@ export function updated(fleet: FleetView, update: FleetUpdate): FleetView {
     waiting: update.waiting ?? fleet.waiting,
     loops: update.loops ?? fleet.loops,
   };
+}
+
+/** An answer as a whole, with the changes that came while it was on its way. */
+export function caughtUp(fleet: FleetView, updates: FleetUpdate[]): FleetView {
+  return updates.filter((update) => update.revision > fleet.revision).reduce(updated, fleet);
+}
+
+/** What the agent cannot follow at the moment comes before what it says. */
+export function stateText(connection: Connection, problem: string): string {
+  if (connection === "open") return problem ? "not live" : "live";
+  return connection === "lost" ? "not connected" : "connecting";
 }
 
 export const ORDERS = {

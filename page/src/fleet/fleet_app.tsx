@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { bytesText, plural } from "../values/amounts";
 import { api } from "../agent/api";
-import { found, inOrder, kindText, marksOf, nodeText, ORDERS, type Order, updated } from "./fleet";
+import { caughtUp, found, inOrder, kindText, marksOf, nodeText, ORDERS, type Order, stateText, updated } from "./fleet";
 import { Loops, Waiting } from "./fleet_side";
 import type { FleetUpdate, FleetView, NodeTile } from "./fleet_types";
 import { type Connection, followEvents } from "../agent/live";
@@ -13,7 +13,6 @@ import { ThemeButton } from "../theme_button";
 
 /** Thousands of pictures at once make a browser slow. */
 const FIRST = 240;
-const CONNECTIONS = { waiting: "connecting", open: "live", lost: "not connected" };
 
 export function FleetApp() {
   const [fleet, setFleet] = useState<FleetView | null>(null);
@@ -21,13 +20,33 @@ export function FleetApp() {
   const [text, setText] = useState("");
   const [order, setOrder] = useState<Order>("fragmentation");
   const [most, setMost] = useState(FIRST);
+  const [problem, setProblem] = useState("");
   useEffect(() => {
     document.title = "Fleet · numafit";
+    let heard: FleetUpdate[] | null = null;
+    const load = async () => {
+      const own: FleetUpdate[] = (heard = []);
+      try {
+        const whole = await api.fleet();
+        if (heard === own) setFleet(caughtUp(whole, own));
+      } catch {
+        // It has not read the cluster yet, or is away again: then the stream brings all of it later.
+      }
+      if (heard === own) heard = null;
+    };
+    const doubt = (data: unknown) => setProblem((data as { problem: string }).problem);
     return followEvents(api.fleetEvents, {
       onConnection: setConnection,
+      onReturn: () => void load(),
+      shared: true,
       on: {
-        whole: (data) => setFleet(data as FleetView),
-        fleet: (data) => setFleet((now) => now && updated(now, data as FleetUpdate)),
+        hello: doubt,
+        problem: doubt,
+        whole: (data) => ((heard = null), setFleet(data as FleetView)),
+        fleet: (data) => {
+          heard?.push(data as FleetUpdate);
+          setFleet((now) => now && updated(now, data as FleetUpdate));
+        },
       },
     });
   }, []);
@@ -47,14 +66,20 @@ export function FleetApp() {
           <h1>Fleet</h1>
           {fleet && <p class="facts">{totalsText(fleet)}</p>}
         </div>
-        <span class={`connection ${connection}`} role="status">
-          {CONNECTIONS[connection]}
+        <span class={`connection ${problem && connection === "open" ? "waiting" : connection}`} role="status">
+          {stateText(connection, problem)}
         </span>
         <ThemeButton />
       </header>
       {connection === "lost" && fleet && (
         <p class="notice lost" role="alert">
           The connection to the agent is lost; this is the last that it said. Trying again …
+        </p>
+      )}
+      {problem !== "" && connection !== "lost" && (
+        <p class="notice doubtful" role="alert">
+          {fleet ? "This is how the cluster stood last: " : "The cluster has not been read: "}
+          {problem}
         </p>
       )}
       {!fleet && (

@@ -3,8 +3,8 @@
 import type { Holder, LedgerView } from "../agent/api_types";
 import { numbersOf } from "../values/numbers";
 
-/** `pool`: free, and shared work runs on it for now. `shared`: it can only be shared. */
-export type CpuState = "held" | "reserved" | "shared" | "pool" | "free" | "offline" | "unknown";
+/** `pool`: free, and shared work runs on it for now. `shared`: it can only be shared. `kept`: free for leases alone. */
+export type CpuState = "held" | "reserved" | "kept" | "shared" | "pool" | "free" | "offline" | "unknown";
 
 export interface Segment {
   holder: string;
@@ -23,6 +23,7 @@ export interface Occupancy {
   reserved: Set<number>;
   shared: Set<number>;
   free: Set<number>;
+  kept: Set<number>;
   /** Those who run in the shared pool. */
   sharers: Holder[];
 }
@@ -49,6 +50,7 @@ export function occupancyOf(ledger: LedgerView): Occupancy {
     reserved: new Set(numbersOf(ledger.reservedCpus)),
     shared: new Set(numbersOf(ledger.sharedCpus)),
     free: new Set(numbersOf(ledger.freeCpus)),
+    kept: new Set(numbersOf(ledger.keptCpus ?? "")),
     sharers: ledger.holders.filter(isSharer),
   };
 }
@@ -58,6 +60,7 @@ export function cpuState(cpu: number, occupancy: Occupancy, offline: Set<number>
   if (occupancy.cpus.has(cpu)) return "held";
   if (occupancy.reserved.has(cpu)) return "reserved";
   if (!occupancy.free.has(cpu)) return occupancy.shared.has(cpu) ? "shared" : "unknown";
+  if (occupancy.kept.has(cpu)) return "kept";
   return occupancy.shared.has(cpu) && occupancy.sharers.length > 0 ? "pool" : "free";
 }
 

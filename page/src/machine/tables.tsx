@@ -14,6 +14,7 @@ import { busyText, nodeUseLines, type UseAnswer } from "./use";
 
 const STATES: [CpuState, string][] = [
   ["reserved", "reserved CPUs"],
+  ["kept", "free for leases, kept back in What if"],
   ["free", "free CPUs"],
   ["pool", "free CPUs, in use by the shared pool"],
   ["shared", "shared CPUs"],

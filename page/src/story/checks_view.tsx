@@ -5,7 +5,8 @@ import { clockText, plural } from "../values/amounts";
 import { api, Refusal } from "../agent/api";
 import type { Known } from "../app";
 import type { AuditAnswer, CheckupAnswer } from "../agent/ask_types";
-import { FindingList, type Item, lintItems, useLint } from "../telling/findings";
+import { FindingList, type Item, lintItems, useLint, wrongIn } from "../telling/findings";
+import { Editor } from "../what_if/editor";
 import { MOST_QUESTION, tooLarge } from "../values/limits";
 import { Notes } from "../telling/notes";
 
@@ -29,17 +30,23 @@ function message(failure: unknown): string {
   return failure instanceof Refusal ? failure.message : "The answer could not be read: reload the page.";
 }
 
+function lineOf(failure: unknown): number {
+  return failure instanceof Refusal && failure.source === "kubelet" ? failure.line : 0;
+}
+
 function Doctor({ known, revision }: { known: Known; revision: number }) {
   const [kubelet, setKubelet] = useState("");
   const [answer, setAnswer] = useState<CheckupAnswer | null>(null);
   const [trouble, setTrouble] = useState("");
+  const [wrong, setWrong] = useState(0);
   useEffect(() => {
     const stop = new AbortController();
     const timer = window.setTimeout(
       () =>
         api.doctor(kubelet.trim() ? { kubelet } : {}, stop.signal).then(
-          (found) => (setAnswer(found), setTrouble("")),
-          (failure) => stop.signal.aborted || (setAnswer(null), setTrouble(message(failure))),
+          (found) => (setAnswer(found), setTrouble(""), setWrong(0)),
+          (failure) =>
+            stop.signal.aborted || (setAnswer(null), setTrouble(message(failure)), setWrong(lineOf(failure))),
         ),
       kubelet ? 300 : 0,
     );
@@ -50,13 +57,14 @@ function Doctor({ known, revision }: { known: Known; revision: number }) {
       <h2 id="doctor-title">Doctor: would this kubelet start?</h2>
       <details>
         <summary>Another KubeletConfiguration</summary>
-        <textarea
-          aria-label="KubeletConfiguration to examine"
+        <Editor
+          id="doctor-kubelet"
+          label="KubeletConfiguration to examine"
           rows={8}
-          spellcheck={false}
           placeholder={known.settings.kubelet}
           value={kubelet}
-          onInput={(event) => setKubelet(event.currentTarget.value)}
+          wrong={kubelet.trim() ? wrong || wrongIn(answer ? checkupItems(answer) : [], "kubelet") : 0}
+          onText={setKubelet}
         />
       </details>
       {trouble && (
@@ -101,11 +109,13 @@ function checkupItems(answer: CheckupAnswer): Item[] {
   }));
 }
 
+const PASTED = "pasted";
+
 function LintFiles({ known, onRefused }: { known: Known; onRefused: (sentence: string) => void }) {
   const [text, setText] = useState("");
   const [files, setFiles] = useState<{ name: string; text: string }[]>([]);
   const input = useRef<HTMLInputElement>(null);
-  const given = [...files, { name: "pasted", text }].filter((file) => file.text.trim());
+  const given = [...files, { name: PASTED, text }].filter((file) => file.text.trim());
   const { answer, trouble } = useLint(given, known.machine.machine, known.settings.version);
   const open = async (chosen: File[]) => {
     // Before any of them is read.
@@ -118,13 +128,14 @@ function LintFiles({ known, onRefused }: { known: Known; onRefused: (sentence: s
     <section class="check-part" aria-labelledby="lint-title">
       <h2 id="lint-title">Lint: what is wrong in these files?</h2>
       <p class="note">Pods, kubelet configurations, flags and files of device plugins, looked at for this machine.</p>
-      <textarea
-        aria-label="Files to lint"
+      <Editor
+        id="lint-text"
+        label="Files to lint"
         rows={6}
-        spellcheck={false}
         placeholder="Paste manifests or a KubeletConfiguration here"
         value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
+        wrong={wrongIn(answer ? lintItems(answer) : [], PASTED)}
+        onText={setText}
       />
       <p class="row">
         <button type="button" onClick={() => input.current?.click()}>

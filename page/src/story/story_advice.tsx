@@ -4,7 +4,9 @@ import { useEffect, useState } from "preact/hooks";
 import { AdviceList } from "../telling/advice";
 import { api, Refusal } from "../agent/api";
 import type { Advice, DecisionAnswer, Holder, Proposal } from "../agent/api_types";
+import { moreNotes, speakerFor } from "../telling/advised";
 import { applied } from "../telling/applied";
+import { Notes } from "../telling/notes";
 import { START, type WhatIfPlace } from "../values/place";
 
 interface Properties {
@@ -34,9 +36,9 @@ export function StoryAdvice({ decision, holders, kubelet, onAsk }: Properties) {
       )
       .finally(() => setBusy(false));
   };
-  const apply = async (proposal: Proposal) =>
-    onAsk(await applied(place, decision.pod, proposal, kubelet), proposal.text, place);
-  const own = advice?.advice.find((one) => one.pod === decision.pod);
+  const apply = async (pod: string, proposal: Proposal) =>
+    onAsk(await applied(place, pod, proposal, kubelet), proposal.text, place);
+  const own = advice && speakerFor(advice, decision.pod)?.advised;
   return (
     <div class="story-advice">
       <p class="row">
@@ -53,7 +55,7 @@ export function StoryAdvice({ decision, holders, kubelet, onAsk }: Properties) {
           {trouble}
         </p>
       )}
-      {advice && !own?.fault && <p class="note">Nothing is to be changed: it would be placed well now.</p>}
+      {own && !own.fault && <p class="note">Nothing is to be changed: it would be placed well now.</p>}
       {advice && (
         <AdviceList
           advice={advice}
@@ -63,6 +65,7 @@ export function StoryAdvice({ decision, holders, kubelet, onAsk }: Properties) {
           onApply={apply}
         />
       )}
+      {advice && <Notes notes={moreNotes(decision.notes ?? [], advice)} />}
     </div>
   );
 }

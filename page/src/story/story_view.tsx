@@ -1,10 +1,11 @@
 // The third view: decisions in the order of time, each with its explanation and the machine as it was then.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { clockText } from "../values/amounts";
 import { api, Refusal } from "../agent/api";
 import type { DecisionAnswer, Holder, Summary } from "../agent/api_types";
 import { Drawing } from "../drawing/drawing";
+import { demandOf } from "../drawing/ghost";
 import type { Dropped } from "../what_if/dropped";
 import { Entry } from "./entry";
 import { LogView } from "./log_view";
@@ -14,7 +15,7 @@ import { liesApart } from "../telling/lying";
 import { PasteLog } from "./paste_log";
 import type { StoryPlace, WhatIfPlace } from "../values/place";
 import { StoryAdvice } from "./story_advice";
-import { Chapters, demandOf, Verdict } from "../telling/telling";
+import { Chapters, Verdict } from "../telling/telling";
 
 interface Properties {
   machine: Machine;
@@ -106,6 +107,7 @@ export function StoryView({ machine, latest, returns, place, dropped, onDropped,
               pod={one.pod}
               admitted={one.admitted}
               kind={one.kind}
+              alignment={one.alignment}
               note={one.kind === "release" ? "" : one.admitted ? one.sentence : one.reason}
               guess={one.guess}
               chosen={one.id === shown}
@@ -165,6 +167,10 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
       stale = true;
     };
   }, [id, returns]);
+  const demand = useMemo(
+    () => (answer?.story && !answer.admitted ? demandOf(answer.story) : undefined),
+    [answer],
+  );
   if (trouble)
     return (
       <section class="told">
@@ -202,7 +208,7 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
         lit={lit}
         onLit={setLit}
         inText
-        demand={answer.story && !answer.admitted ? demandOf(answer.story) : undefined}
+        demand={demand}
         label={`The machine after decision ${answer.id}`}
       />
       {answer.story && <Chapters story={answer.story} admitted={answer.admitted} />}

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { Refusal } from "../agent/api";
 import type { Advice, Proposal, WhatIfAnswer } from "../agent/api_types";
+import { cutText, speakerFor } from "./advised";
 import { canApply, copies } from "./applied";
 import type { WhatIfPlace } from "../values/place";
 
@@ -12,27 +13,32 @@ export interface AdviceProperties {
   answer: Pick<WhatIfAnswer, "ledger" | "kubelet">;
   /** The question that the advice is for; null: nothing can be applied, as in a pinned answer. */
   place: WhatIfPlace | null;
-  onApply?: ((proposal: Proposal) => Promise<void>) | undefined;
+  /** With the pod that the proposal is for: of several that are alike one speaks for all. */
+  onApply?: ((pod: string, proposal: Proposal) => Promise<void>) | undefined;
 }
 
 export function AdviceList({ advice, pod, answer, place, onApply }: AdviceProperties) {
-  const own = advice.advice.find((one) => one.pod === pod);
-  if (!own || (!own.fault && own.proposals.length === 0)) return null;
+  const speaking = speakerFor(advice, pod);
+  const cut = cutText(advice, pod);
+  const own = speaking?.advised;
+  if (!cut && (!own || (!own.fault && own.proposals.length === 0))) return null;
   return (
     <section class="advice" aria-label="What would help">
       <h3>What would help</h3>
-      {own.fault && !own.fault.startsWith("rejected") && <p class="note">{own.fault}</p>}
-      {own.proposals.length === 0 && (
+      {speaking?.text && <p class="note">{speaking.text}</p>}
+      {own?.fault && !own.fault.startsWith("rejected") && <p class="note">{own.fault}</p>}
+      {cut && <p class="note cut">{cut}</p>}
+      {own && !cut && own.proposals.length === 0 && (
         <p class="empty">No single change makes this pod fit: it needs another machine, or less of everything.</p>
       )}
       <ol>
-        {own.proposals.map((proposal, number) => (
+        {own?.proposals.map((proposal, number) => (
           <li key={number}>
             <span class="proposal">{proposal.text}</span>
             {!proposal.aligned && <span class="label">admitted, not aligned</span>}
             {proposal.removes.length > 0 && <span class="label">removes {proposal.removes.join(", ")}</span>}
             {proposal.rejects.length > 0 && <span class="label warn">rejects {proposal.rejects.join(", ")}</span>}
-            {place && <Ways proposal={proposal} pod={pod} answer={answer} place={place} onApply={onApply} />}
+            {place && <Ways proposal={proposal} pod={own.pod} answer={answer} place={place} onApply={onApply} />}
           </li>
         ))}
       </ol>
@@ -67,7 +73,7 @@ function Ways({ proposal, pod, answer, place, onApply }: WaysProperties) {
   return (
     <span class="ways">
       {onApply && canApply(proposal, answer) && (
-        <button type="button" onClick={() => onApply(proposal).catch(failed)}>
+        <button type="button" onClick={() => onApply(pod, proposal).catch(failed)}>
           Apply
         </button>
       )}

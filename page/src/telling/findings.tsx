@@ -51,6 +51,12 @@ export function lintItems(answer: LintAnswer): Item[] {
   }));
 }
 
+/** The first line of this text that is wrong; 0: none. */
+export function wrongIn(items: Item[], place: string): number {
+  const found = items.filter((item) => item.line > 0 && (item.place === place || item.place.startsWith(`${place}:`)));
+  return (found.find((item) => item.severity === "error") ?? found[0])?.line ?? 0;
+}
+
 const PAUSE = 600;
 
 interface Linted {

@@ -2,13 +2,20 @@
 
 import { bytesOfText, bytesText, plural } from "../values/amounts";
 import type { GridCell, GridRow } from "../agent/api_types";
-import { isBytes } from "../drawing/ghost";
+import { isBytes, SIGNS } from "../drawing/ghost";
 import { textOf } from "../values/numbers";
 import { membersText } from "../values/words";
 
 const MOST_COLUMNS = 16;
 
-export function Grid({ rows, chosen }: { rows: GridRow[]; chosen: number[] }) {
+interface Properties {
+  rows: GridRow[];
+  chosen: number[];
+  /** Without a merge the sum counts, and only these resources are too little; no NUMA node fits or does not by itself. */
+  stops?: string[];
+}
+
+export function Grid({ rows, chosen, stops }: Properties) {
   if (rows.length === 0) return null;
   const { nodes, cut, barren } = columnsOf(rows, chosen);
   return (
@@ -33,7 +40,14 @@ export function Grid({ rows, chosen }: { rows: GridRow[]; chosen: number[] }) {
               {nodes.map((node) => {
                 const cell = row.cells.find((one) => one.numa === node);
                 return cell ? (
-                  <AmountCell key={node} row={row} cell={cell} chosen={chosen.includes(node)} />
+                  <AmountCell
+                    key={node}
+                    row={row}
+                    cell={cell}
+                    chosen={chosen.includes(node)}
+                    look={stops ? (stops.includes(row.resource) ? "short" : "plain") : cell.fits ? "fits" : "short"}
+                    merged={!stops}
+                  />
                 ) : (
                   <td key={node} class="none">
                     –
@@ -73,7 +87,15 @@ function breakable(resource: string) {
   return [resource.slice(0, behind), <wbr key="break" />, resource.slice(behind)];
 }
 
-function AmountCell({ row, cell, chosen }: { row: GridRow; cell: GridCell; chosen: boolean }) {
+interface CellProperties {
+  row: GridRow;
+  cell: GridCell;
+  chosen: boolean;
+  look: keyof typeof SIGNS;
+  merged: boolean;
+}
+
+function AmountCell({ row, cell, chosen, look, merged }: CellProperties) {
   const { resource, needed } = row;
   const [free, total] = isBytes(resource)
     ? bytesOfText(cell.free, cell.allocatable)
@@ -83,16 +105,19 @@ function AmountCell({ row, cell, chosen }: { row: GridRow; cell: GridCell; chose
     ...cell.across.map(({ pod, amount: much, nodes }) => `${pod}: ${amount(resource, much)} across ${membersText(nodes)}`),
   ].join("\n");
   // Enough is free, and yet the kubelet would not take it: not in whole cores, or memory of one node of a group.
-  const ruled = !cell.fits && cell.free >= needed;
+  const ruled = merged && !cell.fits && cell.free >= needed;
+  const word = { fits: "fits", short: ruled ? "does not fit" : "too little", plain: "" }[look];
   return (
     <td
-      class={`${cell.fits ? "fits" : "short"} ${chosen ? "chosen" : ""}`}
+      class={`${look} ${chosen ? "chosen" : ""}`}
       title={held ? `held by\n${held}` : "nothing held"}
     >
       <Meter part={cell.allocatable > 0 ? cell.free / cell.allocatable : 0} />
-      <span class="mark-text" aria-label={cell.fits ? "fits" : ruled ? "does not fit" : "too little"}>
-        {cell.fits ? "✓" : "✕"}
-      </span>
+      {word && (
+        <span class="mark-text" aria-label={word}>
+          {SIGNS[look]}
+        </span>
+      )}
       <span class="free">{free}</span>
       <span class="total">
         {" "}

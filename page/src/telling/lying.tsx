@@ -15,6 +15,12 @@ export function liesApart(alignment: Alignment | null | undefined): boolean {
   return look === "split" || look === "remote";
 }
 
+/** The look and word of who was admitted, and lies as he does: apart is not plain green. */
+export function admittedAs(word: string, alignment: Alignment | null | undefined): { look: string; word: string } {
+  if (!alignment) return { look: "admitted", word };
+  return { look: liesApart(alignment) ? "admitted apart" : "admitted", word: `${word}, ${alignment.verdict}` };
+}
+
 /** A whole disc, a broken one, a triangle, a ring of dots: told apart without colour. */
 const SHAPES: Record<Look, string> = {
   aligned: "M7 1a6 6 0 1 1 0 12a6 6 0 1 1 0-12z",

@@ -1,7 +1,8 @@
 // The story of a run: each event in its order, with the decisions that it caused and what else came of it.
 
-import type { RunEvent, SimulatedPod } from "../agent/api_types";
+import type { Alignment, RunEvent, SimulatedPod } from "../agent/api_types";
 import { GuessMark } from "./guess";
+import { admittedAs, LyingMark } from "./lying";
 import { Name } from "./name";
 
 interface Properties {
@@ -10,10 +11,12 @@ interface Properties {
   chosen: number;
   /** A guess about the machine matters to the pod. */
   guessed: (pod: string) => boolean;
+  /** By their place among all: how each admitted pod came to lie. */
+  alignments: (Alignment | undefined)[];
   onChoose: (decision: number) => void;
 }
 
-export function RunStory({ events, chosen, guessed, onChoose }: Properties) {
+export function RunStory({ events, chosen, guessed, alignments, onChoose }: Properties) {
   let first = 0;
   return (
     <section class="run" aria-label="Story">
@@ -32,6 +35,7 @@ export function RunStory({ events, chosen, guessed, onChoose }: Properties) {
                       key={index}
                       decision={decision}
                       guess={guessed(decision.pod)}
+                      alignment={alignments[from + index]}
                       pressed={from + index === chosen}
                       onChoose={() => onChoose(from + index)}
                     />
@@ -64,25 +68,34 @@ export function RunStory({ events, chosen, guessed, onChoose }: Properties) {
 interface ChoiceProperties {
   decision: SimulatedPod;
   guess: boolean;
+  alignment: Alignment | undefined;
   pressed: boolean;
   onChoose: () => void;
 }
 
-function Choice({ decision, guess, pressed, onChoose }: ChoiceProperties) {
+function Choice({ decision, guess, alignment, pressed, onChoose }: ChoiceProperties) {
+  const { look, word } = choiceOf(decision, alignment);
   return (
     <li>
       <button
         type="button"
         aria-pressed={pressed}
-        class={decision.admitted ? "admitted" : "rejected"}
+        class={look}
         onClick={onChoose}
       >
-        <span aria-hidden="true">{decision.admitted ? "✓" : "✕"}</span>{" "}
+        <span class="sign" aria-hidden="true">
+          {decision.admitted && alignment ? <LyingMark verdict={alignment.verdict} /> : decision.admitted ? "✓" : "✕"}
+        </span>{" "}
         <Name text={decision.pod} />
-        {guess && <GuessMark />} <span class="outcome">{outcomeOf(decision)}</span>
+        {guess && <GuessMark />} <span class="outcome">{word}</span>
       </button>
     </li>
   );
+}
+
+export function choiceOf(decision: SimulatedPod, alignment: Alignment | undefined): { look: string; word: string } {
+  const word = outcomeOf(decision);
+  return decision.admitted ? admittedAs(word, alignment) : { look: "rejected", word };
 }
 
 /** What came of it, in a word or two. */

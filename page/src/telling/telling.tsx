@@ -1,6 +1,6 @@
 // One decision told: verdict, sentence, and per container the grid and the merge.
 
-import type { Alignment, GridRow, Story } from "../agent/api_types";
+import type { Alignment, Story } from "../agent/api_types";
 import { Grid } from "./grid";
 import { GuessMark } from "./guess";
 import { liesApart, LyingMark } from "./lying";
@@ -58,11 +58,6 @@ export function Verdict({ pod, admitted, reason, sentence, message = "", kind = 
   );
 }
 
-/** What was wanted where it was refused: earlier containers had theirs. */
-export function demandOf(story: Story): GridRow[] {
-  return story.chapters.at(-1)?.grid ?? [];
-}
-
 /** Backticks mark words of the kubelet. */
 export function plain(sentence: string) {
   return sentence.split("`").map((part, number) => (number % 2 === 1 ? <code key={number}>{part}</code> : part));
@@ -71,6 +66,11 @@ export function plain(sentence: string) {
 export function Chapters({ story, admitted }: { story: Story; admitted: boolean | null }) {
   return (
     <>
+      {story.wanted && story.chapters.length === 0 && (
+        <section class="chapter">
+          <Grid rows={story.wanted.rows} chosen={[]} stops={story.wanted.stops} />
+        </section>
+      )}
       {story.chapters.map((chapter, number) => (
         <section class="chapter" key={number}>
           {chapter.container && <h3>Container {chapter.container}</h3>}

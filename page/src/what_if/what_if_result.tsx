@@ -1,19 +1,21 @@
 // An answer: the verdicts, the machine as it would be, the grid and the merge of one pod, and what to change.
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { plural } from "../values/amounts";
 import type { Proposal, WhatIfAnswer } from "../agent/api_types";
 import type { ComponentChildren } from "preact";
 import { AdviceList } from "../telling/advice";
+import { moreNotes } from "../telling/advised";
 import { Drawing } from "../drawing/drawing";
+import { demandOf } from "../drawing/ghost";
 import { GuessMark, restsOnGuess } from "../telling/guess";
-import { LyingMark } from "../telling/lying";
+import { admittedAs, LyingMark } from "../telling/lying";
 import type { Machine } from "../machine/machine";
 import { Notes } from "../telling/notes";
 import type { WhatIfPlace } from "../values/place";
 import { dragStart } from "../drawing/pod_drag";
 import { outcomeOf, RunStory } from "../telling/run_story";
-import { Chapters, demandOf, Verdict } from "../telling/telling";
+import { Chapters, Verdict } from "../telling/telling";
 import { WhyNotMenu } from "../telling/why_not";
 import { Name } from "../telling/name";
 
@@ -49,8 +51,11 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
   const number = found >= 0 && found < stories.length ? found : first;
   const told = stories[number];
   const decision = answer.decisions[number];
+  const demand = useMemo(
+    () => (told && !told.admitted && !events ? demandOf(told.story) : undefined),
+    [told, events],
+  );
   const admitted = stories.filter((story) => story.admitted).length;
-  const lyingOf = (pod: string) => answer.ledger.holders.find((holder) => holder.new && holder.name === pod)?.alignment;
   return (
     <>
       <p class="resolved">
@@ -74,7 +79,7 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
           message={told.message}
           guess={restsOnGuess(told.pod, notes)}
           word={events && decision ? outcomeOf(decision) : undefined}
-          alignment={events ? null : lyingOf(told.pod)}
+          alignment={told.alignment}
         />
       )}
       {told && onWhy && !events && (
@@ -97,6 +102,7 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
           events={events}
           chosen={number}
           guessed={(pod) => restsOnGuess(pod, notes)}
+          alignments={stories.map((story) => story.alignment)}
           onChoose={setChosen}
         />
       )}
@@ -107,12 +113,12 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
               <button
                 type="button"
                 aria-pressed={story === told}
-                class={story.admitted ? "admitted" : "rejected"}
+                class={story.admitted ? admittedAs("", story.alignment).look : "rejected"}
                 onClick={() => setChosen(story.pod)}
               >
                 <span class="sign" aria-hidden="true">
-                  {story.admitted && lyingOf(story.pod) ? (
-                    <LyingMark verdict={lyingOf(story.pod)!.verdict} />
+                  {story.admitted && story.alignment ? (
+                    <LyingMark verdict={story.alignment.verdict} />
                   ) : story.admitted ? (
                     "✓"
                   ) : (
@@ -122,7 +128,7 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
                 <Name text={story.pod} />
                 {restsOnGuess(story.pod, notes) && <GuessMark />}
                 <span class="spoken">
-                  {story.admitted ? `admitted, ${lyingOf(story.pod)?.verdict ?? ""}` : "rejected"}
+                  {story.admitted ? admittedAs("admitted", story.alignment).word : "rejected"}
                 </span>
               </button>
             </li>
@@ -137,18 +143,21 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
         inText
         before={answer.before}
         onNode={onWhy && ((node) => onWhy(node))}
-        demand={told && !told.admitted && !events ? demandOf(told.story) : undefined}
+        demand={demand}
         label={`The machine as it would be${name ? `, answer ${name}` : ""}`}
       />
       {told && <Chapters story={told.story} admitted={told.admitted} />}
-      <Notes notes={notes} />
+      <Notes notes={[...notes, ...moreNotes(notes, answer.advice)]} />
+      {answer.adviceProblem && (
+        <p class="note cut">What would help is not known: {answer.adviceProblem}</p>
+      )}
       {told && answer.advice && (
         <AdviceList
           advice={answer.advice}
           pod={told.pod}
           answer={answer}
           place={place}
-          onApply={onApply && ((proposal) => onApply(told.pod, proposal, answer.kubelet))}
+          onApply={onApply && ((pod, proposal) => onApply(pod, proposal, answer.kubelet))}
         />
       )}
     </>

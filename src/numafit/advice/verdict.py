@@ -73,6 +73,12 @@ def alignments(node: Node, ledger: Ledger) -> dict[str, HolderVerdict]:
     return {uid: _alignment(node, as_decided(pod, ledger)) for uid, pod in ledger.active.items()}
 
 
+def alignment_of(node: Node, ledger: Ledger, uid: str) -> HolderVerdict | None:
+    """None for who is not there."""
+    pod = ledger.active.get(uid)
+    return None if pod is None else _alignment(node, as_decided(pod, ledger))
+
+
 def counted(found: Iterable[HolderVerdict]) -> dict[Lying, int]:
     """How many holders have each word, in the order of `IN_WORDS`. Only `aligned` may be 0."""
     words = [each.lying for each in found]

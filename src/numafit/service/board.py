@@ -3,13 +3,14 @@
 Counts of what the engine decided go under the names of the kubelet's own metrics.
 """
 
-import time
+import secrets
 from collections import OrderedDict
 from collections.abc import Iterator
 
 import msgspec
 from msgspec.structs import replace
 
+from numafit.advice.verdict import alignment_of
 from numafit.bits import cpuset_text
 from numafit.decision.decision import Decision
 from numafit.decision.held import holding_of
@@ -23,7 +24,9 @@ from numafit.service.node import Audited, Change, Happening, ShownNode, Snapshot
 from numafit.service.past import LastHour
 from numafit.service.recent import NOT_HERE, LastMinutes
 from numafit.show.records.agent import Doubt, Page, Summary
+from numafit.show.records.alignment import alignment_record
 from numafit.show.records.time import now_text
+from numafit.show.words import device_labels
 from numafit.workload.pod import Pod
 
 KNOWN_REASONS = (TOPOLOGY_AFFINITY, UNEXPECTED, "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods")
@@ -157,7 +160,9 @@ class Board:
         decision = happened.decision
         admitted = not happened.refused if decision is None else decision.admitted
         took = happened.kind != "release" and admitted
-        holding = holding_of(self.viewed.node, self.viewed.ledger, happened.uid) if took else None
+        node, ledger = self.viewed.node, self.viewed.ledger
+        holding = holding_of(node, ledger, happened.uid) if took else None
+        lying = alignment_of(node, ledger, happened.uid) if took else None
         return Summary(
             self.history.next_id,
             self.snapshot.time,
@@ -170,10 +175,13 @@ class Board:
             cpuset_text(holding.cpus) if holding is not None else "",
             holding.nodes if holding is not None else (),
             any(note.code in GUESS_MATTERS for note in happened.notes),
+            None if lying is None else alignment_record(lying, device_labels(node.machine)),
         )
 
 
 MOST_DECISIONS = 1000
+LIFE_BITS, EACH_BITS = 31, 20
+"""Of an id: browsers know whole numbers of up to 53 bits."""
 
 
 class PastDecision(msgspec.Struct, frozen=True):
@@ -188,12 +196,13 @@ class PastDecision(msgspec.Struct, frozen=True):
 
 
 class History:
-    """Ids grow over restarts, too: a link to a decision of an agent before this one finds none, not another one."""
+    """Each life of an agent has ids of its own, by chance and not by a clock, which may be set back: a link to a
+    decision of an agent before this one finds none, not another one."""
 
     def __init__(self, most: int = MOST_DECISIONS) -> None:
         self.most = most
         self.entries: OrderedDict[int, PastDecision] = OrderedDict()
-        self.next_id = time.time_ns() // 10**6
+        self.next_id = secrets.randbits(LIFE_BITS) << EACH_BITS
 
     def add(self, entry: PastDecision) -> None:
         self.entries[entry.summary.id] = entry

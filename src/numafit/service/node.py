@@ -77,14 +77,20 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     def view(self, viewed: ViewedNode | None = None) -> LedgerView:
         """Of another node and ledger than those that questions are asked, where they are given."""
+        node = self.stage.node if viewed is None else viewed.node
         return ledger_view(
-            self.stage.node if viewed is None else viewed.node,
+            node,
             self.ledger if viewed is None else viewed.ledger,
             self.known,
             revision=self.revision,
             time=self.time,
             simulation=self.place.simulation,
+            kept=_reserved(self.stage.node) & ~_reserved(node),
         )
+
+
+def _reserved(node: Node) -> int:
+    return node.cpu.reserved if node.cpu.static else 0
 
 
 class Happening(msgspec.Struct, frozen=True):

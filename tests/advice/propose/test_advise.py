@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from numafit.advice.alignment import is_aligned
-from numafit.advice.propose.advise import advise, proposal_notes
+from numafit.advice.propose.advise import advices, advise, proposal_notes
 from numafit.advice.propose.knobs import amount_of, knobs_of, turned
 from numafit.advice.propose.proposal import Proposal
 from numafit.advice.propose.trial import Trial
@@ -151,6 +151,27 @@ def test_a_template_with_too_many_pods_learns_how_many_fit() -> None:
     played = [pod(uid, cpus("app", "2", {GPU: "1"})) for uid in "abc"]
     *_, advice = advise(stage(), played, dict.fromkeys("abc", "Deployment/x"))
     assert kinds(advice.proposals) == [("replicas", "3 pods -> 2")]
+
+
+def test_replicas_with_another_fault_are_named_where_their_template_is_spoken_for() -> None:
+    """best-effort: the third pod lies apart, the fourth finds no CPUs; one change of the template is for both."""
+    on = stage(topology_manager_policy="best-effort")
+    played = [pod(uid, cpus("app", "5")) for uid in "abcd"]
+    *well, last = advise(on, played, dict.fromkeys("abcd", "Deployment/x"))
+    assert [advice.fault for advice in well] == ["", ""]
+    assert "would fit on fewer" in last.fault
+    assert (last.same, last.replicas) == ((), ("default/pod-d",))
+
+
+def test_a_search_that_is_cut_keeps_what_it_found() -> None:
+    """Nothing is tried once the caller says no, and no pod behind is begun."""
+    app = container("app", {"cpu": "4", "memory": "1Gi"}, requests={"cpu": "2", "memory": "1Gi"})
+    played = [pod("a", app), pod("b", app), pod("c", cpus("app", "9"))]
+    looks = iter([True] * 2 + [False] * 100)
+    (advice,) = advices(stage(), played, goes_on=lambda: next(looks))
+    assert advice.cut
+    assert kinds(advice.proposals) == [("guaranteed", "app: limits.cpu 4 -> 2")]
+    assert list(advices(stage(), played, goes_on=lambda: False)) == []
 
 
 def test_whole_cores_may_be_reached_by_a_cpu_more() -> None:

@@ -15,7 +15,7 @@ from numafit.cluster.live.fleet import LiveChange, LiveFleet
 from numafit.cluster.live.pods import ClusterPod, PodKeeper, SentPod
 from numafit.cluster.topology.model import NodeTopology
 from numafit.fleet.state import NodeState
-from tests.cluster.kube.scripted_server import Answer, Asked, Stream, eventually, scripted, told
+from tests.cluster.kube.scripted_server import Answer, Asked, Hangup, Stream, eventually, scripted, told
 from tests.cluster.live.cluster_objects import lenient_stage, node_object, pod, pod_object, topology_object
 from tests.cluster.topology.nodes import with_pods_on
 
@@ -28,8 +28,12 @@ class PlayedCluster:
         self.lines: dict[str, list[bytes]] = {}
         self.goes_on = False
         """Watches tell nothing before."""
+        self.halts = False
+        """Nobody is answered."""
 
-    def __call__(self, asked: Asked) -> Answer | Stream:
+    def __call__(self, asked: Asked) -> Answer | Stream | Hangup:
+        if self.halts:
+            return Hangup()
         parts = urlsplit(asked.target)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         kind = parts.path.rpartition("/")[2]

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from numafit.errors import InputError
+from numafit.service.broadcast import Listener
 from numafit.service.fleet import nodes as nodes_module
 from numafit.service.fleet.app import FleetAgent
 from numafit.service.node import NodeSource
@@ -72,6 +73,57 @@ def test_a_change_is_told_once_and_alone() -> None:
             update = json.loads(event.partition(b"data: ")[2])
             assert [own["name"] for own in update["nodes"]] == ["n2"]
             assert (update["waiting"], update["loops"], update["gone"]) == (None, None, [])
+
+    run(test())
+
+
+def test_an_api_server_that_halts_is_told_and_that_it_is_back() -> None:
+    """Nothing is heard of a cluster that cannot be asked, which looks like one where nothing happens."""
+
+    async def test() -> None:
+        played = PlayedCluster()
+        played.lists = {"nodes": [node_object("n1")]}
+        played.goes_on = True
+        async with scripted(played) as (server, _):
+            agent = FleetAgent(server.access(), opened)
+            transport = httpx.ASGITransport(agent.app)
+            async with agent.running(), httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+                await eventually(lambda: agent.board.ready and bool(agent.board.tiles))
+                listener = agent.board.broadcast.listen(lambda: None)
+                assert listener is not None
+                assert (await client.get("/readyz")).json() == {"status": "ok"}
+                played.halts = True
+                for writer in server.writers:
+                    writer.close()
+                name, told_problem = await heard(listener)
+                assert (name, told_problem["problem"]) == ("problem", agent.board.problem)
+                assert "API server" in agent.board.problem
+                answer = await client.get("/readyz")
+                assert (answer.status_code, answer.json()["problem"]) == (200, agent.board.problem)
+                played.halts = False
+                assert await heard(listener) == ("problem", {"problem": ""})
+
+    run(test())
+
+
+async def heard(listener: Listener) -> tuple[str, Any]:
+    event = await asyncio.wait_for(listener.queue.get(), 20)
+    assert event is not None
+    head, _, data = event.partition(b"data: ")
+    return head.decode().partition("event: ")[2].strip(), json.loads(data)
+
+
+def test_who_listens_before_the_cluster_is_read_is_told_all_of_it() -> None:
+    async def test() -> None:
+        async with scripted(cluster()) as (server, _):
+            agent = FleetAgent(server.access(), opened)
+            listener = agent.board.broadcast.listen(lambda: None)
+            assert listener is not None
+            async with agent.running():
+                events = [await heard(listener)]
+                while events[-1][0] != "whole":
+                    events.append(await heard(listener))
+            assert [own["name"] for own in events[-1][1]["nodes"]] == ["n1", "n2"]
 
     run(test())
 

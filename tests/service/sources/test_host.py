@@ -8,9 +8,11 @@ import httpx
 import msgspec
 import pytest
 
+from numafit.bits import cpuset_text
 from numafit.host.audit.numastat import node_allocations
 from numafit.host.audit.promise import Promise
 from numafit.host.host import Host
+from numafit.service.node import Snapshot
 from numafit.service.sources.demo import Demo
 from numafit.service.sources.host import HostSource
 from numafit.show.records.audit import AuditAnswer
@@ -44,6 +46,21 @@ def test_the_host_has_its_name_and_questions_keep_back_what_it_keeps_back(tmp_pa
     assert source.place.name == socket.gethostname()
     assert source.place.assumed
     assert source.idle.node.cpu.reserved == source.node.cpu.reserved == 0b10
+
+
+def test_what_questions_keep_back_beside_the_host_is_told_with_the_ledger(tmp_path: Path) -> None:
+    """No static policy starts without a reserved CPU; leases may have it all the same, and both is said of it."""
+    source = HostSource(tmp_path)
+    kept = source.idle.node.cpu.reserved
+    assert (kept.bit_count(), source.node.cpu.reserved) == (1, 0)
+    change = source._change([])
+    view = Snapshot(source.place, change.stage, change.known).view(change.viewed)
+    assert (view.reserved_cpus, view.kept_cpus) == ("", cpuset_text(kept))
+    (tmp_path / "host.yaml").write_text("reservedCPUs: 1\n")
+    source = HostSource(tmp_path)
+    change = source._change([])
+    view = Snapshot(source.place, change.stage, change.known).view(change.viewed)
+    assert (view.reserved_cpus, view.kept_cpus) == ("1", "")
 
 
 def test_this_machine_has_a_meter(tmp_path: Path) -> None:

@@ -1,11 +1,11 @@
 """What to change so that a pod is placed well: every proposal checked with the engine, the least disturbing first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from numafit.advice.alignment import Torn, crossing, floating, torn
-from numafit.advice.propose.course import Course
+from numafit.advice.propose.course import Course, SearchCut
 from numafit.advice.propose.kubelet import Kubelets, kubelet_proposals
 from numafit.advice.propose.neighbours import neighbours
 from numafit.advice.propose.proposal import Proposal
@@ -33,6 +33,10 @@ class Advice(msgspec.Struct, frozen=True):
     proposals: tuple[Proposal, ...] = ()
     same: tuple[str, ...] = ()
     """Other pods of the same shape with the same fault, for which this one speaks, as `namespace/name`."""
+    cut: bool = False
+    """There was no time for all that might help."""
+    replicas: tuple[str, ...] = ()
+    """Other pods of its object that have another fault: its template is theirs."""
 
 
 def advise(
@@ -58,14 +62,21 @@ def advices(
     makers: Mapping[str, str] | None = None,
     only: str | None = None,
     simulation: Simulation | None = None,
+    goes_on: Callable[[], bool] = lambda: True,
 ) -> Iterator[Advice]:
-    """As `advise`, one after the other as they are found."""
+    """As `advise`, one after the other as they are found. Once `goes_on` says no, they end with what the pod of that
+    moment has so far."""
     simulation = simulation or stage.play(pods)
-    course = Course(stage, tuple(pods), simulation)
+    course = Course(stage, tuple(pods), simulation, goes_on)
     speakers = _speakers(course, makers or {}, only)
     kubelets = Kubelets(course, frozenset(speaker.trial.index for speaker in speakers if speaker.fault))
     for speaker in speakers:
-        yield _advice(speaker, kubelets)
+        if not goes_on():
+            return
+        advice = _advice(speaker, kubelets)
+        yield advice
+        if advice.cut:
+            return
 
 
 def proposal_notes(stage: Stage, found: Sequence[Advice]) -> tuple[Note, ...]:
@@ -82,6 +93,7 @@ class _Speaker(msgspec.Struct):
     trial: Trial
     fault: str
     same: list[str] = []
+    replicas: list[str] = []
 
 
 def _speakers(course: Course, makers: Mapping[str, str], only: str | None) -> list[_Speaker]:
@@ -92,7 +104,7 @@ def _speakers(course: Course, makers: Mapping[str, str], only: str | None) -> li
     groups = {maker: tuple(members) for maker, members in gathered.items()}
     found: list[_Speaker] = []
     by_shape: dict[tuple[int, int, str], _Speaker] = {}
-    by_maker: set[str] = set()
+    by_maker: dict[str, _Speaker] = {}
     for i in range(len(course.simulation.steps)):
         pod = course.pods[i]
         if only not in (None, pod.uid):
@@ -106,10 +118,12 @@ def _speakers(course: Course, makers: Mapping[str, str], only: str | None) -> li
         key = (course.shapes[i], len(trial.group), speaker.fault)
         if key in by_shape:
             by_shape[key].same.append(pod.full_name)
-        elif maker not in by_maker:
+        elif maker in by_maker:
+            by_maker[maker].replicas.append(pod.full_name)
+        else:
             by_shape[key] = speaker
             found.append(speaker)
-        by_maker.add(maker)
+        by_maker.setdefault(maker, by_shape.get(key, speaker))
     return found
 
 
@@ -119,20 +133,27 @@ def _advice(speaker: _Speaker, kubelets: Kubelets) -> Advice:
     alike = len(trial.group)
     if not fault:
         return Advice(trial.decision, fault, why, alike)
-    proposals = [
-        *pinnable(trial),
-        *of_containers(trial),
-        *more(trial),
-        *neighbours(trial),
-        *split(trial),
-        *fewer_pods(trial),
-        *kubelet_proposals(trial, kubelets),
-    ]
+    proposals, cut = list[Proposal](), False
+    try:
+        for proposal in _searched(trial, kubelets):
+            proposals.append(proposal)
+    except SearchCut:
+        cut = True
+    ordered = tuple(sorted(proposals, key=lambda proposal: proposal.order))
+    return Advice(trial.decision, fault, why, alike, ordered, tuple(speaker.same), cut, tuple(speaker.replicas))
+
+
+def _searched(trial: Trial, kubelets: Kubelets) -> Iterator[Proposal]:
+    yield from pinnable(trial)
+    yield from of_containers(trial)
+    yield from more(trial)
+    yield from neighbours(trial)
+    yield from split(trial)
+    yield from fewer_pods(trial)
+    yield from kubelet_proposals(trial, kubelets)
     if not trial.floats:
         # A pod in the shared pool fits as it is; smaller numbers would not pin it.
-        proposals += fewer(trial)
-    ordered = tuple(sorted(proposals, key=lambda proposal: proposal.order))
-    return Advice(trial.decision, fault, why, alike, ordered, tuple(speaker.same))
+        yield from fewer(trial)
 
 
 def fault_of(trial: Trial) -> str:

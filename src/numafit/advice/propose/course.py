@@ -1,7 +1,7 @@
 """How pods go on a node without any change: what all trials on them share."""
 
 from bisect import bisect_left
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 
 import msgspec
@@ -15,11 +15,22 @@ from numafit.ledger.ledger import Ledger
 from numafit.workload.pod import Pod
 
 
+class SearchCut(Exception):
+    """No more is to be tried; what was found so far counts."""
+
+
 class Course(msgspec.Struct, frozen=True, dict=True):
     stage: Stage
     pods: tuple[Pod, ...]
     simulation: Simulation
     """Of these pods, as far as the kubelet comes."""
+    goes_on: Callable[[], bool] = lambda: True
+    """Asked before each trial: whether there is time for it."""
+
+    def begin_trial(self) -> None:
+        """Raises SearchCut."""
+        if not self.goes_on():
+            raise SearchCut
 
     @cached_property
     def shapes(self) -> tuple[int, ...]:

@@ -39,6 +39,7 @@ class Kubelets(msgspec.Struct, frozen=True, dict=True):
     def run(self, order: KubeletOrder) -> tuple[Stage, Verdicts] | None:
         """None if the kubelet would not start."""
         if order.text not in self._runs:
+            self.course.begin_trial()
             self._runs[order.text] = self._play(order)
         return self._runs[order.text]
 

@@ -83,6 +83,7 @@ def _ways(trial: Trial) -> Iterator[_Way]:
 
 
 def _without(trial: Trial, gone: tuple[Pod, ...]) -> _Way | None:
+    trial.course.begin_trial()
     settings = trial.stage.node.settings
     ledger, load = trial.before, trial.load_before
     for pod in gone:

@@ -107,6 +107,7 @@ def fewer_pods(trial: Trial) -> Iterator[Proposal]:
 
 
 def _split(trial: Trial, parts: tuple[Pod, ...], text: str) -> Proposal | None:
+    trial.course.begin_trial()
     if not all(is_valid(part) for part in parts):
         return None
     played = trial.stage.play(parts, trial.before)

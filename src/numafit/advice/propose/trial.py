@@ -76,7 +76,10 @@ class Trial(msgspec.Struct, frozen=True, dict=True):
         return not (self.floats and floating(node, decision))
 
     def tried(self, pod: Pod) -> Decision | None:
-        """The decision on the pod in a changed form, if that is valid and every pod of its group is placed well."""
+        """The decision on the pod in a changed form, if that is valid and every pod of its group is placed well.
+
+        Raises SearchCut."""
+        self.course.begin_trial()
         if not is_valid(pod) or self._too_many(pod):
             return None
         found: Decision | None = None

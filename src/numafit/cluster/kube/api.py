@@ -6,7 +6,7 @@ closed before, or one that came with a token that has ended.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from http import HTTPStatus
 from types import TracebackType
 from urllib.parse import urlencode, urlsplit
@@ -119,9 +119,12 @@ class KubeApi:
     async def delete(self, path: str, content: bytes = b"", parameters: Mapping[str, str] = NO_PARAMETERS) -> bytes:
         return await self._asked("DELETE", path, parameters, content)
 
-    async def lines(self, path: str, parameters: Mapping[str, str], rest: float = 0.0) -> AsyncGenerator[bytes, None]:
+    async def lines(
+        self, path: str, parameters: Mapping[str, str], rest: float = 0.0, begun: Callable[[], None] | None = None
+    ) -> AsyncGenerator[bytes, None]:
         """A watch: one object after the other, until the server ends it. It has a connection of its own. `rest`: so
-        many seconds after one no more are taken: to be woken for each of many takes longer than to read them."""
+        many seconds after one no more are taken: to be woken for each of many takes longer than to read them. `begun`
+        is called once the server has agreed: it may be long until it tells something."""
         target = self._target(path, parameters)
         connection = await self._open()
         try:
@@ -132,6 +135,8 @@ class KubeApi:
             if answer.status_code != HTTPStatus.OK:
                 self._forget_credentials(answer.status_code)
                 raise refused(_response(answer, content), self.access)
+            if begun is not None:
+                begun()
             async for line in self._split(connection, rest):
                 yield line
         except TimeoutError as error:

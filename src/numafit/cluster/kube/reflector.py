@@ -87,6 +87,9 @@ class Reflector(Generic[Item]):
         self._name = path.rpartition("/")[2]
         self._version = ""
         """The moment that the copy shows; empty where it has to be listed."""
+        self.trouble = ""
+        """Why nothing is heard of changes: another try failed, too. One failure alone is everyday's business."""
+        self._failed = False
 
     async def run(self) -> None:
         """Until it is cancelled. What fails is counted and tried again."""
@@ -95,17 +98,23 @@ class Reflector(Generic[Item]):
             try:
                 if not self._version:
                     await self._list()
+                    self._answered()
                     self.synced.set()
                 if not await self._watch(backoff):
                     # A server that ends each watch at once is not asked all the time.
                     await asyncio.sleep(backoff.seconds())
             except InputError as error:
                 self._health.failed(error)
+                self.trouble = str(error) if self._failed else ""
+                self._failed = True
                 if isinstance(error, ApiServerError) and error.status == HTTPStatus.GONE:
                     self._version = ""
                 if isinstance(error, SilentStreamError):
                     self._health.stalls[self._name] += 1
                 await asyncio.sleep(backoff.seconds())
+
+    def _answered(self) -> None:
+        self._failed, self.trouble = False, ""
 
     async def _list(self) -> None:
         self._health.lists[self._name] += 1
@@ -150,7 +159,7 @@ class Reflector(Generic[Item]):
             "resourceVersion": self._version,
             "timeoutSeconds": str(random.randint(*WATCH_SECONDS)),
         }
-        async with aclosing(self._api.lines(self._path, parameters, self._rest)) as lines:
+        async with aclosing(self._api.lines(self._path, parameters, self._rest, self._answered)) as lines:
             async for line in lines:
                 if self._take(line):
                     backoff.succeeded()

@@ -96,6 +96,13 @@ class LiveFleet:
     def troubles(self) -> dict[str, str]:
         return self.book.troubles
 
+    @property
+    def problem(self) -> str:
+        """Why this is not how the cluster stands now; empty: it is."""
+        copies = (self._nodes, self._pods, self._failed, self._topologies)
+        trouble = next((own.trouble for own in copies if own.trouble), "")
+        return f"the API server cannot be followed: {trouble}" if trouble else ""
+
     def listen(self, heard: Callable[[LiveChange], None]) -> None:
         """It is called after each change, once everything has been listed; what was there before tells nobody."""
         self._listeners.append(heard)

@@ -13,6 +13,7 @@ from numafit.decision.node import Node
 from numafit.decision.story.cause import cause_of
 from numafit.decision.story.claims import Cause, MergeRefused, TooMuch
 from numafit.decision.story.grid import Namer, Row, grid_of
+from numafit.decision.story.wanted import Wanted, wanted_of
 from numafit.decision.story.words import cause_in_words, hint_in_words, hints_in_words
 from numafit.errors import some_of
 from numafit.ledger.ledger import Hint
@@ -55,6 +56,8 @@ class Story(msgspec.Struct, frozen=True):
     """What the sentence says."""
     chance: str = ""
     """What of it was left to chance, in a sentence."""
+    wanted: Wanted | None = None
+    """Of a refusal that no merge made."""
 
 
 def story_of(
@@ -64,7 +67,7 @@ def story_of(
     ask = ask_of(decision.pod, node.settings)
     chapters = tuple(_chapter(node, ask, step, named) for step in decision.merges or ())
     cause = cause_of(node, decision, ask)
-    return Story(_sentence(decision, cause, gone=gone), chapters, cause, chance)
+    return Story(_sentence(decision, cause, gone=gone), chapters, cause, chance, wanted_of(node, decision, ask, named))
 
 
 def decision_sentence(node: Node, decision: Decision, who: str = "", gone: Gone | None = None) -> str:

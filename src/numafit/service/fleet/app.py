@@ -14,7 +14,7 @@ from numafit.cluster.kube.api import KubeApi
 from numafit.cluster.kube.health import ApiHealth
 from numafit.cluster.live.fleet import LiveFleet
 from numafit.service.api.guard import Guard, Rules
-from numafit.service.api.handlers import json_bytes
+from numafit.service.api.handlers import json_bytes, json_of
 from numafit.service.api.operations import BASE
 from numafit.service.api.static import Asset, asset_answer, asset_route, assets, index_for
 from numafit.service.api.stream import EventStream
@@ -22,6 +22,7 @@ from numafit.service.fleet.board import FleetBoard
 from numafit.service.fleet.nodes import OpenNodes
 from numafit.service.node import NodeSource
 from numafit.service.problem import refused
+from numafit.show.records.agent import Health
 from numafit.workload.api_server import subdomain_problem
 
 FLEET = f"{BASE}/fleet"
@@ -63,8 +64,8 @@ class FleetAgent:
 
     async def readyz(self, request: Request) -> Response:
         if not self.board.ready:
-            raise refused(503, "the cluster has not been read yet")
-        return json_bytes(b'{"status":"ok"}')
+            raise refused(503, self.board.problem or "the cluster has not been read yet")
+        return json_of(Health("ok", self.board.problem))
 
     @asynccontextmanager
     async def _lifespan(self, _app: Any) -> AsyncIterator[None]:
@@ -74,7 +75,8 @@ class FleetAgent:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """The cluster is followed."""
-        tasks = [asyncio.create_task(own) for own in (self.live.run(), self.board.run(), self.nodes.tidy())]
+        parts = (self.live.run(), self.board.run(), self.board.watch(), self.nodes.tidy())
+        tasks = [asyncio.create_task(own) for own in parts]
         try:
             yield
         finally:

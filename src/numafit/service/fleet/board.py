@@ -7,6 +7,7 @@ import msgspec
 from numafit.cluster.live.fleet import LiveChange, LiveFleet
 from numafit.service.broadcast import Broadcast, event_bytes
 from numafit.service.fleet.tiles import loops_of, tile_of, totals_of, waiting_of
+from numafit.show.records.agent import Doubt
 from numafit.show.records.fleet_board import FleetUpdate, FleetView, NodeTile, RejectedOwner, WaitingTile
 from numafit.show.records.time import now_text
 
@@ -18,6 +19,7 @@ class FleetBoard:
         self.live = live
         self.broadcast = Broadcast()
         self.problem = ""
+        """Why the cluster cannot be followed at the moment."""
         self.ready = False
         self.revision = 0
         self.requests: dict[str, int] = {}
@@ -37,11 +39,26 @@ class FleetBoard:
         await self.live.synced.wait()
         self._changed, self._pods = set(self.live.nodes), True
         self.ready = True
+        self.update()
+        # Who listened before has nothing that a change could be laid over.
+        self.broadcast.send("whole", self.view(), self.revision)
         while True:
-            self.update()
             await asyncio.sleep(PACE_SECONDS)
             await self._wake.wait()
             self._wake.clear()
+            self.update()
+
+    async def watch(self) -> None:
+        """Until it is cancelled: whether the API server answers is looked at, since then nothing is heard."""
+        while True:
+            self.doubt(self.live.problem)
+            await asyncio.sleep(PACE_SECONDS)
+
+    def doubt(self, problem: str) -> None:
+        """Listeners are told, so that a picture which stands still does not look alive; empty: all is well again."""
+        if problem != self.problem:
+            self.problem = problem
+            self.broadcast.send("problem", msgspec.json.encode(Doubt(problem)), self.revision, with_id=False)
 
     def _heard(self, change: LiveChange) -> None:
         if change.kind == "node":

@@ -54,7 +54,10 @@ _OWN = (
     Metric("numafit_source_ready", "gauge", (), "1 while the node that is shown can be read."),
     Metric("numafit_numa_cpus", "gauge", ("numa_node", "state"), "CPUs of a NUMA node: held, free or reserved."),
     Metric(
-        "numafit_numa_memory_bytes", "gauge", ("numa_node", "state"), "Memory of a NUMA node: held, free or reserved."
+        "numafit_numa_memory_bytes",
+        "gauge",
+        ("numa_node", "state"),
+        "Memory of a NUMA node: held, free or reserved; that of a GPU is held with it.",
     ),
     Metric("numafit_numa_devices", "gauge", ("numa_node", "resource", "state"), "Devices of a NUMA node: held, free."),
     Metric(

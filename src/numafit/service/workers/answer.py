@@ -4,8 +4,7 @@ Runs in a worker: nothing in here knows of HTTP.
 """
 
 import io
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -66,7 +65,7 @@ Answer = (
 MOST_EVENTS = 1000
 """In one question, those of pods that come included."""
 ADVICE_SHARE = 0.4
-"""Of the time that the question may take: after so much processor time no other pod is begun. A worker that takes too
+"""Of the time that the question may take: after so much processor time nothing more is tried. A worker that takes too
 long is ended, and all that it has found is lost."""
 
 
@@ -89,33 +88,38 @@ def explain(scenes: Scenes, asked: question.Explain) -> ExplainAnswer:
 
 
 def advise_pods(scenes: Scenes, asked: question.Advise | question.WhatIf) -> AdviseAnswer:
-    end, is_cut = time.process_time() + scenes.seconds * ADVICE_SHARE, False
+    end = scenes.clock() + scenes.seconds * ADVICE_SHARE
     scene = scenes.scene(asked, empty=asked.empty, without=asked.without)
     stage = with_pods_of(asked.pods, scene.stage)
     own = asked if isinstance(asked, question.Advise) else None
     chosen = _chosen(own.pod if own else None, stage.pods)
     simulation = stage.play(stage.pods)
-    found: list[Advice] = []
-    for advice in advices(stage, stage.pods, stage.maker_names, only=chosen, simulation=simulation):
-        found.append(advice)
-        is_cut = time.process_time() >= end
-        if is_cut:
-            break
+    found = list(
+        advices(
+            stage,
+            stage.pods,
+            stage.maker_names,
+            only=chosen,
+            simulation=simulation,
+            goes_on=lambda: scenes.clock() < end,
+        )
+    )
     most = own.most if own else question.MOST_PROPOSALS
     notes = stage.notes_on(simulation) + proposal_notes(stage, found)
-    if is_cut and chosen is None:
-        notes += _without_advice(simulation, found, stage.maker_names)
+    notes += _cut_short(simulation, found, chosen)
     return advice_record(found, stage.config, stage.makers, most, notes, simulation.undecided)
 
 
-def _without_advice(simulation: Simulation, found: Sequence[Advice], makers: Mapping[str, str]) -> tuple[Note, ...]:
-    """For the pods that nobody speaks for."""
-    told = {advice.decision.pod.full_name for advice in found} | {name for advice in found for name in advice.same}
-    objects = {makers.get(advice.decision.pod.uid, advice.decision.pod.uid) for advice in found if advice.fault}
-    pods = [step.decision.pod for step in simulation.steps]
-    rest = [pod for pod in pods if pod.full_name not in told and makers.get(pod.uid, pod.uid) not in objects]
+def _cut_short(simulation: Simulation, found: Sequence[Advice], only: str | None) -> tuple[Note, ...]:
+    """For the pods that nobody speaks for, and the one whose proposals may not be all; `only`: the UID of one pod."""
+    text = "not all that might help was tried: the search for advice took too long"
+    cut = tuple(Note("advice-cut-short", advice.decision.pod.full_name, text) for advice in found if advice.cut)
+    told = {advice.decision.pod.full_name for advice in found}
+    told |= {name for advice in found for name in (*advice.same, *advice.replicas)}
+    pods = [step.decision.pod for step in simulation.steps if only in (None, step.decision.pod.uid)]
+    rest = [pod for pod in pods if pod.full_name not in told]
     text = "whether it is placed well was not looked at: the search for advice took too long before"
-    return tuple(Note("advice-cut-short", pod.full_name, text) for pod in rest)
+    return (*cut, *(Note("advice-cut-short", pod.full_name, text) for pod in rest))
 
 
 def fit(scenes: Scenes, asked: question.Fit) -> FitAnswer:

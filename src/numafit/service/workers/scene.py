@@ -3,8 +3,9 @@
 Single settings of a question are laid over the text of a kubelet configuration.
 """
 
+import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -110,6 +111,8 @@ class Scenes:
         self.snapshot = snapshot
         self.seconds = 0.0
         """That the answer to the present question may take."""
+        self.clock: Callable[[], float] = time.process_time
+        """What they are counted by: a machine that is busy with others costs an answer nothing."""
         self.restarted_over: Ledger | None = None
         self.restarted: list[tuple[Stage, Stage]] = []
         """Of an idle node that was asked for, the same node with the pods of this ledger."""

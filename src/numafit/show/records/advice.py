@@ -49,6 +49,8 @@ class Advised(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Those about this pod."""
     same: tuple[str, ...] = ()
     """Other pods of the same shape with the same fault, which get no advice of their own."""
+    replicas: tuple[str, ...] = ()
+    """Other pods of its object that are badly off in another way: what changes its template changes them, too."""
 
 
 class AdviseAnswer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -86,7 +88,8 @@ def advice_record(
         proposals = [_proposed(one, patch_of(one, pod, config, kind)) for one in advice.proposals[:most]]
         now = _in_short(advice.decision)
         own = about.get(pod.full_name, UNSET)
-        records.append(Advised(pod.full_name, advice.fault, advice.why, now, tuple(proposals), own, advice.same))
+        same, replicas = advice.same, advice.replicas
+        records.append(Advised(pod.full_name, advice.fault, advice.why, now, tuple(proposals), own, same, replicas))
     return AdviseAnswer(tuple(records), tuple(notes), tuple([pod.full_name for pod in undecided]))
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from numafit.notes import Note
+from numafit.show.records.alignment import AlignmentRecord
 from numafit.show.records.measure import MeasuredAnswer
 from numafit.show.records.node import NodeKind
 
@@ -24,6 +25,8 @@ class Summary(msgspec.Struct, frozen=True):
     nodes: tuple[int, ...]
     guess: bool = False
     """A guess about the machine matters to it, as its notes tell."""
+    alignment: AlignmentRecord | None = None
+    """How it came to lie; null for who was refused or has gone."""
 
 
 class Page(msgspec.Struct, frozen=True):

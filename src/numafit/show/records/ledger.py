@@ -69,7 +69,7 @@ class DeviceAmounts(msgspec.Struct, frozen=True):
 
 
 class NodeAmounts(msgspec.Struct, frozen=True):
-    """One NUMA node: CPUs, bytes, devices by resource."""
+    """One NUMA node: CPUs, bytes, devices by resource. Memory of a device is held with it."""
 
     id: int
     cpus: Amounts
@@ -91,6 +91,8 @@ class LedgerView(msgspec.Struct, frozen=True, rename="camel"):
     nodes: tuple[NodeAmounts, ...]
     alignment: Mapping[str, int] = {}
     """How many holders lie how: `aligned` first, then what there is of the others."""
+    kept_cpus: str = ""
+    """Of a host: CPUs that leases may have, and that the kubelet which questions ask would keep back."""
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -116,6 +118,7 @@ def ledger_view(
     time: str,
     simulation: bool,
     new: frozenset[str] = frozenset(),
+    kept: int = 0,
 ) -> LedgerView:
     """`known` and `new` go by pod UID; holders are sorted by name. What a rejected pod leaves behind is not new."""
     lying = holder_alignments(node, ledger, known)
@@ -131,6 +134,7 @@ def ledger_view(
         cpuset_text(node.cpu.available(ledger.cpu) if node.cpu.static else 0),
         tuple(node_amounts(node, ledger)),
         {str(word): count for word, count in counted(lying.values()).items()},
+        cpuset_text(kept),
     )
 
 
@@ -185,10 +189,14 @@ def node_amounts(node: Node, ledger: Ledger) -> Iterator[NodeAmounts]:
             held |= own
     for own in ledger.cpu.pod_entries.values():
         held |= own
+    devices = {device for ids in ledger.device.allocated.values() for device in ids}
     for numa in sorted(node.machine.numa_nodes, key=lambda numa: numa.id):
         own = node.cpu.topology.numa_nodes.get(numa.id, 0)
         cpus = Amounts(*((own & part).bit_count() for part in (own, held, free & ~held, reserved & ~held)))
         memory = _memory_amounts(ledger, numa.id, numa.memory)
+        if numa.device in devices:
+            # Whoever holds a device holds its memory, though no manager counts it.
+            memory = Amounts(memory.total, memory.total - memory.reserved, 0, memory.reserved)
         yield NodeAmounts(numa.id, cpus, memory, _device_amounts(ledger, numa.id), _hugepages(ledger, numa.id))
 
 

@@ -30,6 +30,7 @@ from numafit.decision.story.claims import (
     Untold,
 )
 from numafit.decision.story.story import Chapter, Story, story_of
+from numafit.decision.story.wanted import Wanted
 from numafit.notes import Note, notes_by_subject
 from numafit.show.records.effects import EffectRecord, effect_records
 
@@ -82,6 +83,8 @@ class StoryTold(msgspec.Struct, frozen=True):
     cause: CauseRecord
     chance: str | UnsetType = UNSET
     """What of it was left to chance, in a sentence."""
+    wanted: Wanted | UnsetType = UNSET
+    """Of a refusal that no merge made: what was needed, and for which of it the pod was refused."""
 
 
 class Explained(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -155,6 +158,7 @@ def events_explained(
 def _explained(
     decision: Decision, story: Story, notes: tuple[Note, ...], event: StepEvent | UnsetType = UNSET
 ) -> Explained:
-    told = StoryTold(story.sentence, story.chapters, cause_record(story.cause), story.chance or UNSET)
+    chance, wanted = story.chance or UNSET, story.wanted or UNSET
+    told = StoryTold(story.sentence, story.chapters, cause_record(story.cause), chance, wanted)
     own = notes or UNSET
     return Explained(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told, own, event)

@@ -6,19 +6,23 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict, astuple
 
+from numafit.advice.verdict import alignment_of
 from numafit.bits import mask_of
 from numafit.decision.decision import Decision
 from numafit.decision.history.step import with_evictions
 from numafit.decision.node import Node
 from numafit.decision.simulation import Simulation
 from numafit.decision.story.story import Chapter, story_of
+from numafit.decision.story.wanted import Wanted
 from numafit.notes import Note
 from numafit.show.records.advice import AdviseAnswer
+from numafit.show.records.alignment import AlignmentRecord, alignment_record
 from numafit.show.records.ledger import LedgerView, NodeAmounts
 from numafit.show.records.settings import Resolved, resolved
 from numafit.show.records.simulation import SimulateAnswer, simulation_record
 from numafit.show.records.story import CauseRecord, cause_record
 from numafit.show.records.walk import Walk, walk_of
+from numafit.show.words import device_labels
 
 
 class ChapterWalked(Chapter, frozen=True, kw_only=True):
@@ -29,6 +33,7 @@ class StoryWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sentence: str
     chapters: tuple[ChapterWalked, ...]
     cause: CauseRecord
+    wanted: Wanted | UnsetType = UNSET
 
 
 class ExplainedWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,6 +42,8 @@ class ExplainedWalked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
     message: str
     story: StoryWalked
+    alignment: AlignmentRecord | UnsetType = UNSET
+    """How it came to lie, where it was admitted."""
 
 
 class WhatIfAnswer(SimulateAnswer, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
@@ -82,5 +89,7 @@ def _walked(node: Node, decision: Decision) -> ExplainedWalked:
         ChapterWalked(*astuple(chapter), walk=walk_of(step, node.topology.policy, ground, equal_masks=equal))
         for chapter, step in zip(story.chapters, decision.merges or (), strict=True)
     )
-    told = StoryWalked(story.sentence, chapters, cause_record(story.cause))
-    return ExplainedWalked(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told)
+    told = StoryWalked(story.sentence, chapters, cause_record(story.cause), story.wanted or UNSET)
+    found = alignment_of(node, decision.ledger, decision.pod.uid) if decision.admitted else None
+    lying = UNSET if found is None else alignment_record(found, device_labels(node.machine))
+    return ExplainedWalked(decision.pod.full_name, decision.admitted, decision.reason, decision.message, told, lying)

@@ -22,6 +22,8 @@ def one_advice(advice: Advice, most: int, screen: Screen = PLAIN) -> str:
     lines = [f"{name}: {screen.paint(advice.fault, WARNING if decision.admitted else BAD)}", f"  {advice.why}"]
     if advice.same:
         lines.append(f"  {_same(advice.same)}")
+    if advice.replicas:
+        lines.append(f"  of the same object, with another fault: {some_of(advice.replicas, MOST_NAMED)}")
     if decision.admitted:
         lines.append(f"  now  {decision_text(decision)}")
     if not advice.proposals:
