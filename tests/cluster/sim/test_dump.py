@@ -80,6 +80,14 @@ def test_rejected_pods_are_left_out_for_they_were_made_again() -> None:
     assert [note.code for note in trace.notes] == ["dump-rejected-left-out", "dump-wishes-dropped"]
 
 
+@pytest.mark.parametrize("reason", ["OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfnvidia.com/gpu"])
+def test_who_found_a_full_node_was_rejected_too(reason: str) -> None:
+    """The same reason of a pod that is there still is none."""
+    trace = read_dumped_pods(dump(pod("a", phase="Failed", reason=reason), pod("b", reason=reason)), "d.json")
+    assert [own.pod.name for own in trace.pods] == ["b"]
+    assert trace.notes[0].text == "1 pod that a kubelet had rejected left out: others were made in their place"
+
+
 def test_bad_objects_are_left_out_with_their_places() -> None:
     broken = pod("b")
     del broken["spec"]["containers"]

@@ -34,7 +34,7 @@ class Sources(NamedTuple):
     speed: float
     most: int | None
     whole_cpus: bool
-    owner: str
+    owner: str | None
     numa: int
     kubelet: Path | None
     cluster: ClusterOptions
@@ -66,7 +66,9 @@ _OPTIONS = (
     click.option("--most", type=click.IntRange(1), metavar="N", help="Only the first N pods."),
     click.option("--whole-cpus", is_flag=True, help="Round CPUs up, so that each pod gets CPUs for itself."),
     click.option(
-        "--owner", type=OneOf(list(CONTROLLERS)), default=USUAL, show_default=True, help="Of pods without one."
+        "--owner",
+        type=OneOf(list(CONTROLLERS)),
+        help=f"Of pods of which TRACE does not tell it; default {USUAL}, in Alibaba's trace by their class.",
     ),
     click.option(
         "--numa", type=click.IntRange(1, 16), default=NUMA_NODES, show_default=True, help="Of each row of NODES."
@@ -113,7 +115,7 @@ def _trace(sources: Sources, live: ClusterObjects, gpu: str) -> PodTrace:
     path = sources.trace
     text = "" if _is_cluster(path) else read_text(path)
     if _is_cluster(path) or looks_like_dump(text):
-        trace = pods_in(live if _is_cluster(path) else objects_in(text, str(path)), sources.owner)
+        trace = pods_in(live if _is_cluster(path) else objects_in(text, str(path)), sources.owner or USUAL)
         return replace(trace, pods=reshaped(trace.pods, whole_cpus)) if sources.whole_cpus else trace
     return read_trace(text, str(path), gpu=gpu, whole_cpus=sources.whole_cpus, owner=sources.owner)
 

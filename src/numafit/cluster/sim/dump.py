@@ -21,11 +21,10 @@ from numafit.quantity import QuantityError, parse_quantity
 from numafit.settings.versions import parse_version
 from numafit.workload.demands import NO_DEMANDS
 from numafit.workload.pod import Pod
+from numafit.workload.served import ENDED, Life
 
 REJECTED = "dump-rejected-left-out"
 WISHES = "dump-wishes-dropped"
-ENDED = ("Succeeded", "Failed")
-REJECTIONS = ("TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignmentError", "EmptyPodSharedPoolError")
 NO_OWNER = "Pod"
 
 
@@ -170,7 +169,7 @@ def pod_trace(pods: PlacedObjects, owner: str = USUAL) -> PodTrace:
     for place, raw in pods:
         try:
             dumped = msgspec.json.decode(raw, type=_DumpedPod)
-            if dumped.status.phase == "Failed" and dumped.status.reason in REJECTIONS:
+            if Life(phase=dumped.status.phase, reason=dumped.status.reason).rejected:
                 rejected += 1
                 continue
             created = _moment(dumped.metadata.creationTimestamp)

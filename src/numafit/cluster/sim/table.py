@@ -4,8 +4,6 @@ Ours has the columns `cpu` and `memory`, `name` and `count` where wanted, and a 
 resource. That of Alibaba's cluster-trace-gpu-v2023 is known by its columns.
 """
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -15,6 +13,7 @@ import msgspec
 from numafit.cluster.sim.file import STORAGE, SimulatedGroup
 from numafit.cluster.sim.node_object import NodeMark
 from numafit.errors import InputError
+from numafit.fleet.simulation.rows import CsvRows
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
 from numafit.machine.sketch.line import read_sketch
@@ -22,12 +21,16 @@ from numafit.notes import Note
 from numafit.quantity import Quantity, QuantityError, parse_quantity
 from numafit.settings.read.loader import ConfigFile
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion
+from numafit.workload.api_server import is_extended_name
 
 OWN = ("name", "count", "cpu", "memory")
 ALIBABA = ("sn", "cpu_milli", "memory_mib", "gpu")
 NVIDIA = "nvidia.com/gpu"
 MOST_NODES = 100_000
 MOST_DEVICES = 64
+MOST_CPUS = 4096
+MOST_MEMORY = 1 << 30
+"""In MiB: 1 Pi. No machine has more, and more CPUs either."""
 NUMA_NODES = 2
 NUMA_ASSUMED = "nodes-numa-assumed"
 KUBELET_ASSUMED = "nodes-kubelet-assumed"
@@ -66,23 +69,23 @@ def looks_like_table(text: str) -> bool:
 
 def read_node_table(text: str, source: str) -> NodeTable:
     """Raises InputError where no line can be read."""
-    # Spreadsheets begin a file with a mark.
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
-    columns = tuple(reader.fieldnames or ())
+    lines = CsvRows(text, source)
+    columns = lines.columns
     read = _alibaba_row if all(name in columns for name in ALIBABA) else _own_row
     if read is _own_row:
         _check_columns(columns, source)
     rows: dict[TableRow, list[str]] = {}
     seen: set[str] = set()
     skipped: list[InputError] = []
-    for line in reader:
+    for number, line in lines:
+        if isinstance(line, InputError):
+            skipped.append(line)
+            continue
         try:
-            if None in line or None in line.values():
-                raise InputError(f"{len(columns)} fields are needed here")
-            named = read(line, f"node-{reader.line_num}")
+            named = read(line, f"node-{number}")
             _check(named, seen)
         except InputError as error:
-            skipped.append(InputError(error.message, source=source, line=reader.line_num))
+            skipped.append(InputError(error.message, source=source, line=number))
             continue
         seen.update(named.names)
         rows.setdefault(named.row, []).extend(named.names)
@@ -101,7 +104,7 @@ def _check_columns(columns: Iterable[str], source: str) -> None:
         if name not in columns:
             cure = "docs/fleet-simulate.md shows the formats"
             raise InputError(f"no column {name}", source=source, line=1, cure=cure)
-    unknown = [name for name in columns if name not in OWN and "/" not in name]
+    unknown = [name for name in columns if name not in OWN and not is_extended_name(name)]
     if unknown:
         cure = f"known are {', '.join(OWN)} and resources like {NVIDIA}"
         raise InputError(f'"{unknown[0][:60]}" is no column of nodes', source=source, line=1, cure=cure)
@@ -145,8 +148,12 @@ def _quantity(line: Mapping[str, str], column: str) -> Quantity:
 def checked_row(milli: int, memory: int, devices: tuple[tuple[str, int], ...]) -> TableRow:
     if milli % 1000 or milli < 2000:
         raise InputError("a node has whole CPUs, and at least two")
+    if milli > MOST_CPUS * 1000:
+        raise InputError(f"{milli // 1000} CPUs are not believed: at most {MOST_CPUS}")
     if memory < 1024:
         raise InputError("a node has at least 1 GiB of memory")
+    if memory > MOST_MEMORY:
+        raise InputError(f"{memory >> 10} GiB of memory are not believed: at most {MOST_MEMORY >> 10}")
     for resource, count in devices:
         if not 0 <= count <= MOST_DEVICES:
             raise InputError(f"{count} {resource} are not believed: 0 to {MOST_DEVICES}")

@@ -2,6 +2,7 @@
 
     controllers   who makes a rejected pod again, and how soon
     sums          nodes as a scheduler sees them: what they offer, and what is asked for on them
+    rows          rows of CSV with their lines; one that cannot be read is told
     trace         which pods come when, for how long: read from CSV or JSON lines
     board         what a scheduler's score makes of each node, kept as nodes change
     rules         which node a pod goes to: ours, and the scores of kube-scheduler
