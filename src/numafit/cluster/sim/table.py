@@ -9,16 +9,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.cluster.sim.file import STORAGE, SimulatedGroup
+from numafit.cluster.sim.group import reconfigured
 from numafit.cluster.sim.node_object import NodeMark
+from numafit.document import read_document
 from numafit.errors import InputError
 from numafit.fleet.simulation.rows import CsvRows
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
 from numafit.machine.sketch.line import read_sketch
 from numafit.notes import Note
-from numafit.quantity import Quantity, QuantityError, parse_quantity
+from numafit.quantity import Quantity, QuantityError, parse_quantity, quantity_of
 from numafit.settings.read.loader import ConfigFile
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion
 from numafit.workload.api_server import is_extended_name
@@ -34,6 +37,7 @@ MOST_MEMORY = 1 << 30
 NUMA_NODES = 2
 NUMA_ASSUMED = "nodes-numa-assumed"
 KUBELET_ASSUMED = "nodes-kubelet-assumed"
+DEVICES_COUNTED = "nodes-devices-counted"
 
 
 class TableRow(msgspec.Struct, frozen=True):
@@ -45,6 +49,14 @@ class TableRow(msgspec.Struct, frozen=True):
     devices: tuple[tuple[str, int], ...] = ()
     """(resource, how many), by resource."""
     version: KubeVersion = DEFAULT_VERSION
+    hugepages: tuple[tuple[int, int], ...] = ()
+    """(bytes of a page, how many), by size."""
+    counted: tuple[tuple[str, int], ...] = ()
+    """Resources of which so much is counted, and placed on no NUMA node."""
+    storage: int | None = None
+    """In GiB."""
+    pods: int | None = None
+    """So many at most."""
 
 
 class NodeTable(msgspec.Struct, frozen=True):
@@ -170,7 +182,6 @@ def _check(named: _NamedRow, seen: set[str]) -> None:
 
 def groups_of_table(table: NodeTable, assumed: NodeAssumptions) -> Iterator[tuple[SimulatedGroup, tuple[str, ...]]]:
     """With the names of the nodes."""
-    mark = NodeMark({}, (), parse_quantity(STORAGE))
     seen: dict[str, int] = {}
     for row, names in table.rows.items():
         machine = machine_of_row(row, assumed.numa)
@@ -178,7 +189,15 @@ def groups_of_table(table: NodeTable, assumed: NodeAssumptions) -> Iterator[tupl
         name = _kind_name(row)
         seen[name] = seen.get(name, 0) + 1
         unlike = f"{name}-{seen[name]}" if seen[name] > 1 else name
-        yield SimulatedGroup(unlike, len(names), machine, config, row.version, mark), names
+        storage = parse_quantity(STORAGE if row.storage is None else f"{row.storage}Gi")
+        mark = NodeMark(storage=storage, offers={name: quantity_of(many) for name, many in row.counted})
+        group = SimulatedGroup(unlike, len(names), machine, config, row.version, mark)
+        yield (group if row.pods is None or _says_pods(config) else reconfigured(group, {"maxPods": row.pods})), names
+
+
+def _says_pods(config: ConfigFile) -> bool:
+    value = read_document(config.text, config.name).value
+    return isinstance(value, dict) and "maxPods" in value
 
 
 def _kind_name(row: TableRow) -> str:
@@ -199,6 +218,11 @@ def machine_of_row(row: TableRow, numa: int) -> Machine:
         f"{resource}=" + ",".join(f"{resource.rpartition('/')[2]}{own}@{own * numa // count}" for own in range(count))
         for resource, count in row.devices
     ]
+    nodes = tuple(
+        replace(node, hugepages={size: many // numa + (place < many % numa) for size, many in row.hugepages})
+        for place, node in enumerate(machine.numa_nodes)
+    )
+    machine = replace(machine, numa_nodes=nodes)
     return with_devices(machine, specs) if specs else machine
 
 
@@ -227,3 +251,12 @@ def assumption_notes(assumed: NodeAssumptions, untold: str = "") -> Iterator[Not
         policy = "single-numa-node where no --policy says otherwise"
         said = f"each kubelet{which} is taken for one with a static CPU manager, the first core reserved, and {policy}"
         yield Note(KUBELET_ASSUMED, "nodes", said)
+
+
+def counted_notes(rows: Iterable[TableRow]) -> Iterator[Note]:
+    names = sorted({name for row in rows for name, _ in row.counted})
+    if names:
+        said = (
+            f"{', '.join(names)}: more than {MOST_DEVICES} on a node are counted, and placed on none of its NUMA nodes"
+        )
+        yield Note(DEVICES_COUNTED, "nodes", said)
