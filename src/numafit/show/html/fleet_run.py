@@ -7,9 +7,16 @@ from numafit.fleet.simulation.outcome import FleetMoment, RuleOutcome
 from numafit.show.html.parts import page_text, stands_on, table_html
 from numafit.show.html.plot import Curve, plot_text
 from numafit.show.records.fleet_run import FleetRunAnswer
-from numafit.show.text.fleet.simulation import duration_text, many_text, part_text, skipped_text
+from numafit.show.text.fleet.simulation import (
+    GIB,
+    duration_text,
+    largest_text,
+    left_text,
+    many_text,
+    part_text,
+    skipped_text,
+)
 
-GIB = 1 << 30
 SHARES = (("at-once", "had a node at once"), ("later", "waited for one"), ("never", "never had one"))
 
 
@@ -48,6 +55,13 @@ def _policy(policy: str, rules: Sequence[RuleOutcome]) -> Iterator[str]:
     yield table_html(
         ("rule", "CPUs together", "memory near", "devices near", "distance", "links"), map(_reached, rules)
     )
+    yield f"<h2>How much room it leaves{where}</h2>"
+    yield (
+        '<p class="note">Large pods that could still come (how often none could); the largest aligned shape that '
+        "still fits, as CPUs of one NUMA node/as GPUs with their share of its CPUs; and what is stranded. All of it is "
+        "a mean over time.</p>"
+    )
+    yield from _rooms(rules)
     yield f"<h2>The fleet over time{where}</h2>"
     yield '<ul class="key">'
     yield from (f"<li>{_sample(own)}{escape(own.rule)}</li>" for own in rules)
@@ -91,6 +105,27 @@ def _reached(own: RuleOutcome) -> tuple[str, ...]:
     )
 
 
+def _rooms(rules: Sequence[RuleOutcome]) -> Iterator[str]:
+    shapes = tuple(dict.fromkeys(left.shape.name for own in rules for left in own.large))
+    memory = any(own.stranded_memory for own in rules)
+    stranded = ("CPUs stranded", *(("memory stranded",) if memory else ()), "GPUs stranded")
+    rows = []
+    for own in rules:
+        found = {left.shape.name: left_text(left) for left in own.large}
+        amounts = (f"{own.stranded_memory / GIB:,.0f} GiB",) if memory else ()
+        rows.append(
+            (
+                own.rule,
+                *(found.get(name, "-") for name in shapes),
+                largest_text(own),
+                f"{own.stranded_cpus:,.0f}",
+                *amounts,
+                f"{own.stranded_gpus:,.1f}",
+            )
+        )
+    yield table_html(("rule", *shapes, "largest shape", *stranded), rows)
+
+
 def _look(own: RuleOutcome) -> str:
     """The score gives the colour, a blind rule is dashed."""
     order, _, blind = own.rule.partition(", ")
@@ -132,7 +167,7 @@ def _plot(
         Curve(own.rule, _look(own), tuple((at.at, float(amount(at))) for at in own.moments)) for own in reversed(rules)
     ]
     said = f'<p class="note">{escape(note)}</p>' if note else ""
-    return f'<figure class="card"><h3>{escape(title)}</h3>{said}{plot_text(curves, unit)}</figure>'
+    return f'<figure class="card"><h3>{escape(title)}</h3>{said}{plot_text(title, curves, unit)}</figure>'
 
 
 def _told(run: FleetRunAnswer) -> Iterator[str]:

@@ -109,9 +109,8 @@ def _plot(
         for (name, own), look in zip(named, looks, strict=False)
     ]
     # What gains most is drawn last, over the others.
-    return (
-        f'<figure class="card"><h3>{escape(title)}</h3>{plot_text([curves[0], *reversed(curves[1:])], unit)}</figure>'
-    )
+    drawn = plot_text(title, [curves[0], *reversed(curves[1:])], unit)
+    return f'<figure class="card"><h3>{escape(title)}</h3>{drawn}</figure>'
 
 
 def fleet_size_page(answer: FleetSizeAnswer) -> str:
@@ -138,8 +137,9 @@ def _size(answer: FleetSizeAnswer, fleet: FleetSize) -> Iterator[str]:
         for own in fleet.played
     ]
     said = "What was played; the dashed line is what may be overdue."
-    yield f'<figure class="card"><h3>Overdue by the number of nodes</h3><p class="note">{said}</p>'
-    yield f"{graph_text(dots, 100 * answer.part, ' %')}</figure></div>"
+    title = "Overdue by the number of nodes"
+    yield f'<figure class="card"><h3>{title}</h3><p class="note">{said}</p>'
+    yield f"{graph_text(title, dots, 100 * answer.part, ' %')}</figure></div>"
     yield table_html(SIZE_HEADS, (size_row(own, answer.pods) for own in fleet.played))
     yield "</section>"
 
