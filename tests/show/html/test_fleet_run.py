@@ -101,3 +101,14 @@ def test_each_picture_has_a_name() -> None:
     """Readers of screens say nothing of one without."""
     for tag in re.findall(r'<[^>]*role="img"[^>]*>', fleet_run_page(run(""))):
         assert re.search(r'aria-label="[^"]{10,}"', tag)
+
+
+def test_what_large_pods_ask_for_reads_well() -> None:
+    """Shares of a machine's memory are odd numbers of MiB."""
+    whole = run("")
+    rules = []
+    for own in whole.rules:
+        (left,) = own.large
+        shape = replace(left.shape, requests={"cpu": "70", "memory": "294837Mi"})
+        rules.append(replace(own, large=(replace(left, shape=shape),)))
+    assert '<p class="note">cpu 70, memory 288Gi</p>' in fleet_run_page(replace(whole, rules=tuple(rules)))

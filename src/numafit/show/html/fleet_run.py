@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
+from numafit.amounts import size_text
 from numafit.fleet.simulation.outcome import FleetMoment, RuleOutcome
+from numafit.quantity import parse_quantity
 from numafit.show.html.parts import page_text, stands_on, table_html
 from numafit.show.html.plot import Curve, plot_text
 from numafit.show.records.fleet_run import FleetRunAnswer
@@ -151,8 +153,13 @@ def _plots(rules: Sequence[RuleOutcome]) -> Iterator[str]:
         note = "each with its share of the CPUs there"
         yield _plot("Most GPUs that are free on one NUMA node", rules, lambda own: own.largest_gpus, note=note)
     for place, left in enumerate(rules[0].large):
-        asks = ", ".join(f"{name} {amount}" for name, amount in left.shape.requests.items())
+        asks = ", ".join(f"{name} {_asked(name, amount)}" for name, amount in left.shape.requests.items())
         yield _plot(f"Room for large pods: {left.shape.name}", rules, _room(place), note=asks)
+
+
+def _asked(name: str, amount: str) -> str:
+    """Shares of a machine's memory are odd numbers of MiB."""
+    return size_text(parse_quantity(amount).value()) if name == "memory" else amount
 
 
 def _room(place: int) -> Callable[[FleetMoment], float]:
