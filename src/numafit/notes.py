@@ -100,7 +100,9 @@ NOTE_CODES = {
     "distances-matter": "the decision depends on a guess about the distances between NUMA nodes",
     # a fleet in time
     "dump-rejected-left-out": "pods that a kubelet rejected are no part of a trace out of what kubectl printed",
+    "dump-static-left-out": "static pods out of what kubectl printed are left out: no scheduler places them",
     "dump-wishes-dropped": "node selectors and affinities of pods out of what kubectl printed are not looked at",
+    "nodes-devices-counted": "of a resource a node has so much that it is counted, and placed on no NUMA node",
     "nodes-kubelet-assumed": "how the kubelets of a table of nodes are configured is assumed",
     "nodes-numa-assumed": "of how many NUMA nodes the rows of a table of nodes are made is assumed",
     "trace-gpu-shared": "pods of a trace ask for parts of GPUs, and get whole ones",

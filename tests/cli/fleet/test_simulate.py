@@ -2,10 +2,6 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -90,6 +86,8 @@ def test_pods_may_come_faster_and_a_large_pod_of_ones_own_is_watched(
         (("--policy", "restricted/node"), '--policy: "restricted/node" is no policy'),
         (("--owner", "Cron"), "Cron"),
         (("--most", "0"), "0"),
+        (("--numa", "2"), "--numa: would change nothing: NODES tells machine and kubelet of each node (what-if"),
+        (("--kubelet", os.devnull), "--kubelet: would change nothing: NODES tells machine and kubelet of each node"),
     ],
 )
 def test_a_wrong_option_is_told(
@@ -182,31 +180,6 @@ def test_a_run_that_is_stopped_goes_on_from_its_file(
     kept.write_text("{}")
     assert main(["fleet", "simulate", *words, "--continue", str(kept)]) == 2
     assert "is no run that was stopped" in capsys.readouterr().err
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals of this kind are those of Unix")
-def test_ctrl_c_stops_all_processes_without_a_traceback(files: tuple[Path, Path], tmp_path: Path) -> None:
-    """A real process and a real signal, sent when the first progress is kept nowhere yet: it ends by itself."""
-    nodes, trace = files
-    rows = "".join(f"{number},5,{1 + number % 5},1Gi,\n" for number in range(20_000))
-    trace.write_text("arrival,run,cpu,memory,nvidia.com/gpu\n" + rows)
-    kept = tmp_path / "kept.json"
-    command = [sys.executable, "-m", "numafit", "fleet", "simulate", str(nodes), str(trace), "--continue", str(kept)]
-    with subprocess.Popen(
-        [*command, "--jobs", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
-        while not _children(process.pid) and process.poll() is None:
-            time.sleep(0.05)
-        time.sleep(0.5)
-        os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=120)
-    assert (process.returncode, out) == (130, "")
-    assert err == f"numafit: stopped; the same command goes on from {kept}\n"
-    assert json.loads(kept.read_text())["format"] == "numafit/fleet-run/v2"
-
-
-def _children(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 
 def test_what_kubectl_printed_is_both_nodes_and_trace(

@@ -173,6 +173,19 @@ def test_only_nodes_of_one_group_are_varied(files: tuple[Path, Path], capsys: py
     assert "How many nodes are enough" in page.read_text()
 
 
+def test_the_only_group_keeps_a_node(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    """With others beside it, it may go; and no large pod is looked for on the nodes that are too small for one."""
+    nodes, trace = files
+    trace.write_text(HEAD + "0,1,1,1Gi,\n")
+    words = (*files, "--nodes-for", "0%", "--rule", "numafit", "--group", "box")
+    (fleet,) = found(capsys, *words)["fleets"]
+    assert (fleet["least"], fleet["groups"]) == (0, {"small": 1})
+    nodes.write_text(NODES[: NODES.index("  - name: small")].replace("4 cores x 2 threads", "1 cores"))
+    (fleet,) = found(capsys, *words)["fleets"]
+    assert (fleet["least"], fleet["groups"]) == (1, {"box": 1})
+    assert min(own["nodes"] for own in fleet["played"]) == 1
+
+
 def test_where_pods_fit_no_node_no_number_of_nodes_is_enough(
     files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,13 +8,15 @@ KUBELET = '{cpuManagerPolicy: static, topologyManagerPolicy: single-numa-node, r
 SKETCH = "2 sockets x 4 cores x 2 threads, 16Gi per numa, gpu 0@0 1@0 2@1 3@1"
 
 
-def planned(kubelet: str = KUBELET, *, counts: tuple[int, ...] = (2,), release: str = "v1.36.4") -> PlannedNodes:
+def planned(
+    kubelet: str = KUBELET, *, counts: tuple[int, ...] = (2,), release: str = "v1.36.4", sketch: str = SKETCH
+) -> PlannedNodes:
     lines = ["nodes:"]
     for number, count in enumerate(counts):
         lines += [
             f"  - name: box{number}",
             f"    count: {count}",
-            f"    machine: {SKETCH}",
+            f"    machine: {sketch}",
             f"    kubelet: {kubelet}",
             f"    release: {release}",
         ]

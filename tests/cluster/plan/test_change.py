@@ -10,7 +10,7 @@ from numafit.decision.node import Node
 from numafit.errors import InputError
 from numafit.machine.sketch.line import read_sketch
 from numafit.settings.read.loader import ConfigFile
-from tests.cluster.plan.fleets import KUBELET, planned
+from tests.cluster.plan.fleets import KUBELET, SKETCH, planned
 
 BIG = "4 sockets x 8 cores x 2 threads, 32Gi per numa"
 OTHER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPods: 7"
@@ -70,8 +70,10 @@ def test_other_cpus_are_reserved(text: str, reserved: str) -> None:
 
 
 def test_another_number_of_numa_nodes_keeps_what_the_machine_has() -> None:
-    """CPUs, memory and devices in equal parts; as many cores are reserved as before."""
-    before, after = idle_state(planned().kinds[0][0]).node, node_with("numa=4")
+    """CPUs, memory, huge pages and devices in equal parts; as many cores are reserved as before."""
+    fleet = planned(sketch=f"{SKETCH}, hugepages 1Gi 4")
+    before, after = idle_state(fleet.kinds[0][0]).node, node_with("numa=4", fleet)
+    assert [own.hugepages for own in after.machine.numa_nodes] == [{1 << 30: 2}] * 4
     assert len(after.machine.numa_nodes) == 4
     assert len(after.machine.cpus) == len(before.machine.cpus)
     assert sum(own.memory for own in after.machine.numa_nodes) == sum(own.memory for own in before.machine.numa_nodes)

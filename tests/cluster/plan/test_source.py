@@ -49,6 +49,17 @@ def test_where_all_nodes_tell_what_they_are_nothing_is_assumed() -> None:
     assert planned.count == 1
 
 
+def test_what_is_told_cannot_be_assumed_otherwise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a node beside it of which less is known the option is for that one."""
+    file = tmp_path / "d.json"
+    words = ["fleet", "simulate", str(file), str(file), "--numa", "1", "--rule", "numafit"]
+    file.write_text(dump(topology_object("a", stage()), pod("p")))
+    assert main(words) == 2
+    assert "--numa: would change nothing" in capsys.readouterr().err
+    file.write_text(dump(topology_object("a", stage()), node("b", "16"), pod("p")))
+    assert main(words) == 0
+
+
 def test_a_topology_that_was_changed_by_hand_is_told_and_its_node_assumed() -> None:
     damaged: dict[str, Any] = topology_object("a", stage())
     damaged["status"]["release"] = "v1.30.0"

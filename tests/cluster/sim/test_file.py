@@ -104,3 +104,16 @@ def test_a_cure_is_told_once() -> None:
     assert str(refused.value) == (
         'nodes.yaml:4:12: nodes[0].release: "latest" is not a kubelet version (write it like 1.36 or v1.27.3)'
     )
+
+
+def test_who_plays_no_kubelets_in_time_may_have_more_nodes_and_hears_of_no_processes() -> None:
+    many = "nodes: [{name: a, count: 9000, machine: dgx-h100}]"
+    (group,) = read_groups(many, "n", READERS, 10_000, more="")
+    assert len(group.names) == 9000
+    two = "nodes: [{name: a, count: 4000, machine: dgx-h100}, {name: b, count: 4000, machine: dgx-h100}]"
+    for text in (many, two):
+        with pytest.raises(InputError) as error:
+            read_groups(text, "n", READERS, 4002, more="")
+        assert "process" not in str(error.value)
+    with pytest.raises(InputError, match=r"more than 5000 nodes \(more are played by several processes\)"):
+        read(two)

@@ -82,9 +82,28 @@ def test_bad_rows_are_left_out_with_their_places() -> None:
     assert [own.partition(": ")[0] for own in table.skipped] == [f"t.csv:{line}" for line in (3, 4, 5, 6, 7)]
 
 
+def test_what_no_machine_has_is_a_bad_row_at_its_line() -> None:
+    """As many CPUs and as much memory as is believed make machines, on any number of NUMA nodes."""
+    text = "cpu,memory\n4,8Gi\n100000,8Gi\n4,9Ei\n4,1" + "0" * 40 + "\n4096,1Pi\n"
+    table = read_node_table(text, "t")
+    assert list(table.rows) == [TableRow(4, 8192), TableRow(4096, 1 << 30)]
+    assert table.skipped[0] == "t:3: 100000 CPUs are not believed: at most 4096"
+    assert [own[:4] for own in table.skipped] == ["t:3:", "t:4:", "t:5:"]
+    for cpus in (4095, 4096):
+        for numa in (1, 2, 16):
+            assert len(machine_of_row(TableRow(cpus, 1 << 30), numa).cpus) == cpus
+
+
+def test_a_row_that_is_no_csv_is_left_out_with_its_line() -> None:
+    table = read_node_table("cpu,memory\n4,8\rGi\n4,8Gi\n", "t")
+    assert list(table.rows.values()) == [("node-3",)]
+    assert table.skipped == ("t:2: a carriage return stands inside this row (end lines as Unix or Windows does)",)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("cpu,memory,a.b/c=d\n4,8Gi,1\n", '"a.b/c=d" is no column of nodes'),
         ("cpu,colour,memory\n", '"colour" is no column of nodes'),
         ("cpu,name\n1,2\n", "no column memory"),
         ("cpu,memory\n", "there is no node in it"),

@@ -20,6 +20,10 @@ def test_without_devices_a_numa_node_is_what_is_large() -> None:
     assert [own.name for own in large_pods([idle(gpus=0)])] == ["NUMA node"]
 
 
+def test_without_nodes_there_are_none() -> None:
+    assert large_pods([]) == ()
+
+
 def test_a_node_is_filled_until_its_kubelet_refuses() -> None:
     """Two of four GPUs are free after the first, on both NUMA nodes: by sums one more would fit."""
     large = large_pod("2 GPUs", {"cpu": parse_quantity("2"), "memory": parse_quantity("1Gi"), GPU: parse_quantity("2")})

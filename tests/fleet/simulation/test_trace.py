@@ -85,3 +85,58 @@ def test_a_mistake_is_told(text: str, said: str) -> None:
         read_trace(text, "trace.csv")
     assert said in refused.value.message
     assert refused.value.source == "trace.csv"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("1,2,1\rGi", "t:3: a carriage return stands inside this row (end lines as Unix or Windows does)"),
+        ('1,"2,1Gi\n' + "x" * 140_000, "t:3: a field has more than 131072 characters (is a quote not closed?)"),
+        ('1,"2,1Gi\nx\n"', "t:3: 3 fields are needed here (the row goes on to line 5: is a quote not closed?)"),
+    ],
+    ids=["carriage return", "endless quote", "long quote"],
+)
+def test_a_row_that_is_no_csv_is_told_with_the_line_in_which_it_begins(row: str, said: str) -> None:
+    """Rows behind it are read."""
+    trace = read_trace(f"arrival,cpu,memory\n0,1,1Gi\n{row}\n5,1,1Gi\n", "t")
+    assert [own.arrival for own in trace.pods] == [0, 5]
+    assert trace.skipped == (said,)
+
+
+def test_columns_that_are_no_csv_are_told() -> None:
+    """As old Macs ended lines."""
+    with pytest.raises(InputError) as refused:
+        read_trace("arrival,cpu,memory\r0,1,1Gi\r", "t")
+    assert str(refused.value).startswith("t:1: a carriage return stands inside this row")
+
+
+@pytest.mark.parametrize(
+    ("requests", "said"),
+    [
+        ('{"nvidia.com/gpu": 0.5}', 't:2: nvidia.com/gpu: Invalid value: "500m": must be an integer'),
+        (
+            '{"gpu": 2}',
+            't:2: gpu: Invalid value: "gpu": must be a standard resource for containers '
+            "(devices have a domain, like nvidia.com/gpu)",
+        ),
+        ('{"hugepages-2Mi": "2Mi"}', "t:2: Forbidden: HugePages require cpu or memory"),
+    ],
+)
+def test_what_an_api_server_would_refuse_is_a_bad_row(requests: str, said: str) -> None:
+    good = '{"arrival": 0, "requests": {"cpu": 0.5, "ephemeral-storage": "1Gi", "hugepages-2Mi": "4Mi"}}'
+    trace = read_trace(f'{good}\n{{"arrival": 0, "requests": {requests}}}\n', "t")
+    assert len(trace.pods) == 1
+    assert [own[: len(said)] for own in trace.skipped] == [said]
+
+
+def test_who_says_whose_pods_are_is_believed_where_the_trace_says_nothing() -> None:
+    """Alibaba's tells no owners: services are taken for pods of ReplicaSets, others for those of Jobs."""
+    text = ALIBABA.replace("460,,LS", "460,,BE")
+    traces = [read_trace(text, "t", owner=owner) for owner in (None, "Pod")]
+    assert [{own.pod.name[-1]: own.owner for own in trace.pods} for trace in traces] == [
+        {"0": "ReplicaSet", "1": "ReplicaSet", "2": "Job"},
+        dict.fromkeys("021", "Pod"),
+    ]
+    owned = "arrival,cpu,memory,owner\n0,1,1Gi,DaemonSet\n1,1,1Gi,\n"
+    assert [own.owner for own in read_trace(owned, "t", owner="Pod").pods] == ["DaemonSet", "Pod"]
+    assert [own.owner for own in read_trace(owned, "t").pods] == ["DaemonSet", "Job"]

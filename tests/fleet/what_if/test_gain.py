@@ -43,9 +43,14 @@ def test_pods_that_fit_no_empty_node_count_as_those_without_a_node() -> None:
 
 
 def test_the_one_that_gains_most_by_the_aim_comes_first() -> None:
-    a, b, c = changed("a", overdue=14), changed("b", overdue=3), changed("c", overdue=14, rejections=0)
+    a, b, c = changed("a", overdue=14), changed("b", overdue=3), changed("c", overdue=14, unplaced=0)
     assert [own.change for own in ranked((a, b, c), "overdue")] == ["b", "c", "a"]
-    assert [own.change for own in ranked((a, b, c), "rejected")] == ["c", "b", "a"]
+
+
+def test_by_rejected_those_count_that_the_table_shows() -> None:
+    """Pods, however often each was rejected."""
+    often, many = changed("often", rejections=0), changed("many", rejected_pods=19)
+    assert [own.change for own in ranked((often, many), "rejected")] == ["many", "often"]
 
 
 def test_alignment_that_is_lost_is_told_by_its_kind() -> None:

@@ -88,3 +88,29 @@ def test_policies_have_parts_of_their_own_and_what_is_assumed_is_told() -> None:
 def test_memory_has_a_plot_where_some_is_stranded() -> None:
     assert "Memory that is stranded" not in fleet_run_page(run(""))
     assert "Memory that is stranded" in fleet_run_page(run("", memory=1 << 30))
+
+
+def test_the_room_that_each_rule_leaves_is_a_row_of_a_table() -> None:
+    """Large pods with how often there was room for none, the largest shape, and what is stranded."""
+    page = fleet_run_page(run(""))
+    assert "<h2>How much room it leaves</h2>" in page
+    assert '<th scope="col">4 GPUs</th><th scope="col">largest shape</th><th scope="col">CPUs stranded</th>' in page
+    row = "<td>2.2</td><td>40</td><td>12</td><td>0.2</td>"
+    assert f'<th scope="row">numafit</th>{row}' in page
+
+
+def test_each_picture_has_a_name() -> None:
+    """Readers of screens say nothing of one without."""
+    for tag in re.findall(r'<[^>]*role="img"[^>]*>', fleet_run_page(run(""))):
+        assert re.search(r'aria-label="[^"]{10,}"', tag)
+
+
+def test_what_large_pods_ask_for_reads_well() -> None:
+    """Shares of a machine's memory are odd numbers of MiB."""
+    whole = run("")
+    rules = []
+    for own in whole.rules:
+        (left,) = own.large
+        shape = replace(left.shape, requests={"cpu": "70", "memory": "294837Mi"})
+        rules.append(replace(own, large=(replace(left, shape=shape),)))
+    assert '<p class="note">cpu 70, memory 288Gi</p>' in fleet_run_page(replace(whole, rules=tuple(rules)))

@@ -95,7 +95,9 @@ def _size(player: Player, question: SizeQuestion, change: FleetChange | None) ->
     # Pods that fit no node of the whole fleet fit none of a larger one.
     enough((first,))
     hopeless = outcomes[first].impossible > allowed
-    search = least_enough(enough, first, first if hopeless else most, 0 if question.kind else 1)
+    # A fleet has a node at least.
+    alone = first == playing.nodes.count
+    search = least_enough(enough, first, first if hopeless else most, 1 if alone else 0)
     nodes = playing.nodes if change is None else changed_nodes(playing.nodes, change)
     groups = {} if search.least is None else counts_of(sized(nodes, search.least, question.kind))
     return FleetSize(

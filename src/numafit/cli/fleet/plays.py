@@ -31,6 +31,8 @@ from numafit.fleet.verdicts import VerdictMemory
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Ctrl-C, whoever ends a process in peace, a terminal that is closed."""
 LOOK_SECONDS = 0.2
 """So often the bar is moved on."""
 
@@ -120,7 +122,7 @@ def play_one(
 def play_all(
     playing: Playing, plays: Sequence[Play], jobs: int, before: Mapping[str, PlayedRule]
 ) -> dict[str, PlayedRule]:
-    """By name, in the order of the plays. `before`: what there is of them already. SIGINT and SIGTERM stop them: what
+    """By name, in the order of the plays. `before`: what there is of them already. `SIGNALS` stop them: what
     each has come to is returned."""
     with playing_with(playing, jobs, before) as player:
         return player.play(plays)
@@ -165,10 +167,12 @@ class Player:
             for seen in _counted(list(futures.values()), self._counter):
                 self.bar.update(seen)
         except BrokenProcessPool:
-            # A signal to all processes of a group, as `timeout` sends it, ends those of the pool at once: what they had
-            # played to its end is kept.
+            # They heed no other signal, and the pool waits for them.
+            for own in multiprocessing.active_children():
+                own.kill()
             if not self.stop.is_set():
-                raise
+                cure = "with fewer of them less memory is needed"
+                raise InputError("one of the processes was killed", source="--jobs", cure=cure) from None
         except BaseException:
             self.stop.set()
             raise
@@ -181,7 +185,7 @@ class Player:
 
 @contextmanager
 def playing_with(playing: Playing, jobs: int, before: Mapping[str, PlayedRule]) -> Iterator[Player]:
-    """`before`: what there is already. Within it SIGINT and SIGTERM stop what is played."""
+    """`before`: what there is already. Within it `SIGNALS` stop what is played."""
     with progress_bar(1) as bar, _stopping() as stop:
         player = Player(playing, jobs, before, bar, stop)
         try:
@@ -210,7 +214,7 @@ class _Stop:
 def _stopping() -> Iterator[_Stop]:
     """Within it, the first signal stops what is played."""
     stop = _Stop()
-    before = {number: signal.signal(number, stop.handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop.handle) for number in SIGNALS}
     try:
         yield stop
     finally:
@@ -235,9 +239,9 @@ _here: list[tuple[Playing, "Synchronized[int]", _Stop]] = []
 
 
 def _begin(playing: Playing, counter: "Synchronized[int]", stop: _Stop) -> None:
-    # A terminal sends it to all of them; the first process tells the others.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    # Terminals, `timeout` and systemd send them to all of a group; the first process tells the others.
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
     _here[:] = [(playing, counter, stop)]
 
 

@@ -15,7 +15,7 @@ from numafit.cli.options.simulated import planned_nodes
 from numafit.cluster.plan.planned import PlannedNodes
 from numafit.cluster.plan.source import ClusterObjects, nodes_in, objects_in, pods_in
 from numafit.cluster.sim.dump import looks_like_dump
-from numafit.cluster.sim.table import NUMA_NODES, NodeAssumptions
+from numafit.cluster.sim.table import NUMA_ASSUMED, NUMA_NODES, NodeAssumptions
 from numafit.errors import InputError
 from numafit.fleet.simulation.controllers import CONTROLLERS, USUAL
 from numafit.fleet.simulation.trace import GPU, PodTrace, read_trace
@@ -34,8 +34,8 @@ class Sources(NamedTuple):
     speed: float
     most: int | None
     whole_cpus: bool
-    owner: str
-    numa: int
+    owner: str | None
+    numa: int | None
     kubelet: Path | None
     cluster: ClusterOptions
 
@@ -66,12 +66,18 @@ _OPTIONS = (
     click.option("--most", type=click.IntRange(1), metavar="N", help="Only the first N pods."),
     click.option("--whole-cpus", is_flag=True, help="Round CPUs up, so that each pod gets CPUs for itself."),
     click.option(
-        "--owner", type=OneOf(list(CONTROLLERS)), default=USUAL, show_default=True, help="Of pods without one."
+        "--owner",
+        type=OneOf(list(CONTROLLERS)),
+        help=f"Of pods of which TRACE does not tell it; default {USUAL}, in Alibaba's trace by their class.",
     ),
     click.option(
-        "--numa", type=click.IntRange(1, 16), default=NUMA_NODES, show_default=True, help="Of each row of NODES."
+        "--numa",
+        type=click.IntRange(1, 16),
+        help=f"NUMA nodes of each node whose machine NODES does not tell; default {NUMA_NODES}.",
     ),
-    click.option("--kubelet", type=click.Path(path_type=Path), help="Configuration of each row of NODES."),
+    click.option(
+        "--kubelet", type=click.Path(path_type=Path), help="Configuration of each node of which NODES tells none."
+    ),
     click.option("--kubeconfig", type=click.Path(path_type=Path), help=f"With {CLUSTER} another one than kubectl's."),
     click.option("--context", metavar="NAME", help=f"With {CLUSTER} a context of the kubeconfig."),
 )
@@ -82,13 +88,23 @@ def read_sources(sources: Sources) -> ReadSources:
     if not 0 < sources.speed < float("inf"):
         raise InputError(f"{sources.speed:g} is no number of times", source="--speed", cure="more than 0")
     config = None if sources.kubelet is None else ConfigFile(str(sources.kubelet), read_text(sources.kubelet))
-    assumed = NodeAssumptions(sources.numa, config)
+    assumed = NodeAssumptions(sources.numa or NUMA_NODES, config)
     live = _live_objects(sources)
     planned = nodes_in(live, assumed) if _is_cluster(sources.nodes) else planned_nodes(sources.nodes, assumed)
+    _check_assumed(sources, planned)
     devices = [own.resource for group, _ in planned.kinds for own in group.machine.devices if own.resource]
     trace = _trace(sources, live, devices[0] if devices else GPU)
     trace = trace if sources.most is None else trace.first(sources.most)
     return ReadSources(planned, trace.faster(sources.speed))
+
+
+def _check_assumed(sources: Sources, planned: PlannedNodes) -> None:
+    if any(note.code == NUMA_ASSUMED for note in planned.notes):
+        return
+    for name, value in (("--numa", sources.numa), ("--kubelet", sources.kubelet)):
+        if value is not None:
+            said = "would change nothing: NODES tells machine and kubelet of each node"
+            raise InputError(said, source=name, cure="what-if changes them with --change")
 
 
 def _is_cluster(path: Path) -> bool:
@@ -113,7 +129,7 @@ def _trace(sources: Sources, live: ClusterObjects, gpu: str) -> PodTrace:
     path = sources.trace
     text = "" if _is_cluster(path) else read_text(path)
     if _is_cluster(path) or looks_like_dump(text):
-        trace = pods_in(live if _is_cluster(path) else objects_in(text, str(path)), sources.owner)
+        trace = pods_in(live if _is_cluster(path) else objects_in(text, str(path)), sources.owner or USUAL)
         return replace(trace, pods=reshaped(trace.pods, whole_cpus)) if sources.whole_cpus else trace
     return read_trace(text, str(path), gpu=gpu, whole_cpus=sources.whole_cpus, owner=sources.owner)
 

@@ -9,6 +9,7 @@ from numafit.cluster.plan.source import nodes_in, objects_in
 from numafit.cluster.sim.dump import looks_like_dump
 from numafit.cluster.sim.file import Readers, SimulatedGroup, read_groups
 from numafit.cluster.sim.table import (
+    MOST_NODES,
     NodeAssumptions,
     assumption_notes,
     groups_of_table,
@@ -19,11 +20,10 @@ from numafit.cluster.sim.table import (
 
 def simulated_groups(file: Path) -> tuple[SimulatedGroup, ...]:
     """Raises InputError with file, line and field."""
-    return _groups(read_text(file), file)
+    return read_groups(read_text(file), str(file), _READERS)
 
 
-def _groups(text: str, file: Path) -> tuple[SimulatedGroup, ...]:
-    return read_groups(text, str(file), Readers(lambda spec: resolve_machine((spec,)).machine, read_text))
+_READERS = Readers(lambda spec: resolve_machine((spec,)).machine, read_text)
 
 
 def planned_nodes(file: Path, assumed: NodeAssumptions) -> PlannedNodes:
@@ -34,4 +34,5 @@ def planned_nodes(file: Path, assumed: NodeAssumptions) -> PlannedNodes:
     if looks_like_table(text):
         table = read_node_table(text, str(file))
         return PlannedNodes(tuple(groups_of_table(table, assumed)), tuple(assumption_notes(assumed)), table.skipped)
-    return PlannedNodes(tuple((group, group.names) for group in _groups(text, file)))
+    groups = read_groups(text, str(file), _READERS, MOST_NODES, more="")
+    return PlannedNodes(tuple((group, group.names) for group in groups))

@@ -130,8 +130,13 @@ def _numa(group: SimulatedGroup, change: FleetChange) -> SimulatedGroup:
     for device in machine.devices:
         if device.resource and device.healthy:
             counts[device.resource] = counts.get(device.resource, 0) + 1
+    pages: dict[int, int] = {}
+    for node in machine.numa_nodes:
+        for size, many in node.hugepages.items():
+            pages[size] = pages.get(size, 0) + many
     memory = sum(own.memory for own in machine.numa_nodes) >> 20
-    made = machine_of_row(TableRow(len(machine.cpus), memory, tuple(sorted(counts.items()))), wanted)
+    devices, hugepages = tuple(sorted(counts.items())), tuple(sorted(pages.items()))
+    made = machine_of_row(TableRow(len(machine.cpus), memory, devices, hugepages=hugepages), wanted)
     return with_machine(group, made)
 
 

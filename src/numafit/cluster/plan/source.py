@@ -9,7 +9,7 @@ import msgspec
 from numafit.cluster.plan.exact import ExactNodes, exact_nodes
 from numafit.cluster.plan.planned import PlannedNodes
 from numafit.cluster.sim.dump import PlacedObjects, dumped_objects, node_table, nothing_there, pod_trace
-from numafit.cluster.sim.table import NodeAssumptions, NodeTable, assumption_notes, groups_of_table
+from numafit.cluster.sim.table import NodeAssumptions, NodeTable, assumption_notes, counted_notes, groups_of_table
 from numafit.cluster.topology.model import KIND
 from numafit.fleet.simulation.trace import PodTrace
 
@@ -40,7 +40,8 @@ def nodes_in(objects: ClusterObjects, assumed: NodeAssumptions) -> PlannedNodes:
         raise nothing_there(skipped, "node", objects.source)
     many = sum(map(len, left.rows.values()))
     untold = f"of the {many} without a {KIND}" if exact.kinds else ""
-    return PlannedNodes(kinds, tuple(assumption_notes(assumed, untold)) if many else (), skipped)
+    notes = (*assumption_notes(assumed, untold), *counted_notes(left.rows)) if many else ()
+    return PlannedNodes(kinds, notes, skipped)
 
 
 def _without(table: NodeTable, exact: ExactNodes) -> NodeTable:

@@ -2,7 +2,7 @@
 
 Of a node its capacity and its release are told there, of a pod when it was made, who made it, what it asks for, and
 when it ended. Pods that a kubelet rejected are left out: their controllers made others, and so does the
-simulation.
+simulation. So are static ones, which no scheduler places.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,21 +12,25 @@ import msgspec
 from msgspec.structs import replace
 
 from numafit.cluster.live.spec import PodShapes
-from numafit.cluster.sim.table import NodeTable, TableRow, checked_row
+from numafit.cluster.sim.table import MOST_DEVICES, NodeTable, TableRow, checked_row
 from numafit.errors import InputError
 from numafit.fleet.simulation.controllers import CONTROLLERS, USUAL
 from numafit.fleet.simulation.trace import PodTrace, TracePod
 from numafit.notes import Note
-from numafit.quantity import QuantityError, parse_quantity
+from numafit.quantity import Quantity, QuantityError, parse_quantity
 from numafit.settings.versions import parse_version
+from numafit.workload.api_server import is_extended_name
 from numafit.workload.demands import NO_DEMANDS
-from numafit.workload.pod import Pod
+from numafit.workload.pod import STORAGE, Pod
+from numafit.workload.served import ENDED, Life
 
 REJECTED = "dump-rejected-left-out"
 WISHES = "dump-wishes-dropped"
-ENDED = ("Succeeded", "Failed")
-REJECTIONS = ("TopologyAffinityError", "UnexpectedAdmissionError", "SMTAlignmentError", "EmptyPodSharedPoolError")
-NO_OWNER = "Pod"
+STATIC = "dump-static-left-out"
+NO_OWNER, NODE_OWNER = "Pod", "Node"
+HUGEPAGES, PODS = "hugepages-", "pods"
+MOST_PODS = (1 << 31) - 1
+"""In the configuration of a kubelet."""
 
 
 class _Owner(msgspec.Struct, frozen=True):
@@ -146,10 +150,32 @@ def _row(status: _NodeStatus) -> TableRow:
     for name in ("cpu", "memory"):
         if name not in amounts:
             raise InputError(f"its capacity has no {name}")
-    devices = tuple(sorted((name, own.value()) for name, own in amounts.items() if "/" in name))
-    row = checked_row(amounts["cpu"].milli(), amounts["memory"].value() >> 20, devices)
+    for name, amount in amounts.items():
+        if amount.sign < 0 or (name == PODS and amount.value() > MOST_PODS):
+            raise InputError(f"its capacity has {amount} of {name[:60]}")
+    devices = sorted((name, own.value()) for name, own in amounts.items() if is_extended_name(name))
+    placed = tuple(own for own in devices if own[1] <= MOST_DEVICES)
+    row = checked_row(amounts["cpu"].milli(), amounts["memory"].value() >> 20, placed)
     version = status.nodeInfo.kubeletVersion
-    return replace(row, version=parse_version(version)) if version else row
+    return replace(
+        row,
+        version=parse_version(version) if version else row.version,
+        hugepages=tuple(sorted(_hugepages(amounts))),
+        counted=tuple(own for own in devices if own[1] > MOST_DEVICES),
+        # Disks of equal machines differ by some blocks.
+        storage=amounts[STORAGE].value() >> 30 if STORAGE in amounts else None,
+        pods=amounts[PODS].value() if PODS in amounts else None,
+    )
+
+
+def _hugepages(amounts: Mapping[str, Quantity]) -> Iterator[tuple[int, int]]:
+    for name, amount in amounts.items():
+        if name.startswith(HUGEPAGES):
+            size = parse_quantity(name.removeprefix(HUGEPAGES)).value()
+            if size <= 0:
+                raise InputError(f"{name[:60]} are no pages")
+            if amount.value() >= size:
+                yield size, amount.value() // size
 
 
 def read_dumped_pods(text: str, source: str, owner: str = USUAL) -> PodTrace:
@@ -166,12 +192,15 @@ def pod_trace(pods: PlacedObjects, owner: str = USUAL) -> PodTrace:
     shapes = PodShapes()
     found: list[tuple[datetime, TracePod]] = []
     skipped: list[InputError] = []
-    rejected = wishes = 0
+    rejected = wishes = static = 0
     for place, raw in pods:
         try:
             dumped = msgspec.json.decode(raw, type=_DumpedPod)
-            if dumped.status.phase == "Failed" and dumped.status.reason in REJECTIONS:
+            if Life(phase=dumped.status.phase, reason=dumped.status.reason).rejected:
                 rejected += 1
+                continue
+            if any(own.kind == NODE_OWNER for own in dumped.metadata.ownerReferences):
+                static += 1
                 continue
             created = _moment(dumped.metadata.creationTimestamp)
             pod = _pod(dumped, shapes)
@@ -185,13 +214,16 @@ def pod_trace(pods: PlacedObjects, owner: str = USUAL) -> PodTrace:
     found.sort(key=lambda own: (own[0], own[1].pod.namespace, own[1].pod.name))
     first = found[0][0] if found else None
     made = tuple(replace(own, arrival=(created - first).total_seconds()) for created, own in found if first is not None)
-    return PodTrace(made, tuple(_notes(rejected, wishes)), tuple(map(str, skipped)))
+    return PodTrace(made, tuple(_notes(rejected, static, wishes)), tuple(map(str, skipped)))
 
 
-def _notes(rejected: int, wishes: int) -> Iterator[Note]:
+def _notes(rejected: int, static: int, wishes: int) -> Iterator[Note]:
     if rejected:
         many = "1 pod" if rejected == 1 else f"{rejected} pods"
         yield Note(REJECTED, "trace", f"{many} that a kubelet had rejected left out: others were made in their place")
+    if static:
+        many = "1 static pod" if static == 1 else f"{static} static pods"
+        yield Note(STATIC, "trace", f"{many} left out: nodes made them by themselves, and no scheduler places them")
     if wishes:
         many = "1 pod wants" if wishes == 1 else f"{wishes} pods want"
         yield Note(WISHES, "trace", f"{many} certain nodes by labels, which are not looked at here")

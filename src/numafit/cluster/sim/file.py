@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ T = TypeVar("T")
 
 FORMAT = "numafit/nodes/v1"
 MOST_NODES = 5000
+"""Whose kubelets one process plays."""
 LONGEST_START = 3600.0
 STORAGE = "100Gi"
 _GROUP = (
@@ -76,38 +77,47 @@ class Readers(msgspec.Struct, frozen=True):
     text: Callable[[Path], str]
 
 
-def read_groups(text: str, source: str, readers: Readers) -> tuple[SimulatedGroup, ...]:
-    """Paths in it are those beside the file. Raises InputError with file, line and field."""
+def read_groups(
+    text: str, source: str, readers: Readers, most: int = MOST_NODES, more: str = "are played by several processes"
+) -> tuple[SimulatedGroup, ...]:
+    """Paths in it are those beside the file. `most`: so many nodes; `more`: what becomes of more, where there is a way.
+    Raises InputError with file, line and field."""
     document = read_document(text, source)
     root = Fields(document, (), document.value, ("format", "nodes"))
     if "format" in root and root.text("format") != FORMAT:
         raise root.error(f'"{root.text("format")[:60]}" is not a format of this file', "format", cure=f"write {FORMAT}")
     folder = Path(source).parent
+    limit = _Limit(most, f"more {more}" if more else "")
     groups: list[SimulatedGroup] = []
     seen: set[str] = set()
     for index in range(len(root.items("nodes"))):
         fields = root.within("nodes", _GROUP, index)
-        group = _group(fields, folder, readers)
+        group = _group(fields, folder, readers, limit)
         twice = seen.intersection(group.names)
         if twice:
             raise fields.error(f'there are two nodes of the name "{min(twice)}"', "name")
         seen.update(group.names)
-        if len(seen) > MOST_NODES:
-            raise fields.error(f"more than {MOST_NODES} nodes", "count", cure="let several processes play them")
+        if len(seen) > most:
+            raise fields.error(f"more than {most} nodes", "count", cure=limit.more)
         groups.append(group)
     if not groups:
         raise root.error("no group of nodes is listed", "nodes")
     return tuple(groups)
 
 
-def _group(fields: Fields, folder: Path, readers: Readers) -> SimulatedGroup:
+class _Limit(NamedTuple):
+    most: int
+    more: str
+
+
+def _group(fields: Fields, folder: Path, readers: Readers, limit: _Limit) -> SimulatedGroup:
     for needed in ("name", "machine"):
         fields.need(needed)
     name = fields.text("name")
     problem = subdomain_problem(name)
     if problem:
         raise fields.error(problem, "name")
-    count = _count(fields)
+    count = _count(fields, limit)
     version = DEFAULT_VERSION
     if "release" in fields:
         version = _found(fields, "release", lambda: parse_version(fields.text("release")))
@@ -124,14 +134,14 @@ def _group(fields: Fields, folder: Path, readers: Readers) -> SimulatedGroup:
     )
 
 
-def _count(fields: Fields) -> int | None:
+def _count(fields: Fields, limit: _Limit) -> int | None:
     if "count" not in fields:
         return None
     value = fields.value("count")
     if isinstance(value, bool) or not isinstance(value, int):
-        raise fields.error("a whole number is needed here", "count", cure=f"1 to {MOST_NODES}")
-    if not 1 <= value <= MOST_NODES:
-        cure = f"1 to {MOST_NODES}" + "; more are played by several processes" * (value > MOST_NODES)
+        raise fields.error("a whole number is needed here", "count", cure=f"1 to {limit.most}")
+    if not 1 <= value <= limit.most:
+        cure = f"1 to {limit.most}" + f"; {limit.more}" * (value > limit.most and bool(limit.more))
         raise fields.error(f"{value} is out of range", "count", cure=cure)
     return value
 

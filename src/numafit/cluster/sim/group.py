@@ -93,7 +93,7 @@ def _started(group: SimulatedGroup) -> Start:
     try:
         known = start(known, "valid")
         _refuse_unknown(group, known)
-        offers = {STORAGE: storage_left(known.valid, group.mark.storage, group.version)}
+        offers = {STORAGE: storage_left(known.valid, group.mark.storage, group.version), **group.mark.offers}
         return start(replace(known, facts=NodeFacts(taints=group.mark.taints, offers=offers)))
     except StartError as error:
         raise _not_starting(group.name, error) from None

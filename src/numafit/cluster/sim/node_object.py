@@ -43,6 +43,8 @@ class NodeMark(msgspec.Struct, frozen=True):
     taints: tuple[Taint, ...] = ()
     storage: Quantity = Quantity(0)
     """The whole disk."""
+    offers: Mapping[str, Quantity] = {}
+    """Resources of which there is so much, and no device plugin tells where on the machine."""
     port: int = 10250
 
 

@@ -4,33 +4,40 @@ Ours has the columns `cpu` and `memory`, `name` and `count` where wanted, and a 
 resource. That of Alibaba's cluster-trace-gpu-v2023 is known by its columns.
 """
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from numafit.cluster.sim.file import STORAGE, SimulatedGroup
+from numafit.cluster.sim.group import reconfigured
 from numafit.cluster.sim.node_object import NodeMark
+from numafit.document import read_document
 from numafit.errors import InputError
+from numafit.fleet.simulation.rows import CsvRows
 from numafit.machine.model import Machine
 from numafit.machine.sketch.devices import with_devices
 from numafit.machine.sketch.line import read_sketch
 from numafit.notes import Note
-from numafit.quantity import Quantity, QuantityError, parse_quantity
+from numafit.quantity import Quantity, QuantityError, parse_quantity, quantity_of
 from numafit.settings.read.loader import ConfigFile
 from numafit.settings.versions import DEFAULT_VERSION, KubeVersion
+from numafit.workload.api_server import is_extended_name
 
 OWN = ("name", "count", "cpu", "memory")
 ALIBABA = ("sn", "cpu_milli", "memory_mib", "gpu")
 NVIDIA = "nvidia.com/gpu"
 MOST_NODES = 100_000
 MOST_DEVICES = 64
+MOST_CPUS = 4096
+MOST_MEMORY = 1 << 30
+"""In MiB: 1 Pi. No machine has more, and more CPUs either."""
 NUMA_NODES = 2
 NUMA_ASSUMED = "nodes-numa-assumed"
 KUBELET_ASSUMED = "nodes-kubelet-assumed"
+DEVICES_COUNTED = "nodes-devices-counted"
 
 
 class TableRow(msgspec.Struct, frozen=True):
@@ -42,6 +49,14 @@ class TableRow(msgspec.Struct, frozen=True):
     devices: tuple[tuple[str, int], ...] = ()
     """(resource, how many), by resource."""
     version: KubeVersion = DEFAULT_VERSION
+    hugepages: tuple[tuple[int, int], ...] = ()
+    """(bytes of a page, how many), by size."""
+    counted: tuple[tuple[str, int], ...] = ()
+    """Resources of which so much is counted, and placed on no NUMA node."""
+    storage: int | None = None
+    """In GiB."""
+    pods: int | None = None
+    """So many at most."""
 
 
 class NodeTable(msgspec.Struct, frozen=True):
@@ -66,23 +81,23 @@ def looks_like_table(text: str) -> bool:
 
 def read_node_table(text: str, source: str) -> NodeTable:
     """Raises InputError where no line can be read."""
-    # Spreadsheets begin a file with a mark.
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
-    columns = tuple(reader.fieldnames or ())
+    lines = CsvRows(text, source)
+    columns = lines.columns
     read = _alibaba_row if all(name in columns for name in ALIBABA) else _own_row
     if read is _own_row:
         _check_columns(columns, source)
     rows: dict[TableRow, list[str]] = {}
     seen: set[str] = set()
     skipped: list[InputError] = []
-    for line in reader:
+    for number, line in lines:
+        if isinstance(line, InputError):
+            skipped.append(line)
+            continue
         try:
-            if None in line or None in line.values():
-                raise InputError(f"{len(columns)} fields are needed here")
-            named = read(line, f"node-{reader.line_num}")
+            named = read(line, f"node-{number}")
             _check(named, seen)
         except InputError as error:
-            skipped.append(InputError(error.message, source=source, line=reader.line_num))
+            skipped.append(InputError(error.message, source=source, line=number))
             continue
         seen.update(named.names)
         rows.setdefault(named.row, []).extend(named.names)
@@ -101,7 +116,7 @@ def _check_columns(columns: Iterable[str], source: str) -> None:
         if name not in columns:
             cure = "docs/fleet-simulate.md shows the formats"
             raise InputError(f"no column {name}", source=source, line=1, cure=cure)
-    unknown = [name for name in columns if name not in OWN and "/" not in name]
+    unknown = [name for name in columns if name not in OWN and not is_extended_name(name)]
     if unknown:
         cure = f"known are {', '.join(OWN)} and resources like {NVIDIA}"
         raise InputError(f'"{unknown[0][:60]}" is no column of nodes', source=source, line=1, cure=cure)
@@ -145,8 +160,12 @@ def _quantity(line: Mapping[str, str], column: str) -> Quantity:
 def checked_row(milli: int, memory: int, devices: tuple[tuple[str, int], ...]) -> TableRow:
     if milli % 1000 or milli < 2000:
         raise InputError("a node has whole CPUs, and at least two")
+    if milli > MOST_CPUS * 1000:
+        raise InputError(f"{milli // 1000} CPUs are not believed: at most {MOST_CPUS}")
     if memory < 1024:
         raise InputError("a node has at least 1 GiB of memory")
+    if memory > MOST_MEMORY:
+        raise InputError(f"{memory >> 10} GiB of memory are not believed: at most {MOST_MEMORY >> 10}")
     for resource, count in devices:
         if not 0 <= count <= MOST_DEVICES:
             raise InputError(f"{count} {resource} are not believed: 0 to {MOST_DEVICES}")
@@ -163,7 +182,6 @@ def _check(named: _NamedRow, seen: set[str]) -> None:
 
 def groups_of_table(table: NodeTable, assumed: NodeAssumptions) -> Iterator[tuple[SimulatedGroup, tuple[str, ...]]]:
     """With the names of the nodes."""
-    mark = NodeMark({}, (), parse_quantity(STORAGE))
     seen: dict[str, int] = {}
     for row, names in table.rows.items():
         machine = machine_of_row(row, assumed.numa)
@@ -171,7 +189,15 @@ def groups_of_table(table: NodeTable, assumed: NodeAssumptions) -> Iterator[tupl
         name = _kind_name(row)
         seen[name] = seen.get(name, 0) + 1
         unlike = f"{name}-{seen[name]}" if seen[name] > 1 else name
-        yield SimulatedGroup(unlike, len(names), machine, config, row.version, mark), names
+        storage = parse_quantity(STORAGE if row.storage is None else f"{row.storage}Gi")
+        mark = NodeMark(storage=storage, offers={name: quantity_of(many) for name, many in row.counted})
+        group = SimulatedGroup(unlike, len(names), machine, config, row.version, mark)
+        yield (group if row.pods is None or _says_pods(config) else reconfigured(group, {"maxPods": row.pods})), names
+
+
+def _says_pods(config: ConfigFile) -> bool:
+    value = read_document(config.text, config.name).value
+    return isinstance(value, dict) and "maxPods" in value
 
 
 def _kind_name(row: TableRow) -> str:
@@ -192,6 +218,11 @@ def machine_of_row(row: TableRow, numa: int) -> Machine:
         f"{resource}=" + ",".join(f"{resource.rpartition('/')[2]}{own}@{own * numa // count}" for own in range(count))
         for resource, count in row.devices
     ]
+    nodes = tuple(
+        replace(node, hugepages={size: many // numa + (place < many % numa) for size, many in row.hugepages})
+        for place, node in enumerate(machine.numa_nodes)
+    )
+    machine = replace(machine, numa_nodes=nodes)
     return with_devices(machine, specs) if specs else machine
 
 
@@ -220,3 +251,12 @@ def assumption_notes(assumed: NodeAssumptions, untold: str = "") -> Iterator[Not
         policy = "single-numa-node where no --policy says otherwise"
         said = f"each kubelet{which} is taken for one with a static CPU manager, the first core reserved, and {policy}"
         yield Note(KUBELET_ASSUMED, "nodes", said)
+
+
+def counted_notes(rows: Iterable[TableRow]) -> Iterator[Note]:
+    names = sorted({name for row in rows for name, _ in row.counted})
+    if names:
+        said = (
+            f"{', '.join(names)}: more than {MOST_DEVICES} on a node are counted, and placed on none of its NUMA nodes"
+        )
+        yield Note(DEVICES_COUNTED, "nodes", said)

@@ -2,6 +2,7 @@
 
     controllers   who makes a rejected pod again, and how soon
     sums          nodes as a scheduler sees them: what they offer, and what is asked for on them
+    rows          rows of CSV with their lines; one that cannot be read is told
     trace         which pods come when, for how long: read from CSV or JSON lines
     scores        what kube-scheduler makes of a node for a pod
     board         what that is for each node, kept as nodes change

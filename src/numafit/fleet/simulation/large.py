@@ -35,8 +35,10 @@ def large_pod(name: str, amounts: dict[str, Quantity]) -> LargePod:
 
 def large_pods(idle: Iterable[NodeState]) -> tuple[LargePod, ...]:
     """For nodes with nobody on them, one of each kind: pods with all devices of the node that has most, with half of
-    them, and with a NUMA node's CPUs. Those that no kubelet admits are left out."""
+    them, and with a NUMA node's CPUs. Those that no kubelet admits are left out; without nodes there are none."""
     states = list(idle)
+    if not states:
+        return ()
     memory, view = VerdictMemory(), SchedulerView()
     largest = max(states, key=lambda state: (_devices(state)[1], view.offered(state).get("cpu", 0)))
     found: dict[bytes, LargePod] = {}

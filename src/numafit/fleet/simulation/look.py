@@ -61,9 +61,11 @@ class FleetLooker:
         for state, many in groups:
             asked = state.load.amounts
             for name, amount in self._view.offered(state).items():
-                if name == "cpu" or "/" in name:
-                    used["/" in name] += asked.get(name, 0) * many
-                    offered["/" in name] += amount * many
+                # What is counted only, and no device, may be there by the thousand.
+                device = name in state.ledger.device.devices
+                if name == "cpu" or device:
+                    used[device] += asked.get(name, 0) * many
+                    offered[device] += amount * many
         cpus, devices = (own / whole if whole else 0.0 for own, whole in zip(used, offered, strict=True))
         return cpus, devices
 

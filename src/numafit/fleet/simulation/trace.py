@@ -5,8 +5,6 @@ Two formats are ours: CSV with the columns `arrival`, `run` (seconds; empty: to 
 `name` and `owner`. The third is that of the pods in Alibaba's cluster-trace-gpu-v2023, known by its columns.
 """
 
-import csv
-import io
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -15,8 +13,10 @@ from msgspec.structs import replace
 
 from numafit.errors import InputError
 from numafit.fleet.simulation.controllers import CONTROLLERS, USUAL
+from numafit.fleet.simulation.rows import CsvRows
 from numafit.notes import Note
 from numafit.quantity import Quantity, QuantityError, parse_quantity
+from numafit.workload.api_server import resources_problem
 from numafit.workload.pod import Container, Pod
 
 OWN = ("arrival", "run", "cpu", "memory", "name", "owner")
@@ -26,7 +26,7 @@ MOST_PODS = 1_000_000
 SHARED = "trace-gpu-shared"
 SERVICE, SERVICE_OWNER = "LS", "ReplicaSet"
 """Alibaba's word for services that must answer soon; who owns a pod is not told there, and they are taken for those of
-Deployments."""
+Deployments, unless somebody says whose all are."""
 LATEST = 1e12
 
 
@@ -66,6 +66,8 @@ class _Line(NamedTuple):
     name: str
     owner: str = ""
     shared: bool = False
+    likely: str = USUAL
+    """Its owner where nobody tells it."""
 
 
 class _JsonLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,10 +78,12 @@ class _JsonLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     owner: str = ""
 
 
-def read_trace(text: str, source: str, *, gpu: str = GPU, whole_cpus: bool = False, owner: str = USUAL) -> PodTrace:
+def read_trace(
+    text: str, source: str, *, gpu: str = GPU, whole_cpus: bool = False, owner: str | None = None
+) -> PodTrace:
     """`gpu`: the resource of GPUs, where a format has no name for them. `whole_cpus`: CPUs are rounded up, so that a
-    pod gets them for itself. `owner`: of pods that have none there. Lines that are wrong are left out; raises
-    InputError where all are, or the columns."""
+    pod gets them for itself. `owner`: of pods that have none there; None: as is usual. Lines that are wrong are left
+    out; raises InputError where all are, or the columns."""
     lines = _json_lines(text, source) if text.lstrip()[:1] == "{" else _csv_lines(text, source, gpu)
     reading = _Reading(source, whole_cpus, owner)
     for number, line in lines:
@@ -95,7 +99,7 @@ def read_trace(text: str, source: str, *, gpu: str = GPU, whole_cpus: bool = Fal
 class _Reading:
     """Pods out of lines; lines that are wrong are kept as what is wrong with them."""
 
-    def __init__(self, source: str, whole_cpus: bool, owner: str) -> None:
+    def __init__(self, source: str, whole_cpus: bool, owner: str | None) -> None:
         self.source, self.whole_cpus, self.owner = source, whole_cpus, owner
         self.found: list[TracePod] = []
         self.skipped: list[InputError] = []
@@ -124,7 +128,7 @@ class _Reading:
         amounts = self._shapes[key]
         uid = f"trace-{number}"
         pod = Pod(uid, line.name or uid, (Container("main", amounts, amounts),), namespace="trace")
-        return TracePod(line.arrival, line.run, pod, line.owner or self.owner)
+        return TracePod(line.arrival, line.run, pod, line.owner or self.owner or line.likely)
 
 
 def _shared_note(shared: int) -> Iterator[Note]:
@@ -151,9 +155,13 @@ def _amounts(requests: Mapping[str, str], source: str, number: int, *, whole_cpu
             raise InputError("is less than nothing", source=source, line=number, field=name)
         if name == "cpu" and whole_cpus:
             amount = Quantity(amount.value())
-        if amount.sign:
-            found[name] = amount
-    return found
+        found[name] = amount
+    problem = resources_problem(found, found)
+    if problem is not None:
+        name = str(problem.path[-1]) if problem.path else ""
+        cure = problem.cure or ("" if "/" in name else "devices have a domain, like nvidia.com/gpu")
+        raise InputError(problem.message, source=source, line=number, field=name, cure=cure)
+    return {name: amount for name, amount in found.items() if amount.sign}
 
 
 def _json_lines(text: str, source: str) -> Iterator[tuple[int, _Line | InputError]]:
@@ -171,9 +179,8 @@ def _json_lines(text: str, source: str) -> Iterator[tuple[int, _Line | InputErro
 
 
 def _csv_lines(text: str, source: str, gpu: str) -> Iterator[tuple[int, _Line | InputError]]:
-    # Spreadsheets begin a file with a mark.
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
-    columns = tuple(reader.fieldnames or ())
+    rows = CsvRows(text, source)
+    columns = rows.columns
     if all(name in columns for name in ALIBABA):
         read = _alibaba_line
     else:
@@ -186,10 +193,9 @@ def _csv_lines(text: str, source: str, gpu: str) -> Iterator[tuple[int, _Line | 
             cure = f"known are {', '.join(OWN)} and resources like {gpu}"
             raise InputError(f'"{unknown[0][:60]}" is no column of a trace', source=source, line=1, cure=cure)
         read = _own_line
-    for row in reader:
-        number = reader.line_num
-        if None in row or None in row.values():
-            yield number, InputError(f"{len(columns)} fields are needed here", source=source, line=number)
+    for number, row in rows:
+        if isinstance(row, InputError):
+            yield number, row
             continue
         try:
             line = read(row, gpu)
@@ -238,6 +244,6 @@ def _alibaba_line(row: Mapping[str, str], gpu: str) -> _Line:
     gpus = _count(row, "num_gpu")
     if gpus:
         requests[gpu] = str(gpus)
-    owner = SERVICE_OWNER if row.get("qos") == SERVICE else USUAL
+    likely = SERVICE_OWNER if row.get("qos") == SERVICE else USUAL
     shared = bool(gpus) and _count(row, "gpu_milli") < 1000
-    return _Line(arrival, max(end - begun, 0.0), requests, row["name"], owner, shared)
+    return _Line(arrival, max(end - begun, 0.0), requests, row["name"], "", shared, likely)

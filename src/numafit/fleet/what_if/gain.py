@@ -124,7 +124,7 @@ def gained(own: ChangeOutcome, aim: Aim) -> float:
     amounts: dict[Aim, float] = {
         "overdue": gain.overdue,
         "never": gain.never,
-        "rejected": gain.rejections,
+        "rejected": gain.rejected_pods,
         "wait": gain.mean_wait,
         "aligned": gain.aligned or 0.0,
         "stranded-gpus": gain.stranded_gpus,

@@ -3,13 +3,22 @@
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
+from numafit.amounts import size_text
 from numafit.fleet.simulation.outcome import FleetMoment, RuleOutcome
+from numafit.quantity import parse_quantity
 from numafit.show.html.parts import page_text, stands_on, table_html
 from numafit.show.html.plot import Curve, plot_text
 from numafit.show.records.fleet_run import FleetRunAnswer
-from numafit.show.text.fleet.simulation import duration_text, many_text, part_text, skipped_text
+from numafit.show.text.fleet.simulation import (
+    GIB,
+    duration_text,
+    largest_text,
+    left_text,
+    many_text,
+    part_text,
+    skipped_text,
+)
 
-GIB = 1 << 30
 SHARES = (("at-once", "had a node at once"), ("later", "waited for one"), ("never", "never had one"))
 
 
@@ -49,6 +58,13 @@ def _policy(policy: str, rules: Sequence[RuleOutcome]) -> Iterator[str]:
     yield table_html(
         ("rule", "CPUs together", "memory near", "devices near", "distance", "links"), map(_reached, rules)
     )
+    yield f"<h2>How much room it leaves{where}</h2>"
+    yield (
+        '<p class="note">Large pods that could still come (how often none could); the largest aligned shape that '
+        "still fits, as CPUs of one NUMA node/as GPUs with their share of its CPUs; and what is stranded. All of it is "
+        "a mean over time.</p>"
+    )
+    yield from _rooms(rules)
     yield f"<h2>The fleet over time{where}</h2>"
     yield '<ul class="key">'
     yield from (f"<li>{_sample(own)}{escape(own.rule)}</li>" for own in rules)
@@ -93,6 +109,27 @@ def _reached(own: RuleOutcome) -> tuple[str, ...]:
     )
 
 
+def _rooms(rules: Sequence[RuleOutcome]) -> Iterator[str]:
+    shapes = tuple(dict.fromkeys(left.shape.name for own in rules for left in own.large))
+    memory = any(own.stranded_memory for own in rules)
+    stranded = ("CPUs stranded", *(("memory stranded",) if memory else ()), "GPUs stranded")
+    rows = []
+    for own in rules:
+        found = {left.shape.name: left_text(left) for left in own.large}
+        amounts = (f"{own.stranded_memory / GIB:,.0f} GiB",) if memory else ()
+        rows.append(
+            (
+                own.rule,
+                *(found.get(name, "-") for name in shapes),
+                largest_text(own),
+                f"{own.stranded_cpus:,.0f}",
+                *amounts,
+                f"{own.stranded_gpus:,.1f}",
+            )
+        )
+    yield table_html(("rule", *shapes, "largest shape", *stranded), rows)
+
+
 def _look(own: RuleOutcome) -> str:
     """The score gives the colour, a blind rule is dashed."""
     order, _, blind = own.rule.partition(", ")
@@ -118,8 +155,13 @@ def _plots(rules: Sequence[RuleOutcome]) -> Iterator[str]:
         note = "each with its share of the CPUs there"
         yield _plot("Most GPUs that are free on one NUMA node", rules, lambda own: own.largest_gpus, note=note)
     for place, left in enumerate(rules[0].large):
-        asks = ", ".join(f"{name} {amount}" for name, amount in left.shape.requests.items())
+        asks = ", ".join(f"{name} {_asked(name, amount)}" for name, amount in left.shape.requests.items())
         yield _plot(f"Room for large pods: {left.shape.name}", rules, _room(place), note=asks)
+
+
+def _asked(name: str, amount: str) -> str:
+    """Shares of a machine's memory are odd numbers of MiB."""
+    return size_text(parse_quantity(amount).value()) if name == "memory" else amount
 
 
 def _room(place: int) -> Callable[[FleetMoment], float]:
@@ -134,7 +176,7 @@ def _plot(
         Curve(own.rule, _look(own), tuple((at.at, float(amount(at))) for at in own.moments)) for own in reversed(rules)
     ]
     said = f'<p class="note">{escape(note)}</p>' if note else ""
-    return f'<figure class="card"><h3>{escape(title)}</h3>{said}{plot_text(curves, unit)}</figure>'
+    return f'<figure class="card"><h3>{escape(title)}</h3>{said}{plot_text(title, curves, unit)}</figure>'
 
 
 def _told(run: FleetRunAnswer) -> Iterator[str]:

@@ -29,6 +29,8 @@ SIZE_HEADS = ("nodes", "enough", "overdue", "pods rejected", "mean wait", "99 % 
 def what_if_page(answer: FleetWhatIfAnswer) -> str:
     named = [(AS_IT_IS, answer.before), *((own.change, own.outcome) for own in answer.changes)]
     memory = pins_memory(own for _, own in named)
+    # One that makes no difference would lie over the fleet as it is.
+    drawn = [named[0], *((own.change, own.outcome) for own in answer.changes if not own.idle)]
     parts = [
         f'<section><h2>Which change gains most</h2><p class="verdict">{escape(" ".join(verdict_lines(answer)))}</p>',
         f'<p class="note">{escape(_overdue(answer.limit))}</p>',
@@ -42,7 +44,7 @@ def what_if_page(answer: FleetWhatIfAnswer) -> str:
         "these CPUs. Stranded is what is free and cannot be used with the rest of its NUMA node; mean over time.</p>",
         table_html(_reached_heads(memory), (reached_row(name, own, memory=memory) for name, own in named)),
         "</section>",
-        *_over_time(named[: 1 + len(LOOKS)]),
+        *_over_time(drawn[: 1 + len(LOOKS)]),
         *_told(answer, [f"not possible: {own.change}: {own.why}" for own in answer.refused]),
     ]
     return page_text("A fleet, and what if", _subtitle(answer), parts)
@@ -109,9 +111,8 @@ def _plot(
         for (name, own), look in zip(named, looks, strict=False)
     ]
     # What gains most is drawn last, over the others.
-    return (
-        f'<figure class="card"><h3>{escape(title)}</h3>{plot_text([curves[0], *reversed(curves[1:])], unit)}</figure>'
-    )
+    drawn = plot_text(title, [curves[0], *reversed(curves[1:])], unit)
+    return f'<figure class="card"><h3>{escape(title)}</h3>{drawn}</figure>'
 
 
 def fleet_size_page(answer: FleetSizeAnswer) -> str:
@@ -127,7 +128,7 @@ def fleet_size_page(answer: FleetSizeAnswer) -> str:
 
 def _size(answer: FleetSizeAnswer, fleet: FleetSize) -> Iterator[str]:
     yield f"<section><h2>The fleet {escape(f'with {fleet.change}' if fleet.change else AS_IT_IS)}</h2>"
-    yield f'<p class="verdict">{escape(" ".join(size_lines(answer, fleet)))}</p><div class="plots">'
+    yield f'<p class="verdict">{escape(" ".join(size_lines(answer, fleet)))}</p><div class="plots beside">'
     dots = [
         Dot(
             own.nodes,
@@ -138,10 +139,11 @@ def _size(answer: FleetSizeAnswer, fleet: FleetSize) -> Iterator[str]:
         for own in fleet.played
     ]
     said = "What was played; the dashed line is what may be overdue."
-    yield f'<figure class="card"><h3>Overdue by the number of nodes</h3><p class="note">{said}</p>'
-    yield f"{graph_text(dots, 100 * answer.part, ' %')}</figure></div>"
+    title = "Overdue by the number of nodes"
+    yield f'<figure class="card"><h3>{title}</h3><p class="note">{said}</p>'
+    yield f"{graph_text(title, dots, 100 * answer.part, ' %')}</figure>"
     yield table_html(SIZE_HEADS, (size_row(own, answer.pods) for own in fleet.played))
-    yield "</section>"
+    yield "</div></section>"
 
 
 def _told(answer: FleetWhatIfAnswer | FleetSizeAnswer, more: Sequence[str]) -> Iterator[str]:

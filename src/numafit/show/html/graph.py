@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from numafit.show.html.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, grid_lines, nice_top
+from numafit.show.html.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, frame_text, grid_lines, nice_top
 
 
 class Dot(msgspec.Struct, frozen=True):
@@ -16,8 +16,9 @@ class Dot(msgspec.Struct, frozen=True):
     """When somebody points at it."""
 
 
-def graph_text(dots: Sequence[Dot], limit: float, unit: str) -> str:
-    """`limit` is drawn across; `unit` is written behind the numbers at the side."""
+def graph_text(name: str, dots: Sequence[Dot], limit: float, unit: str) -> str:
+    """`name`: what is drawn, for those who do not see it, who are told of each dot with it. `limit` is drawn across;
+    `unit` is written behind the numbers at the side."""
     first, last = dots[0].number, dots[-1].number
     most = nice_top(max(limit, *(own.amount for own in dots)))
 
@@ -28,7 +29,11 @@ def graph_text(dots: Sequence[Dot], limit: float, unit: str) -> str:
         return TOP + (HEIGHT - TOP - BOTTOM) * (1 - amount / most)
 
     path = "L".join(f"{x(own.number):.1f} {y(own.amount):.1f}" for own in dots)
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">', *grid_lines(most, unit), *_numbers(first, last)]
+    parts = [
+        frame_text(f"{name}: {'; '.join(own.told for own in dots)}"),
+        *grid_lines(most, unit),
+        *_numbers(first, last),
+    ]
     parts.append(f'<line class="limit" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(limit):.1f}" y2="{y(limit):.1f}"/>')
     parts.append(f'<path class="rule now" d="M{path}"/>')
     for own in dots:

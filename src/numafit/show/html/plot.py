@@ -18,15 +18,26 @@ class Curve(msgspec.Struct, frozen=True):
     """(seconds, amount), by time; the amount holds until the next one."""
 
 
-def plot_text(curves: Sequence[Curve], unit: str = "") -> str:
-    """`unit`: written behind the numbers at the side."""
+def plot_text(name: str, curves: Sequence[Curve], unit: str = "") -> str:
+    """`name`: what is drawn, for those who do not see it, who are told the ends and the tops of the curves with it.
+    `unit`: written behind the numbers at the side."""
     last = max((own.points[-1][0] for own in curves if own.points), default=0.0) or 1.0
     most = nice_top(max((amount for own in curves for _, amount in own.points), default=0.0))
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">', *grid_lines(most, unit), *_times(last)]
+    said = "; ".join(f"{own.name} {_course(own, unit)}" for own in curves if own.points)
+    parts = [frame_text(f"{name}: {said}" if said else name), *grid_lines(most, unit), *_times(last)]
     for own in curves:
         parts.append(f'<path class="rule {own.look}" d="{_path(own.points, last, most)}">')
         parts.append(f"<title>{escape(own.name)}</title></path>")
     return "".join((*parts, "</svg>"))
+
+
+def frame_text(name: str) -> str:
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(name)}">'
+
+
+def _course(curve: Curve, unit: str) -> str:
+    amounts = [amount for _, amount in curve.points]
+    return f"at most {_amount(max(amounts))}{unit}, {_amount(amounts[-1])}{unit} at the end"
 
 
 def nice_top(most: float) -> float:

@@ -60,7 +60,7 @@ tbody tr:last-child > * { border-bottom: 0; }
 .key i { width: 12px; height: 12px; border-radius: 3px; }
 .key svg { width: 28px; height: 8px; }
 .plots { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(330px, 100%), 1fr)); gap: 12px; }
-.plots + .card { margin-top: 12px; }
+.plots.beside { grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); align-items: start; }
 main > .note { margin-top: 12px; }
 .plots svg { display: block; width: 100%; height: auto; margin-top: 4px; }
 .plots text { fill: var(--muted); font-size: 11px; }
@@ -87,6 +87,7 @@ main > .note { margin-top: 12px; }
 .after { background: var(--accent); }
 .notes li { margin: 4px 0 4px 18px; list-style: disc; color: var(--muted); overflow-wrap: anywhere;
   white-space: pre-wrap; }
+@media (max-width: 900px) { .plots.beside { grid-template-columns: minmax(0, 1fr); } }
 @media (max-width: 560px) {
   main { padding: 4px 12px 24px; }
   .shares { grid-template-columns: 1fr; gap: 2px; }

@@ -119,6 +119,14 @@ def test_the_pages_are_whole_and_load_nothing() -> None:
         assert re.findall(r"<script|src=|href=|url\(|@import|https?:|<1>", page) == []
 
 
+def test_a_change_that_makes_no_difference_is_not_drawn_over_the_fleet_as_it_is() -> None:
+    """It has its bar and its row."""
+    page = what_if_page(answer(LOOSE, changed("scope=pod"), MORE))
+    key = page.partition('<ul class="key">')[2].partition("</ul>")[0]
+    assert re.findall(r"</svg>([^<]+)</li>", key) == ["as it is", "policy=none", "nodes=+1"]
+    assert page.count("scope=pod") == 3
+
+
 def test_each_change_has_its_bar_its_row_and_the_best_a_line() -> None:
     page = what_if_page(answer(LOOSE, MORE))
     assert 'aria-label="12 of 100 pods overdue"' in page

@@ -107,16 +107,23 @@ def _rooms(run: FleetRunAnswer) -> list[tuple[str, ...]]:
     names = tuple(dict.fromkeys(own.shape.name for own in _all_large(run)))
     rows: list[tuple[str, ...]] = [(*_heads(run), *names, "LARGEST", *_stranded_heads(run))]
     for own in run.rules:
-        found = {left.shape.name: _left(left) for left in own.large}
+        found = {left.shape.name: left_text(left) for left in own.large}
         cells = [found.get(name, "-") for name in names]
         memory = (f"{own.stranded_memory / GIB:,.0f} GiB",) if _has_memory(run) else ()
         rows.append(
-            (*_named(run, own), *cells, _largest(own), f"{own.stranded_cpus:.0f}", *memory, f"{own.stranded_gpus:.1f}")
+            (
+                *_named(run, own),
+                *cells,
+                largest_text(own),
+                f"{own.stranded_cpus:.0f}",
+                *memory,
+                f"{own.stranded_gpus:.1f}",
+            )
         )
     return rows
 
 
-def _largest(own: RuleOutcome) -> str:
+def largest_text(own: RuleOutcome) -> str:
     gpus = f"/{own.largest_gpus:.1f}" if any(moment.largest_gpus for moment in own.moments) else ""
     return f"{own.largest:.0f}{gpus}"
 
@@ -129,7 +136,7 @@ def _stranded_heads(run: FleetRunAnswer) -> tuple[str, ...]:
     return ("CPUS", "MEMORY", "GPUS") if _has_memory(run) else ("CPUS", "GPUS")
 
 
-def _left(left: LargeLeft) -> str:
+def left_text(left: LargeLeft) -> str:
     return f"{left.mean:.1f}" + (f" ({left.none:.0%})" if left.none else "")
 
 

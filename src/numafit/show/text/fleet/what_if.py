@@ -12,7 +12,7 @@ AS_IT_IS = "as it is"
 GAINS: dict[Aim, str] = {
     "overdue": "fewer pods are overdue",
     "never": "fewer pods never have a node",
-    "rejected": "fewer rejections by kubelets are made",
+    "rejected": "fewer pods are rejected by kubelets",
     "wait": "seconds less are waited in the mean",
     "aligned": "more of what is given is aligned",
     "stranded-gpus": "fewer GPUs are stranded in the mean",
