@@ -204,9 +204,18 @@ export interface Walk {
   apart?: number;
 }
 
+/** Why a decision is as it is; `merge-refused`: the policy rejected what the last merge ended with. */
+export interface Cause {
+  kind: string;
+  /** Of a resize that is put off. */
+  cause?: Cause;
+}
+
 export interface Story {
   sentence: string;
   chapters: Chapter[];
+  /** A log does not have it. */
+  cause?: Cause;
   doubts?: string[];
 }
 

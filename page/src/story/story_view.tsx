@@ -5,6 +5,7 @@ import { clockText } from "../values/amounts";
 import { api, Refusal } from "../agent/api";
 import type { DecisionAnswer, Holder, Summary } from "../agent/api_types";
 import { Drawing } from "../drawing/drawing";
+import { ExportButtons } from "../drawing/export_buttons";
 import type { Dropped } from "../what_if/dropped";
 import { Entry } from "./entry";
 import { LogView } from "./log_view";
@@ -14,7 +15,8 @@ import { liesApart } from "../telling/lying";
 import { PasteLog } from "./paste_log";
 import type { StoryPlace, WhatIfPlace } from "../values/place";
 import { StoryAdvice } from "./story_advice";
-import { Chapters, demandOf, Verdict } from "../telling/telling";
+import { toTold } from "./to_told";
+import { Chapters, demandOf, Verdict, verdictText } from "../telling/telling";
 
 interface Properties {
   machine: Machine;
@@ -99,7 +101,7 @@ export function StoryView({ machine, latest, returns, place, dropped, onDropped,
               : "No decision yet: it appears here as soon as one is made."}
           </p>
         )}
-        <ol>
+        <ol onClick={toTold}>
           {list.decisions.map((one) => (
             <Entry
               key={one.id}
@@ -194,7 +196,7 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
       </div>
       <Verdict {...answer} alignment={own?.alignment} />
       {answer.kind === "pod" && (!answer.admitted || liesApart(own?.alignment)) && (
-        <StoryAdvice decision={answer} {...asking} />
+        <StoryAdvice decision={answer} returns={returns} {...asking} />
       )}
       <Drawing
         machine={machine}
@@ -202,6 +204,12 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
         lit={lit}
         onLit={setLit}
         inText
+        tools={
+          <ExportButtons
+            title={`decision ${answer.id} ${answer.pod}`}
+            sentence={verdictText({ ...answer, alignment: own?.alignment })}
+          />
+        }
         demand={answer.story && !answer.admitted ? demandOf(answer.story) : undefined}
         label={`The machine after decision ${answer.id}`}
       />
