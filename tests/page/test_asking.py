@@ -155,7 +155,7 @@ def test_undo_belongs_to_what_was_applied(open_page: Open) -> None:
     page.locator("#pods").fill(SMALL)
     page.locator(".done").wait_for(state="detached")
     held: list[Any] = []
-    page.route("**/api/v1/apply", held.append)
+    page.route("**/api/v1/apply", lambda route: held.append(route))
     page.locator("#pods").fill(FIVE)
     with page.expect_request("**/api/v1/apply"):
         page.locator(".advice").get_by_role("button", name="Apply").first.click()

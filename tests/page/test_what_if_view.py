@@ -69,7 +69,7 @@ def test_advice_comes_where_the_ledger_changes_faster(open_page: Open) -> None:
     with each of them, while the decision is."""
     page = open_page(fragment="#what-if")
     held: list[Any] = []
-    page.route("**/api/v1/advise", held.append)
+    page.route("**/api/v1/advise", lambda route: held.append(route))
     page.get_by_label("Topology policy").select_option("single-numa-node")
     with page.expect_request("**/api/v1/advise"):
         page.locator("#pods").fill(HUGE)

@@ -1,4 +1,4 @@
-// Jobs that are asked for more often than they can be done: each is let finish, and what was asked meanwhile is one more.
+// Jobs that are asked for more often than they can be done: each is let finish, and what was asked since is one more.
 
 export interface Turn {
   /** Soon, or once more when the one under way has ended. */

@@ -122,8 +122,8 @@ function flat(list: Element): [Element, number] {
     const at = range.getBoundingClientRect();
     const { color, fontFamily, fontSize, fontWeight } = getComputedStyle(node.parentElement!);
     const text = element("text", { x: at.x - frame.x, y: at.bottom - frame.y - at.height * 0.24, fill: color });
-    for (const [key, value] of Object.entries({ "font-family": fontFamily, "font-size": fontSize, "font-weight": fontWeight }))
-      text.setAttribute(key, value);
+    const font = { "font-family": fontFamily, "font-size": fontSize, "font-weight": fontWeight };
+    for (const [key, value] of Object.entries(font)) text.setAttribute(key, value);
     text.textContent = node.data.trim();
     copy.append(text);
   }

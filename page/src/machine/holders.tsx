@@ -92,7 +92,11 @@ function Asking({ holder, machine, onAsk }: { holder: Holder; machine: Machine; 
   return (
     <span class="try">
       {pods !== null && (
-        <button type="button" title="Ask what would come of another pod like it" onClick={async () => onAsk({ pods: await podOf(holder) })}>
+        <button
+          type="button"
+          title="Ask what would come of another pod like it"
+          onClick={async () => onAsk({ pods: await podOf(holder) })}
+        >
           Try this pod
         </button>
       )}

@@ -77,10 +77,14 @@ export function restText(walk: Walk): string {
 }
 
 /**
- * For each merge of a decision, what the policy said to it. One that it refuses is the last; what else may refuse the pod
- * comes behind it, or behind all of them.
+ * For each merge of a decision, what the policy said to it. One that it refuses is the last; so is one behind which
+ * something else refuses the pod.
  */
-export function acceptedOf({ chapters, cause }: Story, admitted: boolean | null, merges: Said[] = []): (boolean | null)[] {
+export function acceptedOf(
+  { chapters, cause }: Story,
+  admitted: boolean | null,
+  merges: Said[] = [],
+): (boolean | null)[] {
   const kind = cause?.cause?.kind ?? cause?.kind;
   return chapters.map((_, number) => {
     const said = merges[number]?.admit;

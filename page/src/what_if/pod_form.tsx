@@ -68,8 +68,18 @@ export function PodForm({ shape, comments, blank, resources, onShape }: Properti
             onValue={(amount) => device(resource, amount)}
           />
         ))}
-        <Beside title="init container" first={besides("init", own)} part={own.init} onPart={(init) => change({ init })} />
-        <Beside title="sidecar" first={besides("sidecar", own)} part={own.sidecar} onPart={(sidecar) => change({ sidecar })} />
+        <Beside
+          title="init container"
+          first={besides("init", own)}
+          part={own.init}
+          onPart={(init) => change({ init })}
+        />
+        <Beside
+          title="sidecar"
+          first={besides("sidecar", own)}
+          part={own.sidecar}
+          onPart={(sidecar) => change({ sidecar })}
+        />
       </details>
       {blank && (
         <button type="button" onClick={() => onShape(own)}>

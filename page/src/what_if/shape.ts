@@ -159,7 +159,8 @@ export function yamlOf(shape: Shape): string {
   const several = shape.replicas !== 1;
   const spec = specLines(shape);
   const name = wordText(shape.name);
-  const metadata = ["metadata:", `  name: ${name}`, ...(shape.namespace ? [`  namespace: ${wordText(shape.namespace)}`] : [])];
+  const namespace = shape.namespace ? [`  namespace: ${wordText(shape.namespace)}`] : [];
+  const metadata = ["metadata:", `  name: ${name}`, ...namespace];
   const lines = several
     ? [
         "apiVersion: apps/v1",

@@ -142,7 +142,10 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
         tools={
           <ExportButtons
             title={["what-if", told?.pod ?? machine.name, name].filter(Boolean).join(" ")}
-            sentence={told && verdictText({ ...told, sentence: told.story.sentence, alignment: events ? null : lyingOf(told.pod) })}
+            sentence={
+              told &&
+              verdictText({ ...told, sentence: told.story.sentence, alignment: events ? null : lyingOf(told.pod) })
+            }
           />
         }
         before={answer.before}
