@@ -24,7 +24,7 @@ LOG = Path(__file__).resolve().parents[2] / "examples/small-node/recreate-loop.l
 TABS = 20
 HIDE = """() => {
     window.hiddenNow = true;
-    Object.defineProperty(document, "hidden", { get: () => window.hiddenNow });
+    Object.defineProperty(document, "hidden", { get: () => window.hiddenNow, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
 SHOW = "() => { window.hiddenNow = false; document.dispatchEvent(new Event('visibilitychange')); }"

@@ -167,7 +167,7 @@ def test_the_picture_can_be_saved(open_page: Open, tmp_path: Path, scheme: str) 
     root = ElementTree.fromstring(saved["SVG"])
     assert root.find(f"{SVG}title").text == "gpu8-128cpu"  # type: ignore[union-attr]
     texts = {element.text for element in root.iter(f"{SVG}text")}
-    assert {"0", "127", "GPU7", "aligned", "free: claimed by nobody"} <= texts
+    assert {"0", "127", "GPU7", "aligned", "held", "reserved"} <= texts
     assert not [element for element in root.iter() if element.get("class") or element.get("style")]
     needed = set(re.findall(rb"url\([^#)]*#([a-z]+)", saved["SVG"]))
     defined = {pattern.get("id", "").encode() for pattern in root.iter(f"{SVG}pattern")}
