@@ -47,8 +47,8 @@ def refused(page: "Page") -> None:
 
 def split(page: "Page") -> None:
     """It would fit one NUMA node, but on each of them lies another pod."""
-    others = [POD.format(cpus=40, gpus=1).replace("train", name) for name in ("first", "second")]
-    _ask(page, "---\n".join([*others, POD.format(cpus=40, gpus=4)]), "best-effort")
+    pods = [POD.format(cpus=40, gpus=0).replace("train", name) for name in ("first", "second", "third")]
+    _ask(page, "---\n".join(pods), "best-effort")
     page.locator(".pod-tabs button").nth(2).click()
     page.locator(".verdict.apart").wait_for()
 
@@ -60,7 +60,7 @@ def story(page: "Page") -> None:
 
 def checks(page: "Page") -> None:
     page.get_by_label("Files to lint").fill(POD.format(cpus=20, gpus=5).replace("limits", "limit"))
-    page.locator(".check-part .findings li").first.wait_for()
+    page.locator(".check-part", has_text="Lint").locator(".findings li").first.wait_for()
 
 
 VIEWS: tuple[tuple[str, str, Callable[["Page"], None]], ...] = (

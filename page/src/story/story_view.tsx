@@ -184,7 +184,7 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
           ← Earlier
         </button>
         <span class="at">
-          The machine after decision {answer.id},{" "}
+          The machine after this decision,{" "}
           <time dateTime={answer.time}>{clockText(answer.time, Date.now())}</time>
         </span>
         <button type="button" disabled={!hasLater} title="Later (up or k)" onClick={() => onStep(-1)}>
@@ -206,12 +206,12 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
         inText
         tools={
           <ExportButtons
-            title={`decision ${answer.id} ${answer.pod}`}
+            title={`decision ${answer.pod}`}
             sentence={verdictText({ ...answer, alignment: own?.alignment })}
           />
         }
         demand={answer.story && !answer.admitted ? demandOf(answer.story) : undefined}
-        label={`The machine after decision ${answer.id}`}
+        label="The machine after this decision"
       />
       {answer.story && <Chapters story={answer.story} admitted={answer.admitted} />}
       <Notes notes={answer.notes} />
