@@ -73,7 +73,8 @@ export function App() {
   }, []);
 
   const go = (change: Partial<Place>) => {
-    const next = { ...place, ...change };
+    // What could not be read of a link is no part of what is chosen now.
+    const next = { ...place, ...change, unread: false };
     const fragment = fragmentOf(next);
     setPlace(next);
     // Another view is a step that "back" undoes; a choice within one is not, and the address waits until typing rests.
@@ -140,7 +141,10 @@ export function App() {
       )}
       {place.unread && (
         <p class="notice doubtful" role="alert">
-          This link could not be read as a whole; what could not be read is left away.
+          This link could not be read as a whole; what could not be read is left away.{" "}
+          <button type="button" onClick={() => go({})}>
+            Close
+          </button>
         </p>
       )}
       {trouble !== "" && !known && (
@@ -157,6 +161,7 @@ export function App() {
           title={known.machine.name}
           machine={machine}
           ledger={ledger}
+          returns={returns}
           measured={known.machine.measured}
           place={place}
           onPlace={go}
@@ -198,13 +203,13 @@ export function App() {
           holders={ledger.holders}
           kubelet={known?.settings.kubelet ?? ""}
           onAsk={(whatIf, text, before) => {
-            setDone(text ? [{ text, before }] : []);
+            setDone(text ? [{ text, before, after: whatIf }] : []);
             go({ view: "what-if", whatIf });
           }}
         />
       )}
       {ledger && known && place.view === "checks" && (
-        <ChecksView known={known} revision={ledger.revision} onRefused={setRefused} />
+        <ChecksView known={known} revision={ledger.revision} returns={returns} onRefused={setRefused} />
       )}
       {over && (
         <div class="drop" aria-hidden="true">

@@ -19,14 +19,15 @@ const MACHINE = machineOf({
   ],
   devices: [{ id: "GPU-a", kind: "gpu", label: "GPU0", resource: "nvidia.com/gpu", numa: [0] }],
 });
-const NODE = { node: 0, cpus: [1.5], memory: [GIB], total: 64 * GIB, used: GIB, cache: 3 * GIB, free: 58 * GIB };
+const LINES = { cpus: [1.5], memory: [GIB], cached: [3 * GIB], unused: [58 * GIB] };
+const NODE = { node: 0, ...LINES, total: 64 * GIB, used: GIB, cache: 3 * GIB, free: 58 * GIB };
 const USE: UseAnswer = {
   known: true,
   why: "",
   seconds: 5,
   times: ["2026-01-01T00:00:00Z"],
   cpus: { "0": 0.375 },
-  nodes: [{ ...NODE, hugepages: { "2Mi": { total: 2 * GIB, free: GIB } } }],
+  nodes: [{ ...NODE, hugepages: { "2Mi": { total: 2 * GIB, free: GIB, used: [GIB] } } }],
   devices: [{ device: "GPU-a", busy: [0.5], memory: [3 * GIB], total: 96 * GIB }],
 };
 

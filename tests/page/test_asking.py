@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -141,6 +142,42 @@ def test_advice_is_applied_and_undone(open_page: Open, picture: Callable[..., by
     assert "topologyManagerPolicy: best-effort" in page.locator("#kubelet").input_value()
     page.get_by_role("button", name="Undo").click()
     page.locator(".verdict.rejected").wait_for()
+
+
+def test_undo_belongs_to_what_was_applied(open_page: Open) -> None:
+    """Another question has no way back to this one; and what is typed while a proposal is on its way stays."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(FIVE)
+    page.get_by_label(IDLE).check()
+    page.get_by_label(POLICY).select_option("single-numa-node")
+    page.locator(".advice").get_by_role("button", name="Apply").first.click()
+    page.locator(".done").wait_for()
+    page.locator("#pods").fill(SMALL)
+    page.locator(".done").wait_for(state="detached")
+    held: list[Any] = []
+    page.route("**/api/v1/apply", lambda route: held.append(route))
+    page.locator("#pods").fill(FIVE)
+    with page.expect_request("**/api/v1/apply"):
+        page.locator(".advice").get_by_role("button", name="Apply").first.click()
+    page.locator("#pods").fill(SMALL)
+    with page.expect_response("**/api/v1/apply"):
+        held[0].continue_()
+    page.locator(".verdict.admitted").wait_for()
+    assert page.locator("#pods").input_value() == SMALL
+    assert page.locator(".done").count() == 0
+
+
+def test_a_holder_is_tried_by_its_manifest(open_page: Open) -> None:
+    """The agent has decided about it, and knows its containers."""
+    page = open_page()
+    holder = page.locator(".holders li", has_text="aligned").first
+    name = holder.locator(".name").inner_text().split("/")[1]
+    holder.locator("button.holder").click()
+    page.get_by_role("button", name="Try this pod").click()
+    page.locator(".verdict").wait_for()
+    text = page.locator("#pods").input_value()
+    assert f"  name: {name}-again\n  namespace: demo\n" in text
+    assert f"- name: {name.rsplit('-', 1)[0]}\n" in text
 
 
 def test_advice_that_cannot_be_applied_says_whose_it_is(open_page: Open) -> None:

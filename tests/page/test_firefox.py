@@ -127,7 +127,7 @@ def test_a_link_restores_the_question(firefox: Firefox, home: str) -> None:
 def test_a_story_is_told_and_stepped_through(firefox: Firefox, home: str) -> None:
     """With the machine as it was."""
     firefox.go(f"{home}/#story")
-    firefox.see(".stepper .at", "The machine after decision")
+    firefox.see(".stepper .at", "The machine after this decision")
     firefox.click(".entry")
     firefox.wait("location.hash.length > 10")
     first = firefox.text(".stepper .at")

@@ -24,7 +24,7 @@ LOG = Path(__file__).resolve().parents[2] / "examples/small-node/recreate-loop.l
 TABS = 20
 HIDE = """() => {
     window.hiddenNow = true;
-    Object.defineProperty(document, "hidden", { get: () => window.hiddenNow });
+    Object.defineProperty(document, "hidden", { get: () => window.hiddenNow, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"));
 }"""
 SHOW = "() => { window.hiddenNow = false; document.dispatchEvent(new Event('visibilitychange')); }"
@@ -171,6 +171,77 @@ def test_errors_of_an_outage_disappear_with_it(open_page: Open, agent: Agent) ->
         assert each.locator(".notice").all_inner_texts() == []
 
 
+BUSY = {"title": "too much is asked at once", "status": 503}
+
+
+def refuse(page: Any, *operations: str) -> None:
+    for operation in operations:
+        page.route(f"**/api/v1/{operation}", lambda route: route.fulfill(status=503, json=BUSY))
+
+
+def come_back(page: Any) -> None:
+    """As after a gap, with an agent that answers everything again."""
+    page.unroute_all()
+    page.evaluate(HIDE)
+    page.evaluate(SHOW)
+
+
+@pytest.fixture
+def still(tmp_path: Path) -> Iterator[Agent]:
+    """An agent on which nothing happens: no change of the ledger is a reason to ask again."""
+    source = node(tmp_path)
+    write_state(tmp_path, with_pods(source.idle, "one"))
+    (tmp_path / "config.yaml").write_text(example_kubelet(MACHINE))
+    found = Agent("", "--kubelet-dir", str(tmp_path), "--machine", "gpu8-128cpu")
+    yield found
+    found.stop()
+
+
+def test_whatever_was_refused_is_asked_again_after_a_gap(open_page: Open, still: Agent) -> None:
+    """Each part of each view by itself."""
+    page = open_page(agent=still, fragment="#what-if")
+    refuse(page, "advise", "why-not", "fit")
+    page.locator("#pods").fill(SMALL)
+    page.get_by_label("Why is default/small not on that NUMA node?").select_option("1")
+    page.get_by_text("How many of these fit?").click()
+    for part in (".advice", ".why-not", ".fitting"):
+        page.locator(f"{part} .notice.trouble").wait_for()
+    come_back(page)
+    page.locator(".why-not .sentence").wait_for()
+    page.locator(".fitting strong").wait_for()
+    page.locator(".notice.trouble").first.wait_for(state="detached")
+
+    refuse(page, "doctor", "lint", "audit")
+    page.get_by_role("link", name="Checks").click()
+    page.get_by_label("Files to lint").fill(SMALL)
+    page.locator(".check-part .notice.trouble").nth(1).wait_for()
+    page.locator(".check-part", has_text="Audit").get_by_text("too much is asked at once").wait_for()
+    come_back(page)
+    page.locator(".check-part .notice.trouble").first.wait_for(state="detached")
+    page.locator(".check-part", has_text="Audit").get_by_text("this agent does not show a host").wait_for()
+    assert page.get_by_text("too much is asked at once").count() == 0
+
+    nothing = {"known": False, "why": "Wait.", "seconds": 0, "times": [], "cpus": {}, "nodes": [], "devices": []}
+    page.route("**/api/v1/use", lambda route: route.fulfill(json=nothing))
+    page.get_by_role("link", name="Machine").click()
+    page.get_by_text("Not known. Wait.").wait_for()
+    with page.expect_request("**/api/v1/past"):
+        come_back(page)
+    page.get_by_text("Not known. Only claims are known").wait_for()
+
+
+def test_advice_of_the_story_is_asked_again_after_a_gap(open_page: Open) -> None:
+    page = open_page("dgx-h100", fragment="#story")
+    page.get_by_label("Filter by verdict").select_option("rejected")
+    page.locator(".entry.rejected").first.click()
+    refuse(page, "advise")
+    page.get_by_role("button", name="What would help?").click()
+    page.locator(".story-advice .notice.trouble").wait_for()
+    come_back(page)
+    page.locator(".story-advice > .advice, .story-advice > .note").first.wait_for()
+    assert page.locator(".story-advice .notice.trouble").count() == 0
+
+
 @pytest.mark.parametrize("name", [CPU_FILE, MEMORY_FILE, DEVICE_FILE])
 def test_a_checkpoint_with_a_wrong_checksum_is_a_notice(
     name: str, open_page: Open, tmp_path: Path, picture: Callable[..., bytes]
@@ -206,5 +277,16 @@ def test_a_checkpoint_with_a_wrong_checksum_is_a_notice(
 )
 def test_an_address_that_makes_no_sense_is_told(fragment: str, open_page: Open) -> None:
     page = open_page("laptop", fragment)
-    page.get_by_text("This link could not be read as a whole").wait_for()
+    notice = page.get_by_text("This link could not be read as a whole")
+    notice.wait_for()
     page.locator("main#main").wait_for()
+    notice.get_by_role("button", name="Close").click()
+    notice.wait_for(state="detached")
+
+
+def test_what_was_wrong_with_an_address_is_not_told_of_the_next(open_page: Open) -> None:
+    page = open_page("laptop", "#what-if/%%%")
+    notice = page.get_by_text("This link could not be read as a whole")
+    notice.wait_for()
+    page.locator("#pods").fill(SMALL)
+    notice.wait_for(state="detached")

@@ -67,6 +67,37 @@ def test_without_a_merge_only_what_stops_the_pod_is_marked(open_page: Open, pict
     assert page.locator("table.grid td.fits").count() == 0
 
 
+def test_a_verdict_stands_without_its_advice(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """An agent that is too busy for the advice has decided all the same: that stands below "What would help"."""
+    page = open_page(fragment="#what-if")
+    problem = {"title": "too much is asked at once", "status": 503}
+    page.route("**/api/v1/advise", lambda route: route.fulfill(status=503, json=problem))
+    page.locator("#pods").fill(HUGE)
+    page.get_by_label("as if it were idle").check()
+    page.get_by_label("Topology policy").select_option("single-numa-node")
+    page.locator(".advice .notice.trouble").wait_for()
+    picture(page)
+    assert page.locator(".advice .notice.trouble").inner_text() == "too much is asked at once"
+    assert page.locator(".verdict .reason").inner_text() == "TopologyAffinityError"
+    assert page.locator(".answer .drawing [data-cpu]").count() == 128
+
+
+def test_advice_comes_where_the_ledger_changes_faster(open_page: Open) -> None:
+    """The demonstration decides something every few seconds: a question for advice that takes longer is not begun anew
+    with each of them, while the decision is."""
+    page = open_page(fragment="#what-if")
+    held: list[Any] = []
+    page.route("**/api/v1/advise", lambda route: held.append(route))
+    page.get_by_label("Topology policy").select_option("single-numa-node")
+    with page.expect_request("**/api/v1/advise"):
+        page.locator("#pods").fill(HUGE)
+    for _ in range(3):
+        with page.expect_response("**/api/v1/whatif"):
+            pass
+    held[0].continue_()
+    page.locator(".advice li").first.wait_for()
+
+
 def test_a_refusal_is_drawn_on_the_picture(open_page: Open, picture: Callable[..., bytes]) -> None:
     """On each NUMA node what is needed and what is there, what stops it marked by sign and colour, and a ghost on free
     CPUs; free counts are told as before and after only where they differ."""
@@ -116,7 +147,8 @@ def test_an_answer_says_what_it_stands_on(open_page: Open, picture: Callable[...
 
 
 def test_what_a_rejected_pod_leaves_behind_does_not_look_held(open_page: Open, picture: Callable[..., bytes]) -> None:
-    """In the container scope its first container has CPUs until the next admission: an outline, and not new."""
+    """In the container scope its first container has CPUs until the next admission: an outline, and not new. Its merge
+    was accepted, that of the second was not."""
     second = '  - {name: second, image: x, resources: {limits: {cpu: "100", memory: 1Gi}}}\n'
     page = open_page(fragment="#what-if")
     page.locator("#pods").fill(SMALL + second)
@@ -133,7 +165,11 @@ def test_what_a_rejected_pod_leaves_behind_does_not_look_held(open_page: Open, p
         "wanted, and too little here",
         "left over: freed at the next admission",
     ]
-    assert "taken" not in page.locator("table.walk").first.inner_text()
+    best = page.locator("table.walk .best .lost").all_inner_texts()
+    assert best[0] == "← accepted"
+    assert "← accepted" not in best[1:]
+    outcomes = page.locator(".merge .outcome").all_inner_texts()
+    assert [text.rsplit(" ", 1)[1] for text in outcomes] == ["accepts", "rejects"]
 
 
 def test_enough_that_does_not_do_is_not_called_fitting(open_page: Open, picture: Callable[..., bytes]) -> None:
@@ -162,6 +198,9 @@ def test_two_settings_stand_side_by_side(open_page: Open, picture: Callable[...,
     page.locator(".answer[aria-label='Answer B'] .verdict.rejected").wait_for()
     picture(page)
     assert page.locator(".difference").inner_text() == "A and B differ in the verdict on default/huge."
+    page.get_by_label("Answer B").get_by_role("button", name="Pin", exact=True).click()
+    assert page.locator(".pinned .pin-head strong").inner_text().startswith("Pinned: B as of ")
+    assert page.locator(".pinned .pin-head .note").inner_text() == "The answer of now says the same."
 
 
 def test_a_link_restores_the_whole_view(open_page: Open) -> None:
@@ -227,10 +266,28 @@ def test_form_and_yaml_are_two_views_of_one_pod(open_page: Open, picture: Callab
     assert "kind: Deployment" in page.locator("#pods").input_value()
     page.locator(".pod-tabs button").nth(1).wait_for()
     picture(page)
-    more = SMALL.replace("spec:", "spec:\n  nodeName: here")
-    page.locator("#pods").fill(more)
-    assert page.get_by_label("CPUs", exact=True).count() == 0
-    assert page.locator("#pods").input_value() == more
+    for more in (SMALL.replace("spec:", "spec:\n  nodeName: here"), "# ours\n" + SMALL):
+        page.locator("#pods").fill(more)
+        page.get_by_label("CPUs", exact=True).wait_for(state="detached")
+        assert page.locator("#pods").input_value() == more
+    assert "has comments" in page.locator(".pod-form").inner_text()
+
+
+def test_a_step_keeps_what_the_form_does_not_show(open_page: Open) -> None:
+    """The names of containers and their images: a patch names the container that the real pod has."""
+    page = open_page(fragment="#what-if", permissions=["clipboard-read", "clipboard-write"])
+    web = HUGE.replace("name: main", "name: web").replace("image: example", "image: nginx:1.25")
+    page.locator("#pods").fill(web)
+    page.get_by_label("as if it were idle").check()
+    page.get_by_label("Topology policy").select_option("single-numa-node")
+    page.get_by_role("button", name="More: CPUs").click()
+    text = page.locator("#pods").input_value()
+    assert 'cpu: "101"' in text
+    assert "- name: web\n    image: nginx:1.25\n" in text
+    page.locator(".advice li").first.get_by_role("button", name="Copy kubectl patch").click()
+    page.wait_for_function("async () => (await navigator.clipboard.readText()).startsWith('kubectl')")
+    command = page.evaluate("navigator.clipboard.readText()")
+    assert '"name": "web"' in command or '"name":"web"' in command
 
 
 def test_what_is_being_typed_is_left_alone(open_page: Open) -> None:

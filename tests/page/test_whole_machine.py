@@ -15,6 +15,7 @@ import pytest
 
 from tests.page.conftest import Open
 from tests.page.test_machine_view import show, sketch
+from tests.page.test_what_if_view import HUGE
 
 pytestmark = pytest.mark.real
 
@@ -24,16 +25,21 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def use_of(cpus: int, gpus: tuple[str, ...] = ()) -> dict[str, Any]:
     """Every second CPU is half busy."""
-    node = {"node": 0, "cpus": [1.0, None, 3.5], "memory": [GIB, GIB, 9 * GIB], "total": 256 * GIB, "used": 9 * GIB}
+    lines = {
+        "cpus": [1.0, None, 3.5],
+        "memory": [GIB, GIB, 9 * GIB],
+        "cached": [GIB, GIB, 40 * GIB],
+        "unused": [GIB, GIB, 199 * GIB],
+    }
+    node = {"node": 0, **lines, "total": 256 * GIB, "used": 9 * GIB, "cache": 40 * GIB, "free": 199 * GIB}
+    pages = {"total": 8 * GIB, "free": 6 * GIB, "used": [None, GIB, 2 * GIB]}
     return {
         "known": True,
         "why": "",
         "seconds": 5.0,
         "times": ["2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z", "2026-01-01T00:00:10Z"],
         "cpus": {str(cpu): 0.5 * (cpu % 2) for cpu in range(cpus)},
-        "nodes": [
-            {**node, "cache": 40 * GIB, "free": 199 * GIB, "hugepages": {"2Mi": {"total": 8 * GIB, "free": 6 * GIB}}}
-        ],
+        "nodes": [{**node, "hugepages": {"2Mi": pages}}],
         "devices": [
             {"device": gpu, "busy": [0.1, 0.2, 0.9], "memory": [0, 0, 60 * GIB], "total": 80 * GIB} for gpu in gpus
         ],
@@ -60,7 +66,9 @@ def test_what_is_in_use_stands_beside_what_is_claimed(open_page: Open, picture: 
     lines = page.locator(".use-lines").inner_text()
     for words in ("CPUs busy", "memory used", "page cache", "40 GiB", "unused", "199 GiB", "2Mi huge pages", "90 %"):
         assert words in lines
-    assert page.locator(".use-lines path").first.get_attribute("d")
+    drawn = page.locator(".use-lines tr", has=page.locator("path[d]"))
+    assert drawn.count() == 7
+    assert "2 GiB of 8 GiB" in drawn.filter(has_text="2Mi huge pages used").inner_text()
     page.locator("[data-cpu='1']").hover()
     assert "50 % busy" in page.locator(".card").inner_text()
     page.locator("[data-device='GPU0']").hover()
@@ -144,7 +152,8 @@ def test_distances_are_told_in_the_list_on_the_card_and_in_the_tables(open_page:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_picture_can_be_saved(open_page: Open, tmp_path: Path, scheme: str) -> None:
-    """The SVG needs nothing of the page; the PNG is that SVG, drawn twice as large as on the screen."""
+    """With its counts and its key. The SVG needs nothing of the page; the PNG is that SVG, drawn twice as large as on
+    the screen."""
     page = open_page("gpu8-128cpu", color_scheme=scheme)
     page.locator("[data-cpu='127']").wait_for()
     shown = page.locator("svg.drawing").bounding_box()
@@ -158,7 +167,7 @@ def test_the_picture_can_be_saved(open_page: Open, tmp_path: Path, scheme: str) 
     root = ElementTree.fromstring(saved["SVG"])
     assert root.find(f"{SVG}title").text == "gpu8-128cpu"  # type: ignore[union-attr]
     texts = {element.text for element in root.iter(f"{SVG}text")}
-    assert {"0", "127", "GPU7"} <= texts
+    assert {"0", "127", "GPU7", "aligned", "held", "reserved"} <= texts
     assert not [element for element in root.iter() if element.get("class") or element.get("style")]
     needed = set(re.findall(rb"url\([^#)]*#([a-z]+)", saved["SVG"]))
     defined = {pattern.get("id", "").encode() for pattern in root.iter(f"{SVG}pattern")}
@@ -166,7 +175,34 @@ def test_the_picture_can_be_saved(open_page: Open, tmp_path: Path, scheme: str) 
     assert needed <= defined
     assert saved["PNG"].startswith(b"\x89PNG")
     size = [int.from_bytes(saved["PNG"][at : at + 4]) for at in (16, 20)]
-    assert size == [round(2 * shown["width"]), round(2 * shown["height"])]
+    assert size == [round(2 * float(root.get(side, ""))) for side in ("width", "height")]
+    assert size[0] == round(2 * shown["width"])
+    assert size[1] > 2 * shown["height"]
+
+
+def test_a_refusal_can_be_saved_and_sent(open_page: Open, tmp_path: Path) -> None:
+    """Above the picture of an answer stands who is refused and why, and below it the key; in Story, too."""
+    page = open_page(fragment="#what-if")
+    page.locator("#pods").fill(HUGE)
+    page.get_by_label("as if it were idle").check()
+    page.get_by_label("Topology policy").select_option("single-numa-node")
+    page.locator(".verdict.rejected").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="SVG").click()
+    assert download.value.suggested_filename == "what-if-default-huge.svg"
+    download.value.save_as(tmp_path / "svg")
+    texts = [
+        element.text or "" for element in ElementTree.fromstring((tmp_path / "svg").read_bytes()).iter(f"{SVG}text")
+    ]
+    assert " ".join(texts).startswith("default/huge: rejected (TopologyAffinityError). ")
+    assert "✕ 100 CPUs needed, 63 here" in texts
+    assert "wanted, and too little here" in texts
+    page.get_by_role("link", name="Story").click()
+    page.locator(".entry").nth(1).click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="PNG").click()
+    assert download.value.suggested_filename.startswith("decision-")
+    assert Path(download.value.path()).read_bytes().startswith(b"\x89PNG")
 
 
 SKETCHES = {
@@ -272,6 +308,18 @@ def test_on_a_phone_the_answer_comes_before_the_question(open_page: Open, pictur
     answer, question = (page.locator(which).bounding_box() for which in (".answers", ".question"))
     assert answer["y"] < question["y"]
     assert page.locator(".verdict").first.bounding_box()["y"] < 400
+
+
+def test_on_a_phone_the_story_comes_before_the_list(open_page: Open, picture: Callable[..., bytes]) -> None:
+    """Who chooses below is brought back to what is told."""
+    page = open_page("gpu8-128cpu", "#story", size=(390, 844))
+    page.locator(".verdict").wait_for()
+    picture(page)
+    assert page.locator(".verdict").bounding_box()["y"] < 400
+    told, decisions = (page.locator(which).bounding_box() for which in (".told", ".list"))
+    assert told["y"] < decisions["y"]
+    page.locator(".entry").nth(3).click()
+    page.wait_for_function("() => document.querySelector('.told').getBoundingClientRect().top >= 0")
 
 
 def test_what_scrolls_shows_that_it_does(open_page: Open, picture: Callable[..., bytes]) -> None:

@@ -23,8 +23,16 @@ def test_lines_have_a_value_for_each_reading() -> None:
         ("a", "b"),
         {0: 0.1, 1: 0.0, 2: 1.0, 3: 1.0},
         (
-            NodeUse(0, (0.75, 0.1), (None, 400), 1000, 400, 200, 300, {"2Mi": HugepagesUsed(100, 60)}),
-            NodeUse(1, (None, 2.0), (None, None), 0, 0, 0, 0, {}),
+            NodeUse(
+                0,
+                (0.75, 0.1),
+                (None, 400),
+                (None, 200),
+                (None, 300),
+                *(1000, 400, 200, 300),
+                {"2Mi": HugepagesUsed(100, 60, (None, 40))},
+            ),
+            NodeUse(1, (None, 2.0), (None, None), (None, None), (None, None), 0, 0, 0, 0, {}),
         ),
         (DeviceUse("GPU-0", (None, 0.5), (None, 7), 9),),
     )

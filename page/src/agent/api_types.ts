@@ -208,21 +208,32 @@ export interface Walk {
   apart?: number;
 }
 
-export interface Story {
-  sentence: string;
-  chapters: Chapter[];
-  doubts?: string[];
-  /** Absent where a log tells the story. Of a node that is short as a whole it has amounts, of CPUs in thousandths. */
-  cause?: Short & { kind: string; short?: Short[] };
-  /** Of a refusal that no merge made: `fits` of its cells says nothing. */
-  wanted?: { rows: GridRow[]; stops: string[] } | null;
-}
-
 interface Short {
   resource?: string;
   asked?: number;
   used?: number;
   capacity?: number;
+}
+
+/**
+ * Why a decision is as it is; `merge-refused`: the policy rejected what the last merge ended with. Of a node that is
+ * short as a whole it has amounts, of CPUs in thousandths.
+ */
+export interface Cause extends Short {
+  kind: string;
+  short?: Short[];
+  /** Of a resize that is put off. */
+  cause?: Cause;
+}
+
+export interface Story {
+  sentence: string;
+  chapters: Chapter[];
+  /** A log does not have it. */
+  cause?: Cause;
+  doubts?: string[];
+  /** Of a refusal that no merge made: `fits` of its cells says nothing. */
+  wanted?: { rows: GridRow[]; stops: string[] } | null;
 }
 
 export interface DecisionAnswer extends Summary {

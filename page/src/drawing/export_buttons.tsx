@@ -1,16 +1,25 @@
 // Buttons that save the picture above them as SVG or PNG.
 
 import { useRef, useState } from "preact/hooks";
-import { savePng, saveSvg } from "./export";
+import { savePng, saveSvg, type Sheet } from "./export";
 
-export function ExportButtons({ title }: { title: string }) {
+interface Properties {
+  title: string;
+  /** Stands over the picture, as who was refused and why. */
+  sentence?: string;
+}
+
+export function ExportButtons({ title, sentence = "" }: Properties) {
   const self = useRef<HTMLSpanElement>(null);
   const [failed, setFailed] = useState("");
-  const picture = () => self.current?.closest(".picture")?.querySelector<SVGSVGElement>("svg.drawing") ?? null;
-  const save = async (how: (picture: SVGSVGElement, title: string) => void | Promise<void>) => {
-    const found = picture();
+  const save = async (how: (sheet: Sheet) => void | Promise<void>) => {
+    const whole = self.current?.closest(".picture");
+    const picture = whole?.querySelector<SVGSVGElement>("svg.drawing");
     try {
-      if (found) await how(found, title);
+      if (whole && picture) {
+        const [tally, legend] = [whole.querySelector(".tally"), whole.querySelector(".legend")];
+        await how({ picture, title, sentence, tally, legend });
+      }
       setFailed("");
     } catch {
       setFailed("The picture could not be saved.");

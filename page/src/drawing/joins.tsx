@@ -4,10 +4,11 @@ import type { Holder, LedgerView } from "../agent/api_types";
 import type { Layout } from "./layout";
 import { liesApart, lookOf, LyingShape } from "../telling/lying";
 import { numbersOf } from "../values/numbers";
+import { poolsFrom } from "./memory_bar";
 import type { Shown } from "./node_tile";
 import type { Occupancy } from "../machine/occupancy";
 import { slotClass } from "./palette";
-import type { Box, Tile } from "./tile";
+import type { Box } from "./tile";
 
 export interface Point {
   x: number;
@@ -19,7 +20,7 @@ export function Joins({ layout, ledger, ...shown }: Shown & { layout: Layout; le
   return (
     <g class="joins" aria-hidden="true">
       {apart.map((holder, number) => {
-        const steps = stepsOf(partsOf(holder, layout.tiles, ledger, shown.occupancy));
+        const steps = stepsOf(partsOf(holder, layout, ledger, shown.occupancy));
         if (steps.length === 0) return null;
         const line = steps.map(([from, to]) => `M${round(from)}Q${round(bend(from, to, number))} ${round(to)}`).join("");
         const middle = between(...steps[0]!, number);
@@ -42,20 +43,33 @@ export function Joins({ layout, ledger, ...shown }: Shown & { layout: Layout; le
   );
 }
 
-/** For each NUMA node where it has something, where that is: its CPUs, else its devices, else its memory. */
-export function partsOf(holder: Holder, tiles: Tile[], ledger: LedgerView, occupancy: Occupancy): Point[][] {
+/**
+ * For each NUMA node where it has something, where that is: its CPUs, else its devices, else its memory; behind these
+ * what lies in the memory of a device, and devices apart from all of it that stand without a NUMA node.
+ */
+export function partsOf(holder: Holder, layout: Layout, ledger: LedgerView, occupancy: Occupancy): Point[][] {
   const cpus = new Set(numbersOf(holder.cpus));
   const devices = new Set(Object.values(holder.devices).flat());
-  const parts = tiles.map((tile) => {
+  const parts = layout.tiles.map((tile) => {
     const cores = tile.cores.filter((box) => box.core.cpus.some((cpu) => cpus.has(cpu))).map(middleOf);
-    // At the upper edge, where its name stays readable.
-    const chips = tile.devices
-      .filter((box) => devices.has(box.device.id))
-      .map((box) => ({ x: box.x + box.width / 2, y: box.y }));
+    const chips = tile.devices.filter((box) => devices.has(box.device.id)).map(topOf);
     const memory = tile.memory && memoryPoint(holder, tile.node.id, tile.memory, ledger, occupancy);
     return cores.length > 0 ? cores : chips.length > 0 ? chips : memory ? [memory] : [];
   });
+  const bars = [...layout.tiles.flatMap((tile) => tile.devices), ...layout.loose].flatMap((box) => box.bars);
+  for (const bar of bars) {
+    const memory = memoryPoint(holder, bar.node, bar, ledger, occupancy);
+    if (memory) parts.push([memory]);
+  }
+  const remote = new Set(holder.alignment?.parts.filter((part) => part.remoteFrom.length > 0).map((part) => part.device));
+  // One that is near to its CPUs needs no line, on however many nodes it hangs.
+  parts.push(layout.loose.filter(({ device }) => devices.has(device.id) && remote.has(device.id)).map(topOf));
   return parts.filter((points) => points.length > 0);
+}
+
+/** At the upper edge, where its name stays readable. */
+function topOf(box: Box): Point {
+  return { x: box.x + box.width / 2, y: box.y };
 }
 
 /** From each part to the next where they are nearest to each other: so the line hides little. */
@@ -82,15 +96,16 @@ function memoryPoint(
   ledger: LedgerView,
   occupancy: Occupancy,
 ): Point | null {
-  const share = ledger.nodes.find((one) => one.id === node)?.memory;
-  let before = share?.reserved ?? 0;
-  for (const { holder: id, bytes, type } of occupancy.memory.get(node) ?? []) {
-    if (type !== "memory") continue;
-    if (id === holder.id)
-      return { x: bar.x + (bar.width * (before + bytes / 2)) / (share?.total || 1), y: bar.y + bar.height / 2 };
-    before += bytes;
-  }
-  return null;
+  const { memory, hugepages = {} } = ledger.nodes.find((one) => one.id === node) ?? {};
+  const segments = occupancy.memory.get(node) ?? [];
+  const own = segments.filter((one) => one.holder === holder.id);
+  const first = own.find((one) => one.type === "memory") ?? own[0];
+  if (!first) return null;
+  const whole = memory?.total || 1;
+  const begins = first.type === "memory" ? (memory?.reserved ?? 0) : whole - poolsFrom(first.type, hugepages);
+  const before = segments.slice(0, segments.indexOf(first)).filter((one) => one.type === first.type);
+  const at = before.reduce((sum, { bytes }) => sum + bytes, begins) + first.bytes / 2;
+  return { x: bar.x + bar.width * Math.min(1, at / whole), y: bar.y + bar.height / 2 };
 }
 
 /** Bent, the more the more lines there are: two of them do not hide each other. */

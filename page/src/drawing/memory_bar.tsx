@@ -40,8 +40,7 @@ export function MemoryBar({ box, node, total, share, hugepages = {}, owner, occu
   const taken = new Map<string, number>();
   /** Inside the pool of its pages, one behind the other. */
   const inPool = ({ type, bytes }: Segment) => {
-    const before = pools.slice(0, pools.findIndex(([name]) => name === type) + 1);
-    const start = box.x + box.width - before.reduce((sum, [, pool]) => sum + width(pool.total), 0);
+    const start = box.x + box.width - width(poolsFrom(type, hugepages));
     const at = start + width(taken.get(type) ?? 0);
     taken.set(type, (taken.get(type) ?? 0) + bytes);
     return { x: at, y: box.y, width: width(bytes), height: box.height };
@@ -101,6 +100,12 @@ export function MemoryBar({ box, node, total, share, hugepages = {}, owner, occu
       )}
     </g>
   );
+}
+
+/** Bytes from where the pages of this size begin to the end of the bar: pools stand there, the first outermost. */
+export function poolsFrom(type: string, hugepages: Record<string, Share>): number {
+  const sizes = Object.keys(hugepages);
+  return sizes.slice(0, sizes.indexOf(type) + 1).reduce((sum, size) => sum + hugepages[size]!.total, 0);
 }
 
 function Piece({

@@ -11,7 +11,7 @@ import { holdings, resourceText } from "./occupancy";
 import { slotClass, slotsOf } from "../drawing/palette";
 import type { WhatIfPlace } from "../values/place";
 import { dragStart } from "../drawing/pod_drag";
-import { podLike } from "./try_pod";
+import { podLike, podOf } from "./try_pod";
 import { WhyNotMenu } from "../telling/why_not";
 import { LEFT_OVER } from "../values/words";
 
@@ -92,7 +92,11 @@ function Asking({ holder, machine, onAsk }: { holder: Holder; machine: Machine; 
   return (
     <span class="try">
       {pods !== null && (
-        <button type="button" title="Ask what would come of another pod like it" onClick={() => onAsk({ pods })}>
+        <button
+          type="button"
+          title="Ask what would come of another pod like it"
+          onClick={async () => onAsk({ pods: await podOf(holder) })}
+        >
           Try this pod
         </button>
       )}
@@ -106,15 +110,15 @@ function Asking({ holder, machine, onAsk }: { holder: Holder; machine: Machine; 
         </button>
       )}
       {pods !== null && canGo(holder) && (
-        <WhyNotMenu machine={machine} of={holder.name} value={null} onNode={(node) => onAsk(whyNot(holder, node))} />
+        <WhyNotMenu machine={machine} of={holder.name} value={null} onNode={async (node) => onAsk(await whyNot(holder, node))} />
       )}
     </span>
   );
 }
 
 /** It leaves, and one that asks for as much comes: why does that not go to this NUMA node? */
-export function whyNot(holder: Holder, node: number | null): Partial<WhatIfPlace> {
-  return { pods: podLike(holder) ?? "", without: [holder.id], why: node };
+export async function whyNot(holder: Holder, node: number | null): Promise<Partial<WhatIfPlace>> {
+  return { pods: await podOf(holder), without: [holder.id], why: node };
 }
 
 /** A holder of shared CPUs and nothing else has no colour in the picture. */

@@ -20,6 +20,7 @@ interface Properties {
   title: string;
   machine: Machine;
   ledger: LedgerView;
+  returns: number;
   measured: MeasuredAnswer | undefined;
   place: Place;
   onPlace: (change: Partial<Place>) => void;
@@ -27,11 +28,11 @@ interface Properties {
   onAsk: (part: Partial<WhatIfPlace>) => void;
 }
 
-export function MachineView({ title, machine, ledger, measured, place, onPlace, onAsk }: Properties) {
+export function MachineView({ title, machine, ledger, returns, measured, place, onPlace, onAsk }: Properties) {
   const [pointed, setPointed] = useState<string | null>(null);
   const [links, setLinks] = useState(false);
   const [showUse, setShowUse] = useState(true);
-  const use = useMachineUse();
+  const use = useMachineUse(returns);
   const [, setTick] = useState(0);
   // Ages grow even when nothing happens.
   useEffect(() => {
@@ -86,7 +87,7 @@ export function MachineView({ title, machine, ledger, measured, place, onPlace, 
             onPick={(holder) => onPlace({ holder: holder ?? "" })}
             onNode={(node, id) => {
               const holder = ledger.holders.find((one) => one.id === id);
-              if (holder) onAsk(whyNot(holder, node));
+              if (holder) void whyNot(holder, node).then(onAsk);
             }}
           />
         )}
@@ -104,7 +105,7 @@ export function MachineView({ title, machine, ledger, measured, place, onPlace, 
           onAsk={onAsk}
           machine={machine}
         />
-        <Past revision={ledger.revision} />
+        <Past revision={ledger.revision} returns={returns} />
         <Distances machine={machine} />
       </aside>
     </main>

@@ -8,13 +8,13 @@ import type { PastAnswer } from "../agent/api_types";
 import { LineRow } from "./line_row";
 import { Name } from "../telling/name";
 
-/** Asked anew with each revision of the ledger; an agent that knows nothing of the past shows nothing of it. */
-export function Past({ revision }: { revision: number }) {
+/** Asked anew with each revision of the ledger, and after a gap; an agent that knows nothing of the past shows nothing of it. */
+export function Past({ revision, returns }: { revision: number; returns: number }) {
   const [past, setPast] = useState<PastAnswer | null>(null);
   useEffect(() => {
     // What does not answer now is asked again with the next revision.
     api.past().then(setPast, () => undefined);
-  }, [revision]);
+  }, [revision, returns]);
   if (!past || past.times.length < 2 || past.jobs.length === 0) return null;
   return (
     <section class="past" aria-labelledby="past-title">

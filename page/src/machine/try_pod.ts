@@ -1,5 +1,6 @@
 // A holder as a pod that asks for the same: the manifest for "Try this pod".
 
+import { api } from "../agent/api";
 import type { Holder } from "../agent/api_types";
 import { holdings } from "./occupancy";
 import { mebiText } from "../what_if/shape";
@@ -30,6 +31,29 @@ spec:
       limits:
 ${amounts.map(([resource, amount]) => `        ${resource}: ${amount}`).join("\n")}
 `;
+}
+
+/**
+ * Another pod like the holder: where the agent has decided about it, by its manifest, with all containers and their
+ * requests; otherwise by what it holds.
+ */
+export async function podOf(holder: Holder): Promise<string> {
+  if (holder.kind === "pod") {
+    try {
+      const { decisions } = await api.decisions({ pod: holder.name, verdict: "admitted" });
+      const own = decisions.find((one) => one.pod === holder.name && one.kind === "pod");
+      const manifest = own ? (await api.decision(own.id)).manifest : "";
+      if (manifest) return renamed(manifest, nameOf(holder));
+    } catch {
+      // A decision that is not remembered, or an agent that is away: what it holds is known all the same.
+    }
+  }
+  return podLike(holder) ?? "";
+}
+
+/** The agent writes the name of the pod first. */
+export function renamed(manifest: string, name: string): string {
+  return manifest.replace(/^ {2}name: .*$/m, `  name: ${name}`);
 }
 
 /** As Kubernetes allows names, and another than that of the holder, which is there already. */

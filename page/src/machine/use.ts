@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { bytesText } from "../values/amounts";
 import { api } from "../agent/api";
+import { whileSeen } from "../agent/turns";
 import type { Values } from "../values/small_line";
 
 export interface NodeUse {
@@ -11,11 +12,15 @@ export interface NodeUse {
   cpus: Values;
   /** Bytes used over time. */
   memory: Values;
+  /** Of the page cache, and what nobody uses, over time. */
+  cached: Values;
+  unused: Values;
   total: number;
   used: number;
   cache: number;
   free: number;
-  hugepages: Record<string, { total: number; free: number }>;
+  /** By the size of a page; `used` over time. */
+  hugepages: Record<string, { total: number; free: number; used: Values }>;
 }
 
 export interface DeviceUse {
@@ -36,36 +41,26 @@ export interface UseAnswer {
   devices: DeviceUse[];
 }
 
+/** Seconds until it is asked again of an agent that does not answer. */
+const PAUSE = 5;
+
 /** Null until it is known, and while the agent does not answer: old numbers are not those of now. */
-export function useMachineUse(): UseAnswer | null {
+export function useMachineUse(returns: number): UseAnswer | null {
   const [use, setUse] = useState<UseAnswer | null>(null);
   useEffect(() => {
-    let timer = 0;
     let ended = false;
-    const look = async () => {
-      let next = 5;
+    const end = whileSeen(async () => {
       try {
         const answer = await api.use();
-        if (ended) return;
-        setUse(answer);
-        next = answer.seconds;
+        if (!ended) setUse(answer);
+        return answer.seconds;
       } catch {
-        setUse(null);
+        if (!ended) setUse(null);
+        return PAUSE;
       }
-      if (!ended && next > 0 && !document.hidden) timer = window.setTimeout(() => void look(), next * 1000);
-    };
-    const seen = () => {
-      window.clearTimeout(timer);
-      if (!document.hidden) void look();
-    };
-    void look();
-    document.addEventListener("visibilitychange", seen);
-    return () => {
-      ended = true;
-      window.clearTimeout(timer);
-      document.removeEventListener("visibilitychange", seen);
-    };
-  }, []);
+    });
+    return () => ((ended = true), end());
+  }, [returns]);
   return use;
 }
 

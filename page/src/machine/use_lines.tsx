@@ -36,13 +36,14 @@ export function UseLines({ use, machine }: { use: UseAnswer | null; machine: Mac
             </tr>,
             <LineRow what="CPUs busy" values={node.cpus} text={busyText} />,
             node.total > 0 && <LineRow what="memory used" values={node.memory} text={bytesText} />,
-            node.total > 0 && <Amount what="page cache" text={bytesText(node.cache)} />,
-            node.total > 0 && <Amount what="unused" text={bytesText(node.free)} />,
-            ...Object.entries(node.hugepages).map(([size, { total, free }]) => (
-              <Amount
+            node.total > 0 && <LineRow what="page cache" values={node.cached} text={bytesText} />,
+            node.total > 0 && <LineRow what="unused" values={node.unused} text={bytesText} />,
+            ...Object.entries(node.hugepages).map(([size, { total, used }]) => (
+              <LineRow
                 key={size}
                 what={`${size} huge pages used`}
-                text={`${bytesText(total - free)} of ${bytesText(total)}`}
+                values={used}
+                text={(bytes) => `${bytesText(bytes)} of ${bytesText(total)}`}
               />
             )),
           ])}
@@ -58,14 +59,5 @@ export function UseLines({ use, machine }: { use: UseAnswer | null; machine: Mac
         </tbody>
       </table>
     </section>
-  );
-}
-
-function Amount({ what, text }: { what: string; text: string }) {
-  return (
-    <tr>
-      <td colSpan={2}>{what}</td>
-      <td class="number">{text}</td>
-    </tr>
   );
 }

@@ -13,15 +13,16 @@ import { Notes } from "../telling/notes";
 interface Properties {
   known: Known;
   revision: number;
+  returns: number;
   onRefused: (sentence: string) => void;
 }
 
-export function ChecksView({ known, revision, onRefused }: Properties) {
+export function ChecksView({ known, revision, returns, onRefused }: Properties) {
   return (
     <main class="checks" id="main" tabIndex={-1}>
-      <Doctor known={known} revision={revision} />
-      <LintFiles known={known} onRefused={onRefused} />
-      <Audit />
+      <Doctor known={known} revision={revision} returns={returns} />
+      <LintFiles known={known} returns={returns} onRefused={onRefused} />
+      <Audit returns={returns} />
     </main>
   );
 }
@@ -34,7 +35,7 @@ function lineOf(failure: unknown): number {
   return failure instanceof Refusal && failure.source === "kubelet" ? failure.line : 0;
 }
 
-function Doctor({ known, revision }: { known: Known; revision: number }) {
+function Doctor({ known, revision, returns }: Omit<Properties, "onRefused">) {
   const [kubelet, setKubelet] = useState("");
   const [answer, setAnswer] = useState<CheckupAnswer | null>(null);
   const [trouble, setTrouble] = useState("");
@@ -51,7 +52,7 @@ function Doctor({ known, revision }: { known: Known; revision: number }) {
       kubelet ? 300 : 0,
     );
     return () => (window.clearTimeout(timer), stop.abort());
-  }, [kubelet, revision]);
+  }, [kubelet, revision, returns]);
   return (
     <section class="check-part" aria-labelledby="doctor-title">
       <h2 id="doctor-title">Doctor: would this kubelet start?</h2>
@@ -111,12 +112,12 @@ function checkupItems(answer: CheckupAnswer): Item[] {
 
 const PASTED = "pasted";
 
-function LintFiles({ known, onRefused }: { known: Known; onRefused: (sentence: string) => void }) {
+function LintFiles({ known, returns, onRefused }: Omit<Properties, "revision">) {
   const [text, setText] = useState("");
   const [files, setFiles] = useState<{ name: string; text: string }[]>([]);
   const input = useRef<HTMLInputElement>(null);
   const given = [...files, { name: PASTED, text }].filter((file) => file.text.trim());
-  const { answer, trouble } = useLint(given, known.machine.machine, known.settings.version);
+  const { answer, trouble } = useLint(given, known.machine.machine, known.settings.version, returns);
   const open = async (chosen: File[]) => {
     // Before any of them is read.
     const all = { name: chosen.length === 1 ? chosen[0]!.name : "these files", size: chosen.reduce((sum, one) => sum + one.size, 0) };
@@ -176,7 +177,7 @@ function LintFiles({ known, onRefused }: { known: Known; onRefused: (sentence: s
 /** The agent looks once a minute. */
 const AUDIT_PAUSE = 60_000;
 
-function Audit() {
+function Audit({ returns }: { returns: number }) {
   const [answer, setAnswer] = useState<AuditAnswer | null>(null);
   const [trouble, setTrouble] = useState("");
   useEffect(() => {
@@ -189,7 +190,7 @@ function Audit() {
     void ask();
     const timer = window.setInterval(() => void ask(), AUDIT_PAUSE);
     return () => ((stale = true), window.clearInterval(timer));
-  }, []);
+  }, [returns]);
   return (
     <section class="check-part" aria-labelledby="audit-title">
       <h2 id="audit-title">Audit: what does the kernel do with the jobs?</h2>

@@ -8,6 +8,7 @@ import type { Dropped } from "../what_if/dropped";
 import { Entry } from "./entry";
 import { HintPicture } from "../telling/hint_picture";
 import { Notes } from "../telling/notes";
+import { toTold } from "./to_told";
 import { Chapters, Verdict } from "../telling/telling";
 import { verdictOf } from "../values/words";
 
@@ -108,7 +109,7 @@ export function LogView({ dropped, returns, onClose, onFile }: Properties) {
                   : "No decision stands in this log."}
               </p>
             )}
-            <ol>
+            <ol onClick={toTold}>
               {stories.map((one, number) => (
                 <Entry
                   key={`${one.line} ${one.pod}`}
@@ -142,7 +143,7 @@ export function LogView({ dropped, returns, onClose, onFile }: Properties) {
               {told.inferred ? "; the verdict is inferred, the log does not say it" : ""}.
             </p>
             {told.merges && <HintPicture merges={told.merges} admitted={told.admitted} />}
-            <Chapters story={told.story} admitted={told.admitted} />
+            <Chapters story={told.story} admitted={told.admitted} merges={told.merges} />
           </>
         )}
         <Notes notes={answer?.notes ?? []} />

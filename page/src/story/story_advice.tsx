@@ -14,35 +14,45 @@ interface Properties {
   /** Who is there now. */
   holders: Holder[];
   kubelet: string;
+  returns: number;
   /** Asks "what if"; with what was applied, and the question before it. */
   onAsk: (place: WhatIfPlace, text: string, before: WhatIfPlace) => void;
 }
 
-export function StoryAdvice({ decision, holders, kubelet, onAsk }: Properties) {
+export function StoryAdvice({ decision, holders, kubelet, returns, onAsk }: Properties) {
   const [advice, setAdvice] = useState<Advice | null>(null);
+  /** How often it was asked. */
+  const [asked, setAsked] = useState(0);
   const [busy, setBusy] = useState(false);
   const [trouble, setTrouble] = useState("");
-  useEffect(() => (setAdvice(null), setTrouble(""), setBusy(false)), [decision.id]);
-  if (!decision.manifest) return null;
+  useEffect(() => (setAdvice(null), setTrouble(""), setBusy(false), setAsked(0)), [decision.id]);
   const there = holders.find((one) => one.name === decision.pod && !one.gone);
   const place = { ...START.whatIf, pods: decision.manifest, without: there ? [there.id] : [] };
-  const ask = () => {
+  useEffect(() => {
+    if (asked === 0) return;
+    const stop = new AbortController();
     setBusy(true);
     setTrouble("");
     api
-      .advise({ pods: place.pods, ...(there ? { without: place.without } : {}) })
-      .then(setAdvice, (failure) =>
-        setTrouble(failure instanceof Refusal ? failure.message : "The answer could not be read: reload the page."),
-      )
-      .finally(() => setBusy(false));
-  };
+      .advise({ pods: place.pods, ...(there ? { without: place.without } : {}) }, stop.signal)
+      .then(
+        (found) => (setAdvice(found), setBusy(false)),
+        (failure) => {
+          if (stop.signal.aborted) return;
+          setBusy(false);
+          setTrouble(failure instanceof Refusal ? failure.message : "The answer could not be read: reload the page.");
+        },
+      );
+    return () => stop.abort();
+  }, [asked, returns]);
+  if (!decision.manifest) return null;
   const apply = async (pod: string, proposal: Proposal) =>
     onAsk(await applied(place, pod, proposal, kubelet), proposal.text, place);
   const own = advice && speakerFor(advice, decision.pod)?.advised;
   return (
     <div class="story-advice">
       <p class="row">
-        <button type="button" disabled={busy} onClick={ask}>
+        <button type="button" disabled={busy} onClick={() => setAsked(asked + 1)}>
           What would help?
         </button>
         <button type="button" onClick={() => onAsk(place, "", place)}>

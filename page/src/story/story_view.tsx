@@ -5,6 +5,7 @@ import { clockText } from "../values/amounts";
 import { api, Refusal } from "../agent/api";
 import type { DecisionAnswer, Holder, Summary } from "../agent/api_types";
 import { Drawing } from "../drawing/drawing";
+import { ExportButtons } from "../drawing/export_buttons";
 import { demandOf } from "../drawing/ghost";
 import type { Dropped } from "../what_if/dropped";
 import { Entry } from "./entry";
@@ -15,7 +16,8 @@ import { liesApart } from "../telling/lying";
 import { PasteLog } from "./paste_log";
 import type { StoryPlace, WhatIfPlace } from "../values/place";
 import { StoryAdvice } from "./story_advice";
-import { Chapters, Verdict } from "../telling/telling";
+import { toTold } from "./to_told";
+import { Chapters, Verdict, verdictText } from "../telling/telling";
 
 interface Properties {
   machine: Machine;
@@ -100,7 +102,7 @@ export function StoryView({ machine, latest, returns, place, dropped, onDropped,
               : "No decision yet: it appears here as soon as one is made."}
           </p>
         )}
-        <ol>
+        <ol onClick={toTold}>
           {list.decisions.map((one) => (
             <Entry
               key={one.id}
@@ -188,7 +190,7 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
           ← Earlier
         </button>
         <span class="at">
-          The machine after decision {answer.id},{" "}
+          The machine after this decision,{" "}
           <time dateTime={answer.time}>{clockText(answer.time, Date.now())}</time>
         </span>
         <button type="button" disabled={!hasLater} title="Later (up or k)" onClick={() => onStep(-1)}>
@@ -200,7 +202,7 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
       </div>
       <Verdict {...answer} alignment={own?.alignment} />
       {answer.kind === "pod" && (!answer.admitted || liesApart(own?.alignment)) && (
-        <StoryAdvice decision={answer} {...asking} />
+        <StoryAdvice decision={answer} returns={returns} {...asking} />
       )}
       <Drawing
         machine={machine}
@@ -208,8 +210,14 @@ function Chosen({ machine, id, returns, follows, onStep, onNewest, hasLater, has
         lit={lit}
         onLit={setLit}
         inText
+        tools={
+          <ExportButtons
+            title={`decision ${answer.pod}`}
+            sentence={verdictText({ ...answer, alignment: own?.alignment })}
+          />
+        }
         demand={demand}
-        label={`The machine after decision ${answer.id}`}
+        label="The machine after this decision"
       />
       {answer.story && <Chapters story={answer.story} admitted={answer.admitted} />}
       <Notes notes={answer.notes} />

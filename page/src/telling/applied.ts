@@ -8,6 +8,27 @@ export interface Applied {
   /** What was changed, as before -> after. */
   text: string;
   before: WhatIfPlace;
+  after: WhatIfPlace;
+}
+
+/** All of a question that a proposal changes. */
+function part({ pods, kubelet, left, without }: WhatIfPlace): Partial<WhatIfPlace> {
+  return { pods, kubelet, left, without };
+}
+
+/** Whether the question still says what was applied: otherwise the way back would lead to another question. */
+export function stands({ after }: Applied, place: WhatIfPlace): boolean {
+  return JSON.stringify(part(after)) === JSON.stringify(part(place));
+}
+
+/** Without it, and with all that a proposal does not change. */
+export function undone({ before }: Applied, place: WhatIfPlace): WhatIfPlace {
+  return { ...place, ...part(before) };
+}
+
+/** The proposal was made for `before`; null where the question says something else by now. */
+export function written(before: WhatIfPlace, after: WhatIfPlace, now: WhatIfPlace): WhatIfPlace | null {
+  return JSON.stringify(part(before)) === JSON.stringify(part(now)) ? { ...now, ...part(after) } : null;
 }
 
 /** Whether the page can put it into the question: a pod that is split, or comes later, is for its owner to write. */

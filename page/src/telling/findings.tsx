@@ -68,12 +68,17 @@ interface Linted {
 const NOTHING: Linted = { answer: null, trouble: "" };
 
 /** After a longer pause than the decision: mistakes in what is half typed are no news. */
-export function useLint(files: { name: string; text: string }[], machine: unknown, version: string): Linted {
+export function useLint(
+  files: { name: string; text: string }[],
+  machine: unknown,
+  version: string,
+  returns: number,
+): Linted {
   const [linted, setLinted] = useState(NOTHING);
   const given = files.filter((file) => file.text.trim());
   const key = JSON.stringify([given, machine, version]);
+  useEffect(() => setLinted(NOTHING), [key]);
   useEffect(() => {
-    setLinted(NOTHING);
     if (given.length === 0) return;
     const stop = new AbortController();
     const body = { files: given, ...(machine ? { machine } : {}), ...(version ? { version } : {}) };
@@ -88,6 +93,6 @@ export function useLint(files: { name: string; text: string }[], machine: unknow
       PAUSE,
     );
     return () => (window.clearTimeout(timer), stop.abort());
-  }, [key]);
+  }, [key, returns]);
   return linted;
 }

@@ -9,7 +9,7 @@ import { isBytes } from "../drawing/ghost";
 import { resourceText } from "../machine/occupancy";
 import { Name } from "./name";
 
-export function Fitting({ body, revision }: { body: WhatIfBody; revision: number }) {
+export function Fitting({ body, revision, returns }: { body: WhatIfBody; revision: number; returns: number }) {
   const [open, setOpen] = useState(false);
   const [answer, setAnswer] = useState<FitAnswer | null>(null);
   const [trouble, setTrouble] = useState("");
@@ -23,7 +23,7 @@ export function Fitting({ body, revision }: { body: WhatIfBody; revision: number
         setTrouble(failure instanceof Refusal ? failure.message : "The answer could not be read: reload the page.");
     });
     return () => stop.abort();
-  }, [open, key, revision]);
+  }, [open, key, revision, returns]);
   return (
     <details class="fitting" onToggle={(event) => setOpen((event.currentTarget as HTMLDetailsElement).open)}>
       <summary>How many of these fit?</summary>

@@ -1,10 +1,18 @@
 // The merge: what each manager hinted, what the kubelet took, what came near and why not, and how many more there were.
 
 import { plural } from "../values/amounts";
-import type { Chapter, Walk } from "../agent/api_types";
+import type { Chapter, Story, Walk } from "../agent/api_types";
 import { textOf } from "../values/numbers";
 
-export function Merge({ chapter, admitted }: { chapter: Chapter; admitted: boolean | null }) {
+interface Properties {
+  chapter: Chapter;
+  /** The pod. */
+  admitted: boolean | null;
+  /** What the policy said to this merge; null: a log does not tell. */
+  accepted: boolean | null;
+}
+
+export function Merge({ chapter, admitted, accepted }: Properties) {
   const hints = Object.entries(chapter.hints);
   return (
     <div class="merge">
@@ -25,7 +33,7 @@ export function Merge({ chapter, admitted }: { chapter: Chapter; admitted: boole
           </dl>
         </>
       )}
-      {chapter.walk && <Steps walk={chapter.walk} admitted={admitted} />}
+      {chapter.walk && <Steps walk={chapter.walk} best={bestText(admitted, accepted)} />}
       {chapter.outcome && <p class="outcome">{chapter.outcome}</p>}
     </div>
   );
@@ -68,7 +76,36 @@ export function restText(walk: Walk): string {
   return `And ${more} more${apart > 0 ? `, ${apart === more ? "all" : apart} of them with nothing in common${seen}` : ""}.`;
 }
 
-function Steps({ walk, admitted }: { walk: Walk; admitted: boolean | null }) {
+/**
+ * For each merge of a decision, what the policy said to it. One that it refuses is the last; so is one behind which
+ * something else refuses the pod.
+ */
+export function acceptedOf(
+  { chapters, cause }: Story,
+  admitted: boolean | null,
+  merges: Said[] = [],
+): (boolean | null)[] {
+  const kind = cause?.cause?.kind ?? cause?.kind;
+  return chapters.map((_, number) => {
+    const said = merges[number]?.admit;
+    if (said !== undefined) return said;
+    if (admitted || number < chapters.length - 1) return true;
+    return kind === undefined ? null : kind !== "merge-refused";
+  });
+}
+
+/** Of a merge in an answer or a log. */
+export interface Said {
+  admit: boolean | null;
+}
+
+/** What became of the combination that the merge ends with. */
+export function bestText(admitted: boolean | null, accepted: boolean | null): string {
+  if (accepted === false) return "← best, and yet refused";
+  return admitted ? "← taken" : accepted ? "← accepted" : "← best";
+}
+
+function Steps({ walk, best }: { walk: Walk; best: string }) {
   if (walk.combinations === null) return <p class="note">The hints are too many to list one by one.</p>;
   const dropped =
     walk.filtered > 0
@@ -115,7 +152,7 @@ function Steps({ walk, admitted }: { walk: Walk; admitted: boolean | null }) {
                   {one.nodes.length === 0 ? "–" : textOf(one.nodes)}
                   {one.preferred && one.nodes.length > 0 ? " ★" : ""}
                 </td>
-                <td class="lost">{one.best ? (admitted ? "← taken" : "← best, and yet refused") : LOST[one.lost ?? ""]}</td>
+                <td class="lost">{one.best ? best : LOST[one.lost ?? ""]}</td>
               </tr>
             ))}
           </tbody>

@@ -4,7 +4,7 @@ import type { Alignment, Story } from "../agent/api_types";
 import { Grid } from "./grid";
 import { GuessMark } from "./guess";
 import { liesApart, LyingMark } from "./lying";
-import { Merge } from "./merge";
+import { acceptedOf, Merge, type Said } from "./merge";
 import { membersOf } from "../values/numbers";
 import { verdictOf } from "../values/words";
 import { Name } from "./name";
@@ -58,12 +58,27 @@ export function Verdict({ pod, admitted, reason, sentence, message = "", kind = 
   );
 }
 
+/** The verdict as one text, for a picture that is sent to somebody. */
+export function verdictText({ pod, admitted, reason, sentence, kind = "pod", alignment }: VerdictProperties): string {
+  const { word } = verdictOf(admitted, kind);
+  const lies = admitted && alignment ? `, ${alignment.verdict}` : "";
+  return `${pod}: ${word}${lies}${!admitted && reason ? ` (${reason})` : ""}. ${sentence.replaceAll("`", "")}`.trim();
+}
+
 /** Backticks mark words of the kubelet. */
 export function plain(sentence: string) {
   return sentence.split("`").map((part, number) => (number % 2 === 1 ? <code key={number}>{part}</code> : part));
 }
 
-export function Chapters({ story, admitted }: { story: Story; admitted: boolean | null }) {
+interface ChaptersProperties {
+  story: Story;
+  admitted: boolean | null;
+  /** One for each chapter, where the answer has them. */
+  merges?: Said[] | undefined;
+}
+
+export function Chapters({ story, admitted, merges }: ChaptersProperties) {
+  const accepted = acceptedOf(story, admitted, merges);
   return (
     <>
       {story.wanted && story.chapters.length === 0 && (
@@ -75,7 +90,7 @@ export function Chapters({ story, admitted }: { story: Story; admitted: boolean 
         <section class="chapter" key={number}>
           {chapter.container && <h3>Container {chapter.container}</h3>}
           <Grid rows={chapter.grid} chosen={admitted && chapter.best?.[0] ? membersOf(chapter.best[0]) : []} />
-          <Merge chapter={chapter} admitted={admitted} />
+          <Merge chapter={chapter} admitted={admitted} accepted={accepted[number]!} />
         </section>
       ))}
       {story.doubts?.map((doubt) => (

@@ -45,10 +45,11 @@ interface Properties {
   node: number;
   /** Of the ledger: a new one means a new answer. */
   revision: number;
+  returns: number;
   onClose: () => void;
 }
 
-export function WhyNot({ body, pod, node, revision, onClose }: Properties) {
+export function WhyNot({ body, pod, node, revision, returns, onClose }: Properties) {
   const [answer, setAnswer] = useState<WhyNotAnswer | null>(null);
   const [trouble, setTrouble] = useState("");
   const key = JSON.stringify([body, pod, node]);
@@ -61,7 +62,7 @@ export function WhyNot({ body, pod, node, revision, onClose }: Properties) {
         setTrouble(failure instanceof Refusal ? failure.message : "The answer could not be read: reload the page."),
     );
     return () => stop.abort();
-  }, [key, revision]);
+  }, [key, revision, returns]);
   const told = answer?.pods.find((one) => one.pod === pod && one.numa === node);
   return (
     <section class="why-not" aria-label={`Why not on NUMA ${node}?`} aria-live="polite">

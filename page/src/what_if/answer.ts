@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { api, Refusal } from "../agent/api";
+import { inTurn, type Turn } from "../agent/turns";
 import type { ToldPod, WhatIfAnswer, WhatIfBody } from "../agent/api_types";
 import { type Machine, machineOf } from "../machine/machine";
 import { isAsked, type Side, type WhatIfPlace } from "../values/place";
@@ -14,10 +15,14 @@ export interface Answer {
   /** The text (pods, events, kubelet) and the line of it that is wrong; 0: none, or not known. */
   source?: string;
   line?: number;
+  /** Why nobody said what would help; empty: somebody did, or will. */
+  unhelped?: string;
   busy: boolean;
   /** When it came. */
   at?: string;
 }
+
+const NOTHING: Answer = { result: null, trouble: "", busy: false };
 
 /** The line of a text that is wrong; 0: none. */
 export function wrongLine(answer: Answer, source: string): number {
@@ -72,50 +77,65 @@ export function useOther(name: string, returns: number): Machine | null {
   return other;
 }
 
-/** Asks after a short pause, and again when the question or the ledger changes; the decision first, then the advice. */
+/**
+ * Asks after a short pause, and again when the ledger changes; the decision first, then the advice. Another question
+ * stops what is under way, another ledger does not: where it changes often, no advice would ever come.
+ */
 export function useAnswer(place: WhatIfPlace, side: Side | null, revision: number, returns: number): Answer {
-  const [answer, setAnswer] = useState<Answer>({ result: null, trouble: "", busy: false });
-  const key = side && JSON.stringify([bodyOf(place, side), place.events]);
+  const [answer, setAnswer] = useState(NOTHING);
+  const key = side && isAsked(place) ? JSON.stringify([bodyOf(place, side), place.events]) : null;
   const asked = useRef<string | null>(null);
+  const turn = useRef<Turn | null>(null);
   const onTop = place.machine === "" && !place.empty ? revision : 0;
   useEffect(() => {
-    if (!side || !isAsked(place)) {
-      setAnswer({ result: null, trouble: "", busy: false });
+    if (!side || key === null) {
+      setAnswer(NOTHING);
       return;
     }
     const stop = new AbortController();
-    const question = async () => {
-      const body = bodyOf(place, side);
-      const events = place.events.trim() ? { events: place.events } : {};
+    const body = bodyOf(place, side);
+    const events = place.events.trim() ? { events: place.events } : {};
+    const decide = inTurn(async () => {
       try {
         const result = await api.whatIf({ ...body, ...events, advice: false }, stop.signal);
         const at = new Date().toISOString();
-        if (result.events || place.pods.trim() === "") {
-          // What to change is asked of pods that come, not of a run.
-          asked.current = key;
-          setAnswer({ result, trouble: "", busy: false, at });
-          return;
-        }
+        // What to change is asked of pods that come, not of a run.
+        const helps = !result.events && place.pods.trim() !== "";
         // The advice of the same question stays until the new one comes: it takes longer.
-        setAnswer((old) => ({
-          result: { ...result, advice: asked.current === key ? (old.result?.advice ?? null) : null },
+        const same = helps && asked.current === key;
+        asked.current = key;
+        setAnswer(({ result: old, unhelped = "" }) => ({
+          result: { ...result, advice: same ? (old?.advice ?? null) : null },
           trouble: "",
-          busy: true,
+          unhelped: same ? unhelped : "",
+          busy: helps,
           at,
         }));
-        asked.current = key;
-        const advice = await api.advise(body, stop.signal);
-        setAnswer({ result: { ...result, advice }, trouble: "", busy: false, at });
+        if (helps) advise.ask();
       } catch (failure) {
         if (stop.signal.aborted) return;
-        const trouble = failure instanceof Refusal ? failure.message : "The answer could not be read: reload the page.";
         const { line, source } = failure instanceof Refusal ? failure : { line: 0, source: "" };
-        setAnswer((old) => ({ ...old, trouble, line, source, busy: false }));
+        setAnswer((old) => ({ ...old, trouble: troubleOf(failure), line, source, busy: false }));
       }
-    };
+    }, PAUSE);
+    const advise = inTurn(async () => {
+      // The decision stands without it, too.
+      const [advice, unhelped] = await api.advise(body, stop.signal).then(
+        (found) => [found, ""] as const,
+        (failure) => [null, troubleOf(failure)] as const,
+      );
+      if (!stop.signal.aborted)
+        setAnswer((old) => ({ ...old, result: old.result && { ...old.result, advice }, unhelped, busy: false }));
+    });
     setAnswer((old) => ({ ...old, busy: true }));
-    const timer = window.setTimeout(() => void question(), PAUSE);
-    return () => (window.clearTimeout(timer), stop.abort());
-  }, [key, onTop, returns]);
+    decide.ask();
+    turn.current = decide;
+    return () => (decide.end(), advise.end(), stop.abort(), (turn.current = null));
+  }, [key, returns]);
+  useEffect(() => turn.current?.ask(), [onTop]);
   return answer;
+}
+
+function troubleOf(failure: unknown): string {
+  return failure instanceof Refusal ? failure.message : "The answer could not be read: reload the page.";
 }

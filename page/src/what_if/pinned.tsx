@@ -12,6 +12,8 @@ export interface Pin {
   /** When it was given. */
   at: string;
   place: WhatIfPlace;
+  /** Of two that stood side by side, which: it goes on being compared with that one. */
+  side: "left" | "right";
 }
 
 /** How the answer of now differs from the pinned one. */
@@ -34,11 +36,12 @@ interface Properties {
 
 export function Pinned({ pin, now, onUnpin, onAskAgain }: Properties) {
   const clock = clockText(pin.at, Date.now());
+  const name = pin.place.right ? { left: "A", right: "B" }[pin.side] : "";
   return (
     <section class="answer pinned" aria-label={`Pinned answer as of ${clock}`}>
       <p class="pin-head">
         <strong>
-          Pinned: as of <time dateTime={pin.at}>{clock}</time>
+          Pinned{name && `: ${name}`} as of <time dateTime={pin.at}>{clock}</time>
         </strong>{" "}
         <span class="note">{now ? since(pin.answer, now) : "The question of now is another one."}</span>
         <span class="actions">
@@ -52,7 +55,7 @@ export function Pinned({ pin, now, onUnpin, onAskAgain }: Properties) {
           </button>
         </span>
       </p>
-      <WhatIfResult name="" answer={pin.answer} machine={pin.machine} />
+      <WhatIfResult name={name} answer={pin.answer} machine={pin.machine} />
     </section>
   );
 }

@@ -2,11 +2,13 @@
 
 import { useState } from "preact/hooks";
 import { resourceText } from "../machine/occupancy";
-import { FIRST, isHuge, type Part, type Qos, type Shape } from "./shape";
+import { FIRST, isHuge, type Named, type Part, type Qos, type Shape } from "./shape";
 
 interface Properties {
   /** Null where the YAML says more than a form can show, or cannot be read. */
   shape: Shape | null;
+  /** The YAML has comments, which a form would lose. */
+  comments: boolean;
   /** There is no YAML yet. */
   blank: boolean;
   /** The device resources of the machine that is asked. */
@@ -17,11 +19,13 @@ interface Properties {
 const QOS: Qos[] = ["Guaranteed", "Burstable", "BestEffort"];
 const SMALL: Part = { cpu: 500, memory: 256 };
 
-export function PodForm({ shape, blank, resources, onShape }: Properties) {
+export function PodForm({ shape, comments, blank, resources, onShape }: Properties) {
   if (!shape && !blank)
     return (
       <p class="note pod-form">
-        The form cannot show all of this manifest: change it below.{" "}
+        {comments
+          ? "This manifest has comments, which the form would not keep: change it below."
+          : "The form cannot show all of this manifest: change it below."}{" "}
         <button type="button" onClick={() => onShape(FIRST)}>
           Start anew in the form
         </button>
@@ -64,8 +68,18 @@ export function PodForm({ shape, blank, resources, onShape }: Properties) {
             onValue={(amount) => device(resource, amount)}
           />
         ))}
-        <Beside title="init container" part={own.init} onPart={(init) => change({ init })} />
-        <Beside title="sidecar" part={own.sidecar} onPart={(sidecar) => change({ sidecar })} />
+        <Beside
+          title="init container"
+          first={besides("init", own)}
+          part={own.init}
+          onPart={(init) => change({ init })}
+        />
+        <Beside
+          title="sidecar"
+          first={besides("sidecar", own)}
+          part={own.sidecar}
+          onPart={(sidecar) => change({ sidecar })}
+        />
       </details>
       {blank && (
         <button type="button" onClick={() => onShape(own)}>
@@ -74,6 +88,11 @@ export function PodForm({ shape, blank, resources, onShape }: Properties) {
       )}
     </div>
   );
+}
+
+/** A container that is new: another name than that of the main one. */
+function besides(name: string, { main }: Shape): Part & Named {
+  return { ...SMALL, name: main.name === name ? `${name}-2` : name, image: FIRST.main.image };
 }
 
 function PartSteppers({ part, of = "", onPart }: { part: Part; of?: string; onPart: (part: Part) => void }) {
@@ -99,18 +118,28 @@ function PartSteppers({ part, of = "", onPart }: { part: Part; of?: string; onPa
 }
 
 /** A container beside the main one, or none. */
-function Beside({ title, part, onPart }: { title: string; part: Part | null; onPart: (part: Part | null) => void }) {
+function Beside<T extends Part>({
+  title,
+  first,
+  part,
+  onPart,
+}: {
+  title: string;
+  first: T;
+  part: T | null;
+  onPart: (part: T | null) => void;
+}) {
   return (
     <>
       <label class="check">
         <input
           type="checkbox"
           checked={part !== null}
-          onChange={(event) => onPart(event.currentTarget.checked ? SMALL : null)}
+          onChange={(event) => onPart(event.currentTarget.checked ? first : null)}
         />{" "}
         {title}
       </label>
-      {part && <PartSteppers part={part} of={` of the ${title}`} onPart={onPart} />}
+      {part && <PartSteppers part={part} of={` of the ${title}`} onPart={(amounts) => onPart({ ...part, ...amounts })} />}
     </>
   );
 }

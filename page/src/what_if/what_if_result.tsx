@@ -7,6 +7,7 @@ import type { ComponentChildren } from "preact";
 import { AdviceList } from "../telling/advice";
 import { moreNotes } from "../telling/advised";
 import { Drawing } from "../drawing/drawing";
+import { ExportButtons } from "../drawing/export_buttons";
 import { demandOf } from "../drawing/ghost";
 import { GuessMark, restsOnGuess } from "../telling/guess";
 import { admittedAs, LyingMark } from "../telling/lying";
@@ -15,7 +16,7 @@ import { Notes } from "../telling/notes";
 import type { WhatIfPlace } from "../values/place";
 import { dragStart } from "../drawing/pod_drag";
 import { outcomeOf, RunStory } from "../telling/run_story";
-import { Chapters, Verdict } from "../telling/telling";
+import { Chapters, Verdict, verdictText } from "../telling/telling";
 import { WhyNotMenu } from "../telling/why_not";
 import { Name } from "../telling/name";
 
@@ -35,13 +36,16 @@ interface Properties {
   place?: WhatIfPlace | null;
   onWhy?: ((node: number | null) => void) | undefined;
   onApply?: ((pod: string, proposal: Proposal, kubelet: string) => Promise<void>) | undefined;
+  /** Why nobody said what would help; empty: somebody did, or will. */
+  unhelped?: string | undefined;
   /** Who is taken to be gone, by name. */
   without?: string[];
   /** What else is asked about a pod, and about all of them. */
   more?: ((pod: string) => ComponentChildren) | undefined;
 }
 
-export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApply, without = [], more }: Properties) {
+export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApply, ...rest }: Properties) {
+  const { unhelped = "", without = [], more } = rest;
   const [lit, setLit] = useState<string | null>(null);
   /** The pod, or in a run with events the number of the decision: there a pod is decided more than once. */
   const [chosen, setChosen] = useState<string | number | null>(null);
@@ -141,15 +145,28 @@ export function WhatIfResult({ name, answer, machine, place = null, onWhy, onApp
         lit={lit}
         onLit={setLit}
         inText
+        tools={
+          <ExportButtons
+            title={["what-if", told?.pod ?? machine.name, name].filter(Boolean).join(" ")}
+            sentence={
+              told && verdictText({ ...told, sentence: told.story.sentence })
+            }
+          />
+        }
         before={answer.before}
         onNode={onWhy && ((node) => onWhy(node))}
         demand={demand}
         label={`The machine as it would be${name ? `, answer ${name}` : ""}`}
       />
-      {told && <Chapters story={told.story} admitted={told.admitted} />}
+      {told && <Chapters story={told.story} admitted={told.admitted} merges={decision?.merges} />}
       <Notes notes={[...notes, ...moreNotes(notes, answer.advice)]} />
-      {answer.adviceProblem && (
-        <p class="note cut">What would help is not known: {answer.adviceProblem}</p>
+      {told && unhelped !== "" && (
+        <section class="advice" aria-label="What would help">
+          <h3>What would help</h3>
+          <p class="notice trouble" role="alert">
+            {unhelped}
+          </p>
+        </section>
       )}
       {told && answer.advice && (
         <AdviceList

@@ -3,10 +3,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Answer, bodyOf, difference, useAnswer, useOther, wrongLine } from "./answer";
-import { api } from "../agent/api";
+import { api, Refusal } from "../agent/api";
 import type { Example, Holder, Proposal } from "../agent/api_types";
 import type { Known } from "../app";
-import { type Applied, applied } from "../telling/applied";
+import { type Applied, applied, stands, undone, written } from "../telling/applied";
 import { choose, Editor } from "./editor";
 import { FindingList, lintItems, useLint } from "../telling/findings";
 import { Fitting } from "../telling/fitting";
@@ -17,7 +17,7 @@ import { type Pin, Pinned } from "./pinned";
 import { isAsked, SIDE, type WhatIfPlace } from "../values/place";
 import { PodForm } from "./pod_form";
 import { SettingsForm } from "./settings_form";
-import { shapeOf, yamlOf } from "./shape";
+import { hasComments, shapeOf, yamlOf } from "./shape";
 import { WhatIfResult } from "./what_if_result";
 import { WhyNot } from "../telling/why_not";
 
@@ -62,27 +62,39 @@ export function WhatIfView(properties: Properties) {
     ],
     place.machine || known.machine.machine,
     place.left.version || known.settings.version,
+    returns,
   );
+  const now = useRef(place);
+  now.current = place;
   const apply = async (pod: string, proposal: Proposal, kubelet: string) => {
-    const next = await applied(place, pod, proposal, kubelet);
-    onDone([...done, { text: proposal.text, before: place }]);
-    onPlace(next);
+    const after = written(place, await applied(place, pod, proposal, kubelet), now.current);
+    if (!after) throw new Refusal("The question was changed meanwhile: nothing was applied.");
+    onDone([...done, { text: proposal.text, before: now.current, after }]);
+    onPlace(after);
   };
-  const undo = () => {
-    onPlace(done.at(-1)!.before);
+  const last = done.at(-1);
+  const undo = (what: Applied) => {
+    onPlace(undone(what, place));
     onDone(done.slice(0, -1));
   };
-  const pinned = (answer: Answer) =>
-    answer.result && drawn && onPin({ answer: answer.result, machine: drawn, at: answer.at ?? "", place });
+  const pinned = (answer: Answer, side: Pin["side"]) =>
+    answer.result && drawn && onPin({ answer: answer.result, machine: drawn, at: answer.at ?? "", place, side });
   const body = bodyOf(place, place.left);
   const asks = place.pods.trim() !== "" && !place.events.trim();
   const more = (pod: string) =>
     asks && (
       <>
         {place.why !== null && (
-          <WhyNot body={body} pod={pod} node={place.why} revision={revision} onClose={() => change({ why: null })} />
+          <WhyNot
+            body={body}
+            pod={pod}
+            node={place.why}
+            revision={revision}
+            returns={returns}
+            onClose={() => change({ why: null })}
+          />
         )}
-        <Fitting body={body} revision={revision} />
+        <Fitting body={body} revision={revision} returns={returns} />
       </>
     );
   const kept = (own: Pin | null, now: Answer["result"]) =>
@@ -144,6 +156,7 @@ export function WhatIfView(properties: Properties) {
           </span>
           <PodForm
             shape={shapeOf(place.pods)}
+            comments={hasComments(place.pods)}
             blank={place.pods.trim() === ""}
             resources={resources}
             onShape={(shape) => change({ pods: yamlOf(shape) })}
@@ -156,10 +169,10 @@ export function WhatIfView(properties: Properties) {
             wrong={wrongLine(left, "pods")}
             onText={(pods) => change({ pods })}
           />
-          {done.length > 0 && (
+          {last && stands(last, place) && (
             <p class="done">
-              Applied: {done.at(-1)!.text}{" "}
-              <button type="button" onClick={undo}>
+              Applied: {last.text}{" "}
+              <button type="button" onClick={() => undo(last)}>
                 Undo
               </button>
             </p>
@@ -270,7 +283,7 @@ export function WhatIfView(properties: Properties) {
       ) : (
         <div class="answers">
           {left.result && right.result && <p class="difference">{difference(left.result, right.result)}</p>}
-          <Side name={place.right ? "A" : ""} answer={left} machine={drawn} onPin={() => pinned(left)}>
+          <Side name={place.right ? "A" : ""} answer={left} machine={drawn} onPin={() => pinned(left, "left")}>
             {(result, drawnNow) => (
               <WhatIfResult
                 name={place.right ? "A" : ""}
@@ -279,17 +292,20 @@ export function WhatIfView(properties: Properties) {
                 place={place}
                 onWhy={asks ? (why) => change({ why }) : undefined}
                 onApply={apply}
+                unhelped={left.unhelped}
                 without={place.without.map((id) => holders.find((one) => one.id === id)?.name ?? id)}
                 more={more}
               />
             )}
           </Side>
           {place.right && (
-            <Side name="B" answer={right} machine={drawn} onPin={() => pinned(right)}>
-              {(result, drawnNow) => <WhatIfResult name="B" answer={result} machine={drawnNow} />}
+            <Side name="B" answer={right} machine={drawn} onPin={() => pinned(right, "right")}>
+              {(result, drawnNow) => (
+                <WhatIfResult name="B" answer={result} machine={drawnNow} unhelped={right.unhelped} />
+              )}
             </Side>
           )}
-          {kept(pin, sameQuestion ? left.result : null)}
+          {kept(pin, sameQuestion ? { left, right }[pin.side].result : null)}
         </div>
       )}
     </main>

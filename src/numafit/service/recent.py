@@ -1,16 +1,16 @@
 """How busy the machine was in the last ten minutes: a point every few seconds."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from numafit.amounts import amount_text
 from numafit.host.gpu.busy import GpuBusy
-from numafit.host.meter import MachineUse
+from numafit.host.meter import MachineUse, MemoryUse
 from numafit.machine.model import Machine
 from numafit.show.records.node import NodeKind
-from numafit.show.records.use import DeviceUse, HugepagesUsed, NodeUse, UseAnswer
+from numafit.show.records.use import ByteLine, DeviceUse, HugepagesUsed, NodeUse, UseAnswer
 
 USE_SECONDS = 5.0
 """Between two points."""
@@ -59,13 +59,16 @@ class LastMinutes:
     def _node(self, node: int, last: MachineUse) -> NodeUse:
         memory = last.nodes.get(node)
         uses = [point.use for point in self.points]
+        past = [use.nodes.get(node) for use in uses]
         return NodeUse(
             node,
             tuple(self._busy(use, node) for use in uses),
-            tuple(use.nodes[node].used if node in use.nodes else None for use in uses),
+            tuple(each.used if each else None for each in past),
+            tuple(each.cache if each else None for each in past),
+            tuple(each.free if each else None for each in past),
             *((memory.total, memory.used, memory.cache, memory.free) if memory else (0, 0, 0, 0)),
             {
-                amount_text(size): HugepagesUsed(pages.total, pages.free)
+                amount_text(size): HugepagesUsed(pages.total, pages.free, _pages_used(past, size))
                 for size, pages in (memory.hugepages if memory else {}).items()
             },
         )
@@ -77,3 +80,8 @@ class LastMinutes:
     def _device(self, device: str) -> DeviceUse:
         found = [point.use.gpus.get(device, GpuBusy()) for point in self.points]
         return DeviceUse(device, tuple(one.busy for one in found), tuple(one.memory for one in found), found[-1].total)
+
+
+def _pages_used(past: Iterable[MemoryUse | None], size: int) -> ByteLine:
+    pools = [each.hugepages.get(size) if each else None for each in past]
+    return tuple(pool.total - pool.free if pool else None for pool in pools)

@@ -14,6 +14,8 @@ class HugepagesUsed(msgspec.Struct, frozen=True):
 
     total: int
     free: int
+    used: ByteLine
+    """Over time; null where there were no such pages."""
 
 
 class NodeUse(msgspec.Struct, frozen=True):
@@ -25,6 +27,9 @@ class NodeUse(msgspec.Struct, frozen=True):
     """CPUs' worth of time that was used on it."""
     memory: ByteLine
     """Bytes used, over time."""
+    cached: ByteLine
+    """Of the page cache, over time."""
+    unused: ByteLine
     total: int
     used: int
     cache: int
