@@ -3,7 +3,7 @@
 import json
 import zlib
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -62,7 +62,9 @@ class FakeApi(KubeApi):
         self.created.append(json.loads(content))
         return content
 
-    async def lines(self, path: str, parameters: Mapping[str, str], rest: float = 0.0) -> AsyncGenerator[bytes, None]:
+    async def lines(
+        self, path: str, parameters: Mapping[str, str], rest: float = 0.0, begun: Callable[[], None] | None = None
+    ) -> AsyncGenerator[bytes, None]:
         raise ApiServerError("nothing is watched here")
         yield b""
 

@@ -73,7 +73,9 @@ class OrderServer(KubeApi):
         self._tell("DELETED", self.maps.pop(self._name(path)))
         return b"{}"
 
-    async def lines(self, path: str, parameters: Mapping[str, str], rest: float = 0.0) -> AsyncGenerator[bytes, None]:
+    async def lines(
+        self, path: str, parameters: Mapping[str, str], rest: float = 0.0, begun: Callable[[], None] | None = None
+    ) -> AsyncGenerator[bytes, None]:
         changes: asyncio.Queue[bytes] = asyncio.Queue()
         self._watches.append(changes)
         while True:

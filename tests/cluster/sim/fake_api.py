@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any, NamedTuple
 
 from numafit.cluster.kube.access import Access, ClusterEntry, UserEntry
@@ -59,7 +59,9 @@ class FakeApi(KubeApi):
             return json.dumps({"metadata": {"name": json.loads(content)["metadata"]["name"], "uid": "u"}}).encode()
         return b"{}"
 
-    async def lines(self, path: str, parameters: Mapping[str, str], rest: float = 0.0) -> AsyncGenerator[bytes, None]:
+    async def lines(
+        self, path: str, parameters: Mapping[str, str], rest: float = 0.0, begun: Callable[[], None] | None = None
+    ) -> AsyncGenerator[bytes, None]:
         while True:
             queues = {"nodes": self.nodes_told, "nodetopologies": self.topologies_told}
             yield await queues.get(path.rpartition("/")[2], self.told).get()

@@ -12,7 +12,7 @@ from numafit.host.grant import QueuePlace
 from numafit.host.lease import Lease
 from numafit.host.request import JobRequest
 from numafit.host.wake.foreseen import Foreseen
-from numafit.host.wake.words import WRITTEN
+from numafit.host.wake.words import NOTHING, WRITTEN
 from tests.host.ledgers import me, small_host, taken
 
 REMARK = "node 0 is nearly full (1Gi of 256Gi are really free): the job goes to node 1"
@@ -29,10 +29,10 @@ def test_what_differs_from_the_claims_is_said_first(tmp_path: Path) -> None:
         starts = Starts(book)
         starts.begin(place, lease, lease.exclusive, say)
         starts.heard(f"=7 {lease.id} {child.pid} - - 1\n".encode())
-        word, _, rest = os.read(heard, 1 << 16).decode().strip().partition(" ")
+        word, variables, rest = os.read(heard, 1 << 16).decode().split()
         os.close(heard)
         child.kill()
-    assert word == WRITTEN
+    assert (word, variables) == (WRITTEN, NOTHING)
     assert bytes.fromhex(rest).decode().splitlines() == [
         f"numafit: {REMARK}",
         f"numafit: lease {lease.id}: CPUs 0, memory from anywhere; bound by affinity",

@@ -32,7 +32,9 @@ Examples:
   numafit fleet simulate openb_node_list_all_node.csv openb_pod_list_default.csv --whole-cpus"""
 )
 @source_options
-@click.option("--rule", "rules", type=OneOf(NAMES), multiple=True, help=f"Only this one: {'; '.join(NAMES)}.")
+@click.option(
+    "--rule", "rules", type=OneOf(NAMES), metavar="NAME", multiple=True, help=f"Only this one: {'; '.join(NAMES)}."
+)
 @click.option(
     "--policy", "policies", multiple=True, metavar="NAME", help=f"Each node with it: {', '.join(TOPOLOGY_POLICIES)}."
 )

@@ -53,7 +53,14 @@ Examples:
     metavar="KIND=VALUE",
     help=f"Only this one, instead of the usual ones; kinds are {', '.join(KINDS)}.",
 )
-@click.option("--rule", type=OneOf(NAMES), default=STOCK_RULE, show_default=True, help="By which pods are placed now.")
+@click.option(
+    "--rule",
+    type=OneOf(NAMES),
+    metavar="NAME",
+    default=STOCK_RULE,
+    show_default=True,
+    help=f"By which pods are placed now: {'; '.join(NAMES)}.",
+)
 @click.option(
     "--by", "aim", type=OneOf(AIMS), default=AIMS[0], show_default=True, help="What the changes are ordered by."
 )
