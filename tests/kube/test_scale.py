@@ -68,8 +68,8 @@ def pods(cluster: ControlPlane, prefix: str = "") -> dict[str, Json]:
     return {name: pod for name, pod in cluster.api.pods(SPACE).items() if name.startswith(prefix)}
 
 
-def make_job(cluster: ControlPlane, name: str, **spec: object) -> None:
-    template = {"spec": aligned(12, restartPolicy="Never")}
+def make_job(cluster: ControlPlane, name: str, annotations: dict[str, str] | None = None, **spec: object) -> None:
+    template = {"metadata": {"annotations": annotations or {}}, "spec": aligned(12, restartPolicy="Never")}
     spec = {"backoffLimit": 0, "template": template, **spec}
     cluster.api.post(JOBS, {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec})
 
@@ -100,23 +100,23 @@ def failures(cluster: ControlPlane, job: str) -> int:
     return found
 
 
-def test_a_jobs_pod_that_may_come_back_is_released_for_the_node_that_comes_later_and_others_keep_their_gate(
+def test_pods_of_jobs_are_released_for_the_node_that_comes_later_but_for_one_whose_maker_keeps_it(
     full: ControlPlane, tmp_path: Path
 ) -> None:
-    make_job(full, "forgiving", podFailurePolicy=IGNORED)
-    make_job(full, "counting")
-    until("it is released", 60, lambda: gated(full, "forgiving-") == [False])
-    (pod,) = pods(full, "forgiving-").values()
+    make_job(full, "plain")
+    make_job(full, "kept", {"numafit.io/scale": "false"})
+    until("it is released", 60, lambda: gated(full, "plain-") == [False])
+    (pod,) = pods(full, "plain-").values()
     assert pod["metadata"]["annotations"]["numafit.io/scaled"] == "1"
-    until("no autoscaler sees the other", 60, lambda: "No autoscaler sees it" in said(full, "counting-"))
-    until("the event says that no node has come", 120, lambda: "NotBound" in reasons(full, "forgiving-"))
-    assert gated(full, "counting-") == [True]
+    until("no autoscaler sees the other", 60, lambda: "No autoscaler sees it" in said(full, "kept-"))
+    until("the event says that no node has come", 120, lambda: "NotBound" in reasons(full, "plain-"))
+    assert gated(full, "kept-") == [True]
     with simulated(full.kubeconfig, tmp_path / "late", [group("late")], "--remove") as late:
-        until("it runs there", 60, lambda: nodes_of(full, "forgiving-") == ["late-0"])
-        until("and so does the other", 60, lambda: nodes_of(full, "counting-") == ["late-0"])
-        assert list(pods(full, "forgiving-")) == [pod["metadata"]["name"]]
+        until("it runs there", 60, lambda: nodes_of(full, "plain-") == ["late-0"])
+        until("and so does the other", 60, lambda: nodes_of(full, "kept-") == ["late-0"])
+        assert list(pods(full, "plain-")) == [pod["metadata"]["name"]]
         full.api.ask("DELETE", f"{JOBS}?propagationPolicy=Background")
-        until("they are gone", 60, lambda: not pods(full, "forgiving-") and not pods(full, "counting-"))
+        until("they are gone", 60, lambda: not pods(full, "plain-") and not pods(full, "kept-"))
         late.stop()
 
 

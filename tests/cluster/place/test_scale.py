@@ -17,6 +17,7 @@ UNSCHEDULABLE = ({"type": "PodScheduled", "status": "False", "reason": "Unschedu
 JOB = "/apis/batch/v1/namespaces/team/jobs/train"
 IGNORED = {"rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]}
 GROUP = {"numafit.io/group": "train", "numafit.io/group-size": "3"}
+STAYS = {"numafit.io/scale": "false"}
 
 
 def of_job(name: str, **more: Any) -> ClusterPod:
@@ -53,8 +54,7 @@ def test_who_waits_behind_a_kept_node_for_other_pods_or_for_a_volume_waits_on() 
         term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "absent"}}}
         near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
         async with Play(fleet, SCALE) as play:
-            # Nobody makes another one of it, so that it waits, too.
-            fleet.tell(waiting("large", gpus=5, made="2026-01-01T00:00:00Z"))
+            fleet.tell(waiting("large", gpus=5, made="2026-01-01T00:00:00Z", annotations=STAYS))
             await play.until(lambda: play.counts.reserved == 1)
             fleet.tell(waiting("small", gpus=1, made="2026-01-02T00:00:00Z", owner="web"))
             fleet.tell(waiting("near", made="2026-01-02T00:00:00Z", owner="web", affinity=near))
@@ -67,20 +67,19 @@ def test_who_waits_behind_a_kept_node_for_other_pods_or_for_a_volume_waits_on() 
     run(test())
 
 
-def test_a_pod_that_could_not_come_back_stays_behind_its_gate_and_says_so_unless_its_maker_wants_it_released() -> None:
+def test_whoever_owns_it_a_pod_is_released_unless_its_maker_keeps_it_behind_its_gate() -> None:
     async def test() -> None:
         fleet = filled(PlayedFleet(), "n1")
         async with Play(fleet, SCALE) as play:
             play.api.objects[JOB] = {"metadata": {"name": "train", "uid": "uid-train"}, "spec": {}}
+            fleet.tell(of_job("kept", gpus=9, annotations=STAYS))
             fleet.tell(of_job("counted", gpus=9))
             fleet.tell(waiting("bare", gpus=9))
-            fleet.tell(of_job("wanted", gpus=9, annotations={"numafit.io/scale": "true"}))
-            await play.until(lambda: fleet.pods["wanted"].gates == ())
-            await play.until(
-                lambda: sum("No autoscaler sees it" in own["message"] for _, own in play.api.conditions) > 1
-            )
-            assert fleet.pods["counted"].gates == fleet.pods["bare"].gates == (PLACE_GATE,)
-            assert play.api.releases == ["wanted"]
+            await play.until(lambda: fleet.pods["counted"].gates == fleet.pods["bare"].gates == ())
+            await play.until(lambda: any("No autoscaler sees it" in own["message"] for _, own in play.api.conditions))
+            assert {name for name, own in play.api.conditions if "No autoscaler" in own["message"]} == {"kept"}
+            assert fleet.pods["kept"].gates == (PLACE_GATE,)
+            assert sorted(play.api.releases) == ["bare", "counted"]
 
     run(test())
 
@@ -139,7 +138,7 @@ def test_one_that_stays_is_told_when_a_known_node_would_take_it() -> None:
     async def test() -> None:
         fleet = fleet_with("n1", holder("first", "n1", 8))
         async with Play(fleet, SCALE) as play:
-            fleet.tell(waiting("p", gpus=8, annotations={"numafit.io/scale": "true"}))
+            fleet.tell(waiting("p", gpus=8))
             await play.until(lambda: fleet.pods["p"].gates == ())
             unschedulable(fleet, "p")
             await play.until(lambda: any("none has come" in event[2] for event in play.api.events))
@@ -174,7 +173,7 @@ def test_no_pod_of_a_group_goes_before_all_have_waited_and_may_go() -> None:
         async with Play(fleet, SCALE) as play:
             for name in ("a", "b"):
                 fleet.tell(waiting(name, gpus=4, owner="web", annotations=GROUP))
-            fleet.tell(waiting("c", gpus=4, annotations=GROUP))
+            fleet.tell(waiting("c", gpus=4, owner="web", annotations={**GROUP, **STAYS}))
             fleet.tell(waiting("wide", gpus=9, owner="web"))
             await play.until(lambda: fleet.pods["wide"].gates == ())
             await play.until(

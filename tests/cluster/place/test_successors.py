@@ -1,4 +1,4 @@
-"""Whether another pod is made where one is deleted before it ran, and whether that counts as a failure."""
+"""Whether a Job makes another pod where one is deleted before it ran, and does not count it as failed."""
 
 import asyncio
 from typing import Any
@@ -31,10 +31,10 @@ def found(pod: ClusterPod, job: dict[str, Any] | None, refuse: int | None = None
         if job is not None:
             api.objects["/apis/batch/v1/namespaces/team/jobs/train"] = job
         own = Successors(api, ApiHealth(), asked.append)
-        before = own.free(pod)
+        before = own.forgives(pod)
         for each in asked:
             await own.read(each)
-        return [before, own.free(pod)]
+        return [before, own.forgives(pod)]
 
     return asyncio.run(ask())
 
@@ -67,9 +67,8 @@ def test_where_nobody_answers_it_is_not_known() -> None:
     assert found(owned("Job"), job_with(IGNORED), refuse=403) == [None, False]
 
 
-def test_other_controllers_make_another_one_and_nobody_makes_one_that_nobody_owns() -> None:
-    assert found(owned("ReplicaSet", "apps/v1"), None) == [True, True]
-    assert found(owned("DaemonSet", "apps/v1"), None) == [False, False]
+def test_nobody_is_asked_of_pods_that_belong_to_no_job() -> None:
+    assert found(owned("ReplicaSet", "apps/v1"), None) == [False, False]
     assert found(replace(owned("Job"), owner=None), None) == [False, False]
     assert found(owned("Job", "batch.volcano.sh/v1alpha1"), job_with(IGNORED)) == [False, False]
 
@@ -82,7 +81,7 @@ def test_a_job_is_read_once_and_one_that_may_not_be_read_again_after_a_minute(mo
 
         async def read() -> int:
             """How often it was asked for."""
-            own.free(pod)
+            own.forgives(pod)
             number = len(asked)
             for each in asked:
                 await own.read(each)
@@ -90,12 +89,12 @@ def test_a_job_is_read_once_and_one_that_may_not_be_read_again_after_a_minute(mo
             return number
 
         api.refuse = lambda _: 403
-        assert [await read(), await read(), own.free(pod)] == [1, 0, False]
+        assert [await read(), await read(), own.forgives(pod)] == [1, 0, False]
         own = Successors(api, ApiHealth(), asked.append)
         monkeypatch.setattr(successors, "AGAIN_SECONDS", 0.0)
         assert [await read(), await read()] == [1, 1]
         api.refuse = lambda _: None
-        assert [await read(), await read(), own.free(pod)] == [1, 0, True]
+        assert [await read(), await read(), own.forgives(pod)] == [1, 0, True]
 
     asyncio.run(test())
 
@@ -104,5 +103,5 @@ def test_only_some_jobs_are_read_at_the_same_time() -> None:
     asked: list[ClusterPod] = []
     own = Successors(PlayedApi(PlayedFleet()), ApiHealth(), asked.append)
     for number in range(100):
-        assert own.free(replace(owned("Job"), owner=PodController("Job", "j", f"uid-{number}", "batch/v1"))) is None
+        assert own.forgives(replace(owned("Job"), owner=PodController("Job", "j", f"uid-{number}", "batch/v1"))) is None
     assert len(asked) == 64

@@ -37,7 +37,7 @@ Examples:
 @click.option(
     "--scale",
     is_flag=True,
-    help="Release what no node has room for, if it can come back, for nodes that an autoscaler adds.",
+    help="Release what no known node has room for, for nodes that an autoscaler adds.",
 )
 @click.option("--opt-in", is_flag=True, help="Only namespaces with the label numafit.io/place=enabled.")
 @click.option(

@@ -17,7 +17,7 @@ HELD_ANNOTATION = "numafit.io/held"
 SCALED_ANNOTATION = "numafit.io/scaled"
 """On a pod that was released for nodes that are still to come: how many nodes it must not go to."""
 SCALE_ANNOTATION = "numafit.io/scale"
-"""By whoever makes a pod: "true" has it released for nodes to come, though it could not come back."""
+"""By whoever makes a pod: "false" keeps it from being released for nodes to come."""
 
 PLACE_LABEL, GUARD_LABEL = "numafit.io/place", "numafit.io/guard"
 """On a namespace: whether its pods are placed, and whether its loops are held."""

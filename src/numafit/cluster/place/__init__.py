@@ -8,7 +8,7 @@
     candidates    which nodes one pod is offered now
     waiting/      the queue, who of it could be helped, and what waiting pods are told
     narrowed      what a released pod wished before
-    successors    whether another one is made of a pod that is deleted, and what that costs
+    successors    whether a Job makes another one of a pod that is deleted, and does not count it
     stuck         pods that were released, and that the scheduler cannot bind
     replacer      what is done about those
     decider       where a pod or a group goes, or why it sleeps on

@@ -124,7 +124,7 @@ class Placer:
             names=self._options.names,
             reserve_seconds=self._options.reserve_seconds,
         )
-        self._scale = ScaleReleases(self._cluster, self._decider, self._notices, self._successors)
+        self._scale = ScaleReleases(self._cluster, self._decider, self._notices)
         self._changed: dict[str, ClusterPod | None] = {}
         """UIDs of which something was heard; the pod where it is gone."""
         self._in_flight: set[str] = set()

@@ -1,9 +1,9 @@
 """What `--scale` adds: a pod that no known node has room for is released for nodes that are still to come.
 
-An autoscaler does not see pods with gates. What is released cannot be changed any more, so only those are let go that
-can come back: whose controller makes another one where they are deleted, when a known node has room after all. Pods
-that wait for other pods, for a volume or behind a node that is kept for somebody else wait on, since there is a node
-that would take them. A group goes whole: who finds a node on the known ones gets it, and the others wait for more.
+An autoscaler does not see pods with gates. What is released cannot be changed any more: when a known node has room
+after all, another one is made of it where that costs nothing, else it is told. Pods that wait for other pods, for a
+volume or behind a node that is kept for somebody else wait on, since there is a node that would take them, and so do
+those whose maker wants it. A group goes whole: who finds a known node gets it, and the others wait for more.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -14,24 +14,20 @@ from numafit.cluster.live.words import SCALE_ANNOTATION
 from numafit.cluster.place.candidates import PlacedCluster
 from numafit.cluster.place.decider import NO_NODE, Decider, PodRelease, reason_of
 from numafit.cluster.place.patch import HOSTNAME, scale_patch, waiting_spec
-from numafit.cluster.place.successors import Successors
 from numafit.cluster.place.waiting.notices import NoticeBook
 
 SCALE_SECONDS = 10.0
 """A pod waits so long before it is released for nodes that are still to come."""
 LOOK_SECONDS = 1.0
 """Between two looks for who has: thousands may wait."""
-STAYS = (
-    "No autoscaler sees it: nobody would make another one of it for a known node without counting it as failed"
-    f' (the annotation {SCALE_ANNOTATION}: "true" lets it go all the same).'
-)
+STAYS = f'No autoscaler sees it: the annotation {SCALE_ANNOTATION}: "false", of it or of its group, keeps it here.'
 
 
 class ScaleReleases:
     """No network: whoever calls tells what time it is, and sends what is to be sent."""
 
-    def __init__(self, cluster: PlacedCluster, decider: Decider, notices: NoticeBook, successors: Successors) -> None:
-        self._cluster, self._decider, self._notices, self._successors = cluster, decider, notices, successors
+    def __init__(self, cluster: PlacedCluster, decider: Decider, notices: NoticeBook) -> None:
+        self._cluster, self._decider, self._notices = cluster, decider, notices
         self._looked = float("-inf")
 
     def due(self, now: float) -> Iterator[Sequence[PodRelease]]:
@@ -41,12 +37,8 @@ class ScaleReleases:
         self._looked = now
         for key, pods in self._decider.without_room():
             waited = bool(pods) and all(self._notices.waited(pod.uid, now) >= SCALE_SECONDS for pod in pods)
-            if waited and all(self._may_go(pod) for pod in pods):
+            if waited and not any(map(_stays, pods)):
                 yield self._released(key, pods)
-
-    def _may_go(self, pod: ClusterPod) -> bool | None:
-        """None: it is being found out."""
-        return pod.metadata.annotations.get(SCALE_ANNOTATION) == "true" or self._successors.free(pod)
 
     def _released(self, key: str, pods: Sequence[ClusterPod]) -> Sequence[PodRelease]:
         offered, refused = self._decider.offered_together(key, pods)
@@ -68,7 +60,7 @@ class ScaleReleases:
         """Why those wait who sleep, and what keeps them from being released for nodes to come."""
         stay = set[str]()
         for _, pods in self._decider.without_room():
-            if any(self._may_go(pod) is False for pod in pods):
+            if any(map(_stays, pods)):
                 stay |= {pod.uid for pod in pods}
         for uid, kind in self._decider.asleep():
             yield uid, partial(self._sentence, uid, kind, stays=uid in stay)
@@ -76,3 +68,7 @@ class ScaleReleases:
     def _sentence(self, uid: str, kind: Hashable, *, stays: bool) -> str:
         text = self._decider.sentence(uid, kind)
         return f"{text} {STAYS}" if text and stays else text
+
+
+def _stays(pod: ClusterPod) -> bool:
+    return pod.metadata.annotations.get(SCALE_ANNOTATION) == "false"

@@ -1,4 +1,4 @@
-"""Who makes another pod where one is deleted before it ran, and whether that costs anything.
+"""Whether a Job makes another pod where one is deleted before it ran, and does not count it as failed.
 
 A Job counts each of its pods that goes as failed, up to its backoffLimit, unless its podFailurePolicy ignores pods that
 have the condition DisruptionTarget: one that has it, and never ran, is replaced and not counted (1.36).
@@ -21,8 +21,6 @@ AGAIN_SECONDS = 60.0
 MOST_KNOWN, MOST_ASKED = 20_000, 64
 """Jobs that are remembered, and that are read at the same time."""
 JOB, DISRUPTION = "Job", "DisruptionTarget"
-NO_SUCCESSOR = ("Node", "DaemonSet")
-"""Kinds of owners that make none, or for the same node."""
 
 
 class _ConditionPattern(msgspec.Struct):
@@ -56,13 +54,6 @@ class Successors:
         self._known: dict[str, tuple[float, bool]] = {}
         """UID of a Job -> when it is to be read again, and whether it forgives."""
         self._asked: set[str] = set()
-
-    def free(self, pod: ClusterPod) -> bool | None:
-        """Another one is made of it, and nobody counts it as failed; None while that is read for the first time."""
-        owner = pod.owner
-        if owner is None or owner.kind in NO_SUCCESSOR:
-            return False
-        return self.forgives(pod) if owner.kind == JOB else True
 
     def forgives(self, pod: ClusterPod) -> bool | None:
         """Its Job ignores a pod with the condition DisruptionTarget; None while that is read for the first time."""
